@@ -1,0 +1,394 @@
+"""From a fit to the risk of its table, and to what a person reads: assess, summarise, save, read, repeat."""
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import sqrt
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import FileFormatError, ParameterError, TableError
+from taciturn.estimators import ESTIMATORS, Diagnostics, check_convergence, estimator_from_spec
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
+from taciturn.risk.uniques import unique_risk
+from taciturn.schema import SCHEMA_VERSION, check_population, table_dims
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Summary", "assess", "read_fit", "repeat_fit", "save_fit", "summary"]
+
+_NEEDED: Final = (
+    ("posterior_predictive", "population"),
+    ("observed_data", "sample"),
+    ("constant_data", "population_size"),
+)
+
+
+def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> xr.DataTree:
+    """Add the risk of the sample table to a fit: R1, R2 and their terms, τ1 and τ2, for every posterior draw.
+
+    Parameters
+    ----------
+    fit : DataTree
+        What an estimator's `fit` returns, or any tree that keeps the population contract.
+    weights : sequence of three floats
+        As in `disclosure_risk`.
+
+    Returns
+    -------
+    DataTree
+        The fit with the group ``risk``: ``R1``, ``R2``, ``zero_term``, ``entropy_term``, ``size_term``, ``tau1``,
+        ``tau2``, each (chain, draw). The given tree is left as it was.
+
+    Raises
+    ------
+    TableError
+        A group is missing, or the draws break the population contract.
+    ParameterError
+        Weights that are negative or do not sum to 1.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
+    >>> tc.assess(fit)["risk"]["R2"].sizes
+    Frozen({'chain': 4, 'draw': 100})
+    """
+    population, sample, population_size, zeros = _parts(fit)
+    check_population(population, sample, population_size=population_size, structural_zeros=zeros)
+    risk = disclosure_risk(population, sample, weights=weights, where=None if zeros is None else ~zeros)
+    assessed = fit.copy()
+    assessed["risk"] = xr.DataTree(risk.merge(unique_risk(population, sample), combine_attrs="override"))
+    return assessed
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a fit says about the risk of its table; printing it gives the text.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row a measure: mean, sd, the interval, the median and the Monte Carlo error of the mean.
+    diagnostics : Diagnostics or None
+        Of the sampler, over all parameters and R2; None for plug-in estimators, whose draws are independent.
+    exceedance : float or None
+        ``P(R2 > threshold)``, where a threshold was given.
+    sentence : str
+        What it means, in plain words.
+    text : str
+        All of it, as printed.
+    """
+
+    table: "pd.DataFrame"
+    diagnostics: Diagnostics | None
+    exceedance: float | None
+    sentence: str
+    text: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether the numbers can be used as far as the sampler goes."""
+        return self.diagnostics is None or self.diagnostics.converged
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: float = 0.95) -> Summary:
+    """Summarise the risk of a sample table.
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit; it is assessed with the default weights if that was not done.
+    threshold : float, optional
+        Also give the posterior probability that R2 is above it, in ``[0, 1]``.
+    probability : float
+        Of the equal-tailed credible intervals, between 0 and 1.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    TableError
+        What `assess` refuses.
+    ParameterError
+        `threshold` or `probability` outside its range.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
+    >>> tc.summary(fit).table.columns.tolist()
+    ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ParameterError(f"threshold must be from 0 to 1, where R2 lies; got {threshold}")
+    if not 0 < probability < 1:
+        raise ParameterError(f"probability must be between 0 and 1, got {probability}")
+    if "risk" not in fit.children:
+        fit = assess(fit)
+    risk = fit["risk"].to_dataset()
+    table = _risk_table(risk, probability)
+    diagnostics = _diagnose(fit, risk)
+    exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
+    sentence = _sentence(fit, table, diagnostics, probability)
+    lines = [
+        "Disclosure risk of a sample table",
+        "",
+        *_description(fit, risk),
+        "",
+        table.to_string(float_format=lambda value: f"{value:.4f}"),
+        "",
+    ]
+    if threshold is not None:
+        lines += [_exceedance_text(risk["R2"] > threshold, threshold), ""]
+    lines += [f"Diagnostics: {_diagnostics_text(diagnostics)}", "", sentence]
+    return Summary(table, diagnostics, exceedance, sentence, "\n".join(lines))
+
+
+def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
+    """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or not at all.
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit, assessed or not.
+    path : path
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    FileFormatError
+        The place cannot be written to.
+    """
+    path = Path(path)
+    check_writable(path)
+    packed = {"zlib": True, "complevel": 4, "shuffle": True}
+    encoding = {
+        f"/{name}": {variable: packed for variable, array in node.data_vars.items() if array.ndim}
+        for name, node in fit.children.items()
+    }
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        temporary.replace(path)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_fit(path: str | PathLike[str]) -> xr.DataTree:
+    """Read a fit that `save_fit` or ArviZ wrote as netCDF.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    DataTree
+        Wholly in memory; the file is closed.
+
+    Raises
+    ------
+    FileFormatError
+        The file is missing, truncated, no netCDF, holds no fit, or was written by a newer version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileFormatError(f"{path}: no such file")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as tree:
+            fit = tree.load()
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
+    written = fit.attrs.get("schema_version", 0)
+    if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
+        raise FileFormatError(f"{path}: written by a newer version (layout {written}, this one reads {SCHEMA_VERSION})")
+    try:
+        _parts(fit)
+    except TableError as error:
+        raise FileFormatError(f"{path}: holds no fit: {error}") from error
+    return fit
+
+
+def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
+    """Fit again from what a fit records: the same estimator, sample, settings and seed.
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit, as returned by an estimator or read from a file.
+    progressbar : bool
+        Show the sampler's progress.
+
+    Returns
+    -------
+    DataTree
+        A new fit. With the same versions on the same kind of machine its numbers are the same.
+
+    Raises
+    ------
+    FileFormatError
+        The fit does not say how it was made.
+    """
+    _, sample, population_size, zeros = _parts(fit)
+    try:
+        estimator = estimator_from_spec(fit.attrs["estimator"])
+        settings = json.loads(fit.attrs["settings"])
+        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
+    return estimator.fit(
+        sample, population_size=population_size, structural_zeros=zeros, progressbar=progressbar, **known
+    )
+
+
+def check_writable(path: Path) -> None:
+    """Raise `FileFormatError` unless a file can appear at `path`; asked before long work, so that none is lost."""
+    if path.is_dir():
+        raise FileFormatError(f"{path}: is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def _parts(fit: xr.DataTree) -> tuple[xr.DataArray, xr.DataArray, int, xr.DataArray | None]:
+    """Population draws, sample, population size and structural zeros (None without any) of a fit."""
+    if not isinstance(fit, xr.DataTree):
+        raise TableError(f"a fit is an xarray.DataTree, got {type(fit).__name__}")
+    for group, name in _NEEDED:
+        if group not in fit.children or name not in fit[group].data_vars:
+            raise TableError(f"the fit has no {name!r} in the group {group!r}")
+    sample = fit["observed_data"].to_dataset()["sample"]
+    population = fit["posterior_predictive"].to_dataset()["population"]
+    constants = fit["constant_data"].to_dataset()
+    zeros = constants["structural_zeros"].astype(bool) if "structural_zeros" in constants else None
+    if zeros is not None and not bool(zeros.any()):
+        zeros = None
+    population = population.transpose("chain", "draw", *table_dims(sample))
+    return population, sample, int(constants["population_size"]), zeros
+
+
+def _risk_table(risk: xr.Dataset, probability: float) -> "pd.DataFrame":
+    import arviz as az
+    import pandas as pd
+
+    tail = (1 - probability) / 2
+    names = [f"{100 * q:g}%" for q in (tail, 0.5, 1 - tail)]
+    rows = {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)  # a constant has no Monte Carlo error
+        mcse = az.mcse(risk.astype(float), method="mean")
+    for measure in risk.data_vars:
+        values = risk[measure]
+        quantiles = np.quantile(values, [tail, 0.5, 1 - tail])
+        spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
+        error = float(mcse[measure]) if spread > 0 else 0.0
+        rows[str(measure)] = [float(values.mean()), spread, *map(float, quantiles), error]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
+
+
+def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> Diagnostics | None:
+    if "posterior" not in fit.children:
+        return None
+    stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
+    checked = fit["posterior"].to_dataset()
+    if float(risk["R2"].std()) > 0:  # a sample of everybody leaves nothing to sample
+        checked = checked.assign(R2=risk["R2"])
+    return check_convergence(checked, stats)
+
+
+def _exceedance_text(above: xr.DataArray, threshold: float) -> str:
+    import arviz as az
+
+    share = float(above.mean())
+    if share in (0, 1):
+        return f"P(R2 > {threshold:g}): {'none' if share == 0 else 'all'} of {above.size} draws"
+    effective = float(az.ess(above.astype(float).to_dataset(name="above"), method="mean")["above"])
+    error = sqrt(share * (1 - share) / effective)
+    return f"P(R2 > {threshold:g}) = {share:.3f} (Monte Carlo error {error:.3f})"
+
+
+def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
+    _, sample, population_size, zeros = _parts(fit)
+    size = int(sample.sum())
+    cells = sample.size - (0 if zeros is None else int(zeros.sum()))
+    variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in table_dims(sample))
+    structural = "" if zeros is None else f", {int(zeros.sum())} structural zeros"
+    empty, unique = cells - int((sample > 0).sum()), int((sample == 1).sum())
+    lines = _call(fit, population_size)
+    lines += [
+        f"Table:     {variables}, K = {cells} cells{structural}; {empty} empty, {unique} unique in the sample",
+        f"Sample:    n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
+    ]
+    if "weights" in risk.attrs:
+        lines.append(f"Weights:   {', '.join(f'{w:g}' for w in np.atleast_1d(risk.attrs['weights']))}")
+    return lines
+
+
+def _call(fit: xr.DataTree, population_size: int) -> list[str]:
+    if "estimator" not in fit.attrs:
+        return ["Estimator: not recorded in the fit"]
+    estimator = estimator_from_spec(fit.attrs["estimator"])
+    settings = json.loads(fit.attrs.get("settings", "{}"))
+    arguments = {"population_size": population_size, **settings}
+    given = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    lines = [f"Call:      {estimator!r}", f"           .fit(sample, {given})", f"Estimator: {estimator.title}"]
+    if hasattr(estimator, "formula"):
+        dims = " + ".join(table_dims(fit["observed_data"].to_dataset()["sample"]))
+        lines.append(f"Formula:   {estimator.formula or f'~ {dims}'}")
+    return lines
+
+
+def _diagnostics_text(diagnostics: Diagnostics | None) -> str:
+    if diagnostics is None:
+        return "none needed, the draws are independent; the parameters are plugged in, not fitted with uncertainty"
+    numbers = (
+        f"r-hat {diagnostics.r_hat:.3f}, effective draws {diagnostics.ess_bulk:.0f} (bulk) and "
+        f"{diagnostics.ess_tail:.0f} (tail), {diagnostics.divergences} divergences"
+    )
+    if diagnostics.converged:
+        return f"{numbers}: converged"
+    return f"{numbers}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
+
+
+def _sentence(fit: xr.DataTree, table: "pd.DataFrame", diagnostics: Diagnostics | None, probability: float) -> str:
+    if diagnostics is not None and not diagnostics.converged:
+        return "The sampler did not converge: do not use these numbers. Fit again with more tune and draws."
+    low, _, high = table.columns[2:5]
+    r2, tau = table.loc["R2"], table.loc["tau1"]
+    uniques = int((fit["observed_data"]["sample"] == 1).sum())
+    text = (
+        f"In words: under this model the sample table gives away R2 = {r2['mean']:.3f} on a scale from 0 to 1, with "
+        f"probability {probability:g} between {r2[low]:.3f} and {r2[high]:.3f}. "
+        f"Sample uniques, people alone in their cell: {uniques}; expected to be alone in the population too: "
+        f"{tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
+    )
+    spec = fit.attrs.get("estimator")
+    if spec is not None and ESTIMATORS[json.loads(spec)["estimator"]].plug_in:
+        text += " The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
+    return text

@@ -1,0 +1,146 @@
+"""The command line: ``taciturn assess SAMPLE.csv --population-size N``.
+
+Heavy libraries are imported inside the commands, so that ``--help`` is quick.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from taciturn import __version__
+from taciturn.errors import TaciturnError
+
+__all__ = ["main"]
+
+EXIT_ERROR: Final = 1
+EXIT_NOT_CONVERGED: Final = 3
+EXIT_INTERRUPTED: Final = 130
+
+_MODELS: Final = {
+    "dirichlet-log-linear": "DirichletLogLinear",
+    "chinese-restaurant": "ChineseRestaurant",
+    "log-linear": "LogLinear",
+    "polya-urn": "PolyaUrn",
+}
+
+
+class Weights(click.ParamType[tuple[float, float, float]]):
+    """Three numbers joined by commas."""
+
+    name = "w1,w2,w3"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, float, float]:
+        """Read ``0.1,0.8,0.1``."""
+        from taciturn.risk.table_risk import check_weights
+
+        if isinstance(value, tuple):
+            return value
+        try:
+            return check_weights([float(part) for part in re.split(r"\s*,\s*", str(value))])
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="taciturn")
+def cli() -> None:
+    """Measure how much a table gives away about people, and how sure one can be."""
+
+
+@cli.command()
+@click.argument("sample", type=click.Path(path_type=Path))
+@click.option("--population-size", "-N", type=int, required=True, help="Individuals in the population.")
+@click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
+@click.option(
+    "--model", type=click.Choice(list(_MODELS)), default="dirichlet-log-linear", show_default=True, help="Estimator."
+)
+@click.option("--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default.")
+@click.option(
+    "--weights", type=Weights(), default="0.1,0.8,0.1", show_default=True, help="Of the three terms of R1 and R2."
+)
+@click.option("--threshold", type=click.FloatRange(0, 1), help="Also give the probability that R2 is above this.")
+@click.option("--draws", type=click.IntRange(1), default=1000, show_default=True, help="Draws per chain.")
+@click.option("--tune", type=click.IntRange(1), default=1000, show_default=True, help="Warm-up draws per chain.")
+@click.option("--chains", type=click.IntRange(1), default=4, show_default=True, help="Chains.")
+@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the fit to this netCDF file, which ArviZ reads.")
+def assess(
+    sample: Path,
+    population_size: int,
+    count: str,
+    model: str,
+    formula: str | None,
+    weights: tuple[float, float, float],
+    threshold: float | None,
+    draws: int,
+    tune: int,
+    chains: int,
+    seed: int | None,
+    save: Path | None,
+) -> None:
+    """Estimate the disclosure risk of a sample table.
+
+    SAMPLE is a CSV or Parquet file in long form: one row a cell, one column a variable, one column of counts. List
+    categories that nobody in the sample has with count 0: they are cells too.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
+    """
+    import warnings
+
+    import taciturn as tc
+    from taciturn.assessment import check_writable
+    from taciturn.estimators import ESTIMATORS
+
+    table = tc.read_table(sample, count=count)
+    if save is not None:
+        check_writable(save)
+    if formula is not None and model == "chinese-restaurant":
+        raise click.UsageError("--formula does not apply to --model chinese-restaurant")
+    estimator = ESTIMATORS[_MODELS[model]](**({} if formula is None else {"formula": formula}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the summary and the exit status say it
+        fit = estimator.fit(
+            table,
+            population_size=population_size,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            random_seed=seed,
+            progressbar=sys.stderr.isatty(),
+        )
+    fit = tc.assess(fit, weights=weights)
+    result = tc.summary(fit, threshold=threshold)
+    if save is not None:
+        tc.save_fit(fit, save)
+    click.echo(result)
+    if not result.converged:
+        click.echo("taciturn: the sampler did not converge", err=True)
+        sys.exit(EXIT_NOT_CONVERGED)
+
+
+def main() -> None:
+    """Run the command line; whatever goes wrong is a message and an exit status, never a traceback."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("taciturn: interrupted, nothing was written", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except TaciturnError as error:
+        click.echo(f"taciturn: error: {error}", err=True)
+        sys.exit(EXIT_ERROR)
+    except MemoryError:
+        click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)
+        sys.exit(EXIT_ERROR)
+    except Exception as error:  # the last resort of a command line
+        click.echo(f"taciturn: internal error, please report it: {type(error).__name__}: {error}", err=True)
+        sys.exit(EXIT_ERROR)

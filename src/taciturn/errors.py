@@ -1,0 +1,53 @@
+"""Everything taciturn raises or warns on purpose, under one root.
+
+Each error also derives from the built-in exception a caller would expect, so ``except ValueError`` keeps working.
+A message names the value, where it stands and what would be accepted.
+"""
+
+__all__ = [
+    "ConvergenceWarning",
+    "EstimationError",
+    "FileFormatError",
+    "FormulaError",
+    "MissingDependencyError",
+    "ParameterError",
+    "PriorError",
+    "TableError",
+    "TaciturnError",
+]
+
+
+class TaciturnError(Exception):
+    """Root of all errors of this package."""
+
+
+class TableError(TaciturnError, ValueError):
+    """A table does not hold what a frequency table must hold, or two tables do not match."""
+
+
+class ParameterError(TaciturnError, ValueError):
+    """An argument is outside what is accepted."""
+
+
+class FormulaError(TaciturnError, ValueError):
+    """A formula names an unknown variable or holds more than names and ``+ : * ^``."""
+
+
+class PriorError(TaciturnError, ValueError):
+    """A prior matches no parameter of the model, or is not a distribution."""
+
+
+class EstimationError(TaciturnError, RuntimeError):
+    """An estimator has no solution for this sample."""
+
+
+class FileFormatError(TaciturnError, OSError):
+    """A file cannot be read as what it should be, or cannot be written."""
+
+
+class MissingDependencyError(TaciturnError, ImportError):
+    """An optional library is needed; the message says how to install it."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The sampler did not converge: the draws must not be used for a decision."""

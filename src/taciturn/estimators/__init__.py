@@ -1,0 +1,61 @@
+"""Population estimators: from a sample table to draws of the population table."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from taciturn.errors import FileFormatError, ParameterError, PriorError
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.chinese_restaurant import ChineseRestaurant
+from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
+from taciturn.estimators.loglinear import LogLinear
+from taciturn.estimators.nuts import Diagnostics, check_convergence
+from taciturn.estimators.polya_urn import PolyaUrn
+from taciturn.estimators.priors import Prior
+
+__all__ = [
+    "ESTIMATORS",
+    "ChineseRestaurant",
+    "Diagnostics",
+    "DirichletLogLinear",
+    "Estimator",
+    "LogLinear",
+    "PolyaUrn",
+    "Prior",
+    "check_convergence",
+    "estimator_from_spec",
+]
+
+ESTIMATORS: Final[dict[str, type[Estimator]]] = {
+    cls.__name__: cls for cls in (DirichletLogLinear, ChineseRestaurant, LogLinear, PolyaUrn)
+}
+"""Estimators by name; a saved fit can name these and nothing else."""
+
+
+def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
+    """Estimator from the specification that a fit records, as JSON or plain values.
+
+    Raises
+    ------
+    FileFormatError
+        An unknown estimator or field, or a value it cannot have: the specification is data and may come from
+        somebody else's file.
+    """
+    try:
+        values = dict(json.loads(spec) if isinstance(spec, str) else spec)
+    except (ValueError, TypeError) as error:
+        raise FileFormatError(f"not an estimator's specification: {spec!r}") from error
+    name = values.pop("estimator", None)
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise FileFormatError(f"no estimator {name!r}: there are {', '.join(ESTIMATORS)}")
+    cls = ESTIMATORS[name]
+    unknown = sorted(set(values) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
+    if unknown:
+        raise FileFormatError(f"{name} has no field {unknown}")
+    try:
+        if "priors" in values:
+            values["priors"] = {key: Prior.from_dict(prior) for key, prior in values["priors"].items()}
+        return cls(**values)
+    except (AttributeError, TypeError, ParameterError, PriorError) as error:
+        raise FileFormatError(f"the specification of {name} cannot be used: {error}") from error

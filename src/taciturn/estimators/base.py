@@ -1,0 +1,257 @@
+"""The interface of a population estimator, and the one way every fit is put together."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from importlib.metadata import version
+from numbers import Real
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import ParameterError
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem, make_problem
+from taciturn.schema import SCHEMA_VERSION
+
+__all__ = ["Estimator", "Parameters", "SamplerSettings", "checked_number"]
+
+Counts = npt.NDArray[np.int64]
+
+_RECORDED: Final = ("taciturn", "pymc", "arviz", "nutpie", "numpy", "xarray")
+_POINTWISE_LIMIT: Final = 10_000_000  # values of the pointwise log-likelihood: 80 MB
+
+
+@dataclass(frozen=True)
+class SamplerSettings:
+    """How many draws to take, from what seed, and whether to show progress."""
+
+    draws: int
+    tune: int
+    chains: int
+    seed: int
+    progressbar: bool
+
+
+@dataclass
+class Parameters:
+    """What an estimator learned from the sample.
+
+    Attributes
+    ----------
+    posterior, sample_stats : Dataset, optional
+        Draws of the parameters and of the sampler; None for a plug-in estimator.
+    constants : dict
+        Plug-in values and other fixed quantities, for ``constant_data``.
+    sampler : str
+        What drew the parameters, for the record.
+    """
+
+    posterior: xr.Dataset | None = None
+    sample_stats: xr.Dataset | None = None
+    constants: dict[str, Any] = field(default_factory=dict)
+    sampler: str = "none"
+
+
+class Estimator(ABC):
+    """A population estimator: from a sample table to draws of the population table.
+
+    Subclasses are frozen dataclasses whose fields are the whole specification. They say how parameters are learned
+    (`_learn`) and how tables are drawn given them; `fit` does the rest, the same for all of them.
+    """
+
+    title: ClassVar[str]
+    """What a person calls it."""
+
+    plug_in: ClassVar[bool] = False
+    """Whether parameters are single values, so that intervals leave out their uncertainty."""
+
+    def fit(
+        self,
+        sample: xr.DataArray,
+        *,
+        population_size: int,
+        structural_zeros: xr.DataArray | None = None,
+        draws: int = 1000,
+        tune: int = 1000,
+        chains: int = 4,
+        random_seed: int | np.random.Generator | None = None,
+        progressbar: bool = True,
+    ) -> xr.DataTree:
+        """Draw population tables given a sample.
+
+        Parameters
+        ----------
+        sample : DataArray
+            Frequency table of a simple random sample without replacement, `n` individuals.
+        population_size : int
+            `N`, at least `n`.
+        structural_zeros : DataArray of bool, optional
+            True where a cell cannot be filled.
+        draws : int
+            Draws per chain.
+        tune : int
+            Warm-up draws per chain, thrown away; plug-in estimators need none and ignore it.
+        chains : int
+            Number of chains.
+        random_seed : int or Generator, optional
+            The same seed gives the same numbers. A fit without one records the seed it chose.
+        progressbar : bool
+            Show the sampler's progress.
+
+        Returns
+        -------
+        DataTree
+            ArviZ's groups: ``posterior`` and ``sample_stats`` (Bayesian estimators), ``posterior_predictive`` with
+            ``population`` (chain, draw, *dims) and ``sample``, ``observed_data``, ``constant_data`` and
+            ``log_likelihood`` (leave-one-out conditional of each individual, when it has at most ten million values).
+            The attributes hold what is needed to repeat it.
+
+        Raises
+        ------
+        TableError
+            A sample that is no frequency table, is empty or has fewer than two cells; a filled structural zero.
+        ParameterError
+            `population_size` below the sample, or draws, tune or chains that are not positive.
+        EstimationError
+            The estimator has no solution for this sample.
+        FormulaError, PriorError
+            The specification does not fit the table.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The sampler did not converge.
+        """
+        problem = make_problem(sample, population_size, structural_zeros)
+        settings = _settings(draws, tune, chains, random_seed, progressbar)
+        sampler_seed, population_seed, replicate_seed = np.random.SeedSequence(settings.seed).spawn(3)
+        parameters = self._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
+        population = self._draw_population(problem, settings, parameters, np.random.default_rng(population_seed))
+        replicates = self._draw_replicates(problem, settings, parameters, np.random.default_rng(replicate_seed))
+        groups = {
+            "posterior": parameters.posterior,
+            "sample_stats": parameters.sample_stats,
+            "posterior_predictive": xr.Dataset(
+                {
+                    "population": problem.draws(population, chains, "population"),
+                    "sample": problem.draws(replicates, chains, "sample"),
+                }
+            ),
+            "log_likelihood": self._pointwise(problem, settings, parameters),
+            "observed_data": xr.Dataset({"sample": problem.sample}),
+            "constant_data": xr.Dataset(
+                {
+                    "population_size": problem.population_size,
+                    "structural_zeros": problem.structural_zeros,
+                    **parameters.constants,
+                }
+            ),
+        }
+        tree = xr.DataTree.from_dict({name: group for name, group in groups.items() if group is not None})
+        tree.attrs.update(self._record(problem, settings, parameters))
+        return tree
+
+    @abstractmethod
+    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Learn the parameters from the sample."""
+
+    @abstractmethod
+    def _draw_population(
+        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+    ) -> Counts:
+        """Population tables, shape (chains * draws, cells)."""
+
+    @abstractmethod
+    def _draw_replicates(
+        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+    ) -> Counts:
+        """Samples of the same size that the fitted model would give, shape (chains * draws, cells)."""
+
+    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64] | None:
+        """Logarithm of p(x_i | x_-i, parameters) for an individual of each occupied cell, (chain, draw, cell)."""
+        return None
+
+    def spec(self) -> dict[str, Any]:
+        """Return the whole specification as plain values: the estimator's name and its fields."""
+        return {"estimator": type(self).__name__, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
+
+    def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
+        if problem.sample_size * settings.draws * settings.chains > _POINTWISE_LIMIT:
+            return None
+        terms = self._log_conditionals(problem, parameters)
+        if terms is None:
+            return None
+        counts = problem.counts
+        occupied = np.flatnonzero(counts)
+        per_individual = np.repeat(terms, counts[occupied], axis=-1)
+        coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+        array = xr.DataArray(per_individual, dims=("chain", "draw", "individual"), coords=coords)
+        return xr.Dataset({"sample": array})
+
+    def _record(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> dict[str, Any]:
+        versions = {name: _version(name) for name in _RECORDED}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "estimator": json.dumps(self.spec()),
+            "settings": json.dumps(
+                {
+                    "draws": settings.draws,
+                    "tune": settings.tune,
+                    "chains": settings.chains,
+                    "random_seed": settings.seed,
+                }
+            ),
+            "sampler": parameters.sampler,
+            "versions": json.dumps(versions),
+        }
+
+
+def _settings(
+    draws: int, tune: int, chains: int, random_seed: int | np.random.Generator | None, progressbar: bool
+) -> SamplerSettings:
+    given: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
+    if random_seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    elif isinstance(random_seed, np.random.Generator):
+        seed = int(random_seed.integers(2**32))
+    elif _is_seed(random_seed):
+        seed = int(random_seed)
+    else:
+        raise ParameterError(f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}")
+    return SamplerSettings(int(draws), int(tune), int(chains), seed, progressbar)
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def checked_number(value: Any, name: str) -> float:
+    """Return a finite number of at least 0 as a float, so that a specification holds plain values only."""
+    number = isinstance(value, Real | np.floating | np.integer) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) < float("inf"):
+        raise ParameterError(f"{name} must be a finite number of at least 0, got {value!r}")
+    return float(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Prior):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return value
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

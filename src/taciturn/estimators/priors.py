@@ -1,0 +1,128 @@
+"""Priors as small values that can be named, saved and compared."""
+
+from collections.abc import Mapping
+from math import isfinite
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+from taciturn.errors import PriorError
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["Prior", "check_priors", "merge_priors"]
+
+_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
+    "Beta": ("alpha", "beta"),
+    "Dirichlet": ("a",),
+    "Exponential": ("lam",),
+    "Gamma": ("alpha", "beta"),
+    "HalfCauchy": ("beta",),
+    "HalfNormal": ("sigma",),
+    "HalfStudentT": ("nu", "sigma"),
+    "InverseGamma": ("alpha", "beta"),
+    "LogNormal": ("mu", "sigma"),
+    "Uniform": ("lower", "upper"),
+}
+_REAL: Final = frozenset({"mu", "lower", "upper"})
+
+
+class Prior:
+    """A prior distribution by name, with PyMC's name and parameters.
+
+    Parameters
+    ----------
+    distribution : str
+        ``Beta``, ``Dirichlet`` (for margins; `a` is the same for all categories), ``Exponential``, ``Gamma``,
+        ``HalfCauchy``, ``HalfNormal``, ``HalfStudentT``, ``InverseGamma``, ``LogNormal`` or ``Uniform``.
+    **parameters : float
+        The parameters of that distribution, all of them.
+
+    Raises
+    ------
+    PriorError
+        An unknown distribution or parameter, or a value that is not one.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> tc.Prior("LogNormal", mu=4.5, sigma=1.5)
+    Prior('LogNormal', mu=4.5, sigma=1.5)
+    """
+
+    __slots__ = ("distribution", "parameters")
+
+    def __init__(self, distribution: str, **parameters: float) -> None:
+        if distribution not in _PARAMETERS:
+            raise PriorError(f"no distribution {distribution!r} for a prior: there are {', '.join(_PARAMETERS)}")
+        expected = _PARAMETERS[distribution]
+        if set(parameters) != set(expected):
+            raise PriorError(f"{distribution} takes the parameters {expected}, got {tuple(parameters)}")
+        for name, value in parameters.items():
+            if not _is_number(value) or (name not in _REAL and value <= 0):
+                rule = "a finite number" if name in _REAL else "a positive number"
+                raise PriorError(f"{distribution}: {name} must be {rule}, got {value!r}")
+        if distribution == "Uniform" and parameters["lower"] >= parameters["upper"]:
+            raise PriorError(f"Uniform: lower must be below upper, got {parameters}")
+        self.distribution = distribution
+        self.parameters = {name: float(parameters[name]) for name in expected}
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"Prior({self.distribution!r}, {inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prior) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.distribution, *self.parameters.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"distribution": self.distribution, **self.parameters}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Prior":
+        """Back from `to_dict`."""
+        rest = {name: value for name, value in values.items() if name != "distribution"}
+        return cls(str(values.get("distribution")), **rest)
+
+    def variable(self, name: str, *, dims: str | None = None, size: int | None = None) -> "pm.Distribution":
+        """Add the random variable to the PyMC model in context; a margin has `size` categories along `dims`."""
+        import numpy as np
+        import pymc as pm
+
+        build = getattr(pm, self.distribution)
+        if self.distribution == "Dirichlet":
+            return build(name, a=np.full(size or 1, self.parameters["a"]), dims=dims)
+        return build(name, **self.parameters, dims=dims)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(value)
+
+
+def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
+    """A mapping of names to priors, as a plain dict."""
+    checked = dict(priors or {})
+    for name, prior in checked.items():
+        if not isinstance(prior, Prior):
+            raise PriorError(
+                f"the prior of {name!r} must be a Prior, such as Prior('HalfNormal', sigma=1); got {prior!r}"
+            )
+    return checked
+
+
+def merge_priors(defaults: Mapping[str, Prior], given: Mapping[str, Prior]) -> dict[str, Prior]:
+    """Defaults with the given priors in their place; one that matches no parameter is an error."""
+    unknown = sorted(set(given) - set(defaults))
+    if unknown:
+        raise PriorError(f"a prior is given for {unknown}, the parameters of this model are {', '.join(defaults)}")
+    for name, prior in given.items():
+        on_simplex = defaults[name].distribution == "Dirichlet"
+        if (prior.distribution == "Dirichlet") != on_simplex:
+            kind = "a Dirichlet" if on_simplex else "a distribution of one positive number"
+            raise PriorError(f"the prior of {name!r} must be {kind}, got {prior!r}")
+        if prior.parameters.get("lower", 0.0) < 0:
+            raise PriorError(f"{name!r} is positive: lower must be at least 0, got {prior!r}")
+    return {**defaults, **given}

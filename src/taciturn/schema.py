@@ -1,0 +1,115 @@
+"""Names of dimensions, groups and variables, and the population contract.
+
+What every module shares lives here, so that a fit made by one part can be read by all others.
+"""
+
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import TableError
+
+__all__ = [
+    "COUNT",
+    "DRAW_DIMS",
+    "MAX_COUNT",
+    "RESERVED_NAMES",
+    "SCHEMA_VERSION",
+    "cell_label",
+    "check_population",
+    "draw_dims",
+    "table_dims",
+]
+
+SCHEMA_VERSION: Final = 1
+"""Version of the layout of a saved fit; raised when a reader of older files would misread a new one."""
+
+COUNT: Final = "count"
+"""Name of a frequency table and of the count column in a file."""
+
+DRAW_DIMS: Final = ("chain", "draw", "replicate")
+"""Dimensions that measures keep: posterior draws, and replicates of a perturbation or a sample."""
+
+RESERVED_NAMES: Final = frozenset({*DRAW_DIMS, COUNT})
+"""Names a classifying variable cannot have."""
+
+MAX_COUNT: Final = 2**53
+"""Largest count that double precision holds exactly."""
+
+
+def table_dims(table: xr.DataArray) -> tuple[str, ...]:
+    """Classifying variables of a table: all its dimensions but `chain`, `draw` and `replicate`."""
+    return tuple(str(dim) for dim in table.dims if dim not in DRAW_DIMS)
+
+
+def draw_dims(table: xr.DataArray) -> tuple[str, ...]:
+    """Those of `chain`, `draw` and `replicate` that a table has, in its own order."""
+    return tuple(str(dim) for dim in table.dims if dim in DRAW_DIMS)
+
+
+def cell_label(table: xr.DataArray, position: tuple[int, ...]) -> str:
+    """Where a value stands, in words: ``area=3, religion=7``."""
+    labels = []
+    for dim, index in zip(table.dims, position, strict=True):
+        label = table[dim].values[index] if dim in table.coords else int(index)
+        labels.append(f"{dim}={label}")
+    return ", ".join(labels)
+
+
+def check_population(
+    population: xr.DataArray,
+    sample: xr.DataArray,
+    *,
+    population_size: int,
+    structural_zeros: xr.DataArray | None = None,
+) -> None:
+    """Hold draws of a population table to the population contract.
+
+    Every draw is an integer table with the sample's dimensions and categories, at least the sample in every cell,
+    sums to the population size and is zero where a cell cannot be filled.
+
+    Parameters
+    ----------
+    population : DataArray
+        Draws, dims ``(chain, draw, *sample.dims)`` in any order.
+    sample : DataArray
+        The sample table.
+    population_size : int
+        Number of individuals in the population, `N`.
+    structural_zeros : DataArray of bool, optional
+        True where a cell cannot be filled.
+
+    Raises
+    ------
+    TableError
+        Naming the first draw and cell that breaks the contract.
+    """
+    cells = table_dims(population)
+    if set(cells) != set(table_dims(sample)):
+        raise TableError(f"population has the dimensions {cells}, the sample has {table_dims(sample)}")
+    if not np.issubdtype(population.dtype, np.integer):
+        raise TableError(f"population draws must be integers, got {population.dtype}")
+    for dim in cells:
+        if not np.array_equal(population[dim].values, sample[dim].values):
+            raise TableError(f"the categories of {dim!r} differ between population and sample")
+    population = population.transpose(*draw_dims(population), *table_dims(sample))
+
+    def first(bad: xr.DataArray) -> str | None:
+        where = np.argwhere(bad.values)
+        return cell_label(bad, tuple(int(i) for i in where[0])) if len(where) else None
+
+    below = first(population < sample)
+    if below is not None:
+        raise TableError(f"a population draw is below the sample at {below}")
+    total = population.sum(list(cells))
+    wrong = first(total != population_size)
+    if wrong is not None:
+        raise TableError(f"a population draw does not sum to the population size {population_size} at {wrong}")
+    if structural_zeros is not None:
+        for dim in cells:
+            if dim in structural_zeros.coords and not np.array_equal(structural_zeros[dim], sample[dim]):
+                raise TableError(f"the categories of {dim!r} differ between structural_zeros and sample")
+        filled = first((population > 0) & structural_zeros.transpose(*table_dims(sample)))
+        if filled is not None:
+            raise TableError(f"a population draw fills a structural zero at {filled}")

@@ -1,0 +1,47 @@
+"""Shared tables and fits: a PyMC model costs seconds to compile, so each is fitted once for all tests."""
+
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, settings
+
+import taciturn as tc
+
+# No deadline: the first example of a kernel waits for its compilation, and machines differ.
+settings.register_profile(
+    "taciturn", deadline=None, max_examples=50, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("taciturn")
+
+SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}
+
+
+@pytest.fixture(scope="session")
+def religion() -> xr.DataArray:
+    """Population table, 10 x 9 cells, N = 2,449."""
+    return tc.load_dataset("area_by_religion")
+
+
+@pytest.fixture(scope="session")
+def religion_sample(religion: xr.DataArray) -> xr.DataArray:
+    """One simple random sample of the religion table, n = 245."""
+    return tc.draw_sample(religion, fraction=0.1, random_seed=1)
+
+
+@pytest.fixture(scope="session")
+def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.DirichletLogLinear().fit(religion_sample, draws=1500, tune=500, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_restaurant(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.ChineseRestaurant().fit(religion_sample, draws=1000, tune=500, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_loglinear(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.LogLinear().fit(religion_sample, draws=500, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_urn(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.PolyaUrn().fit(religion_sample, draws=500, **SHORT)

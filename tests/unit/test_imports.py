@@ -1,0 +1,51 @@
+"""``import taciturn`` is quick: nothing heavy is loaded before it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "arviz",
+    "arviz_base",
+    "arviz_plots",
+    "arviz_stats",
+    "dask",
+    "formulaic",
+    "matplotlib",
+    "narwhals",
+    "numba",
+    "nutpie",
+    "pandas",
+    "pymc",
+    "pytensor",
+    "scipy",
+    "xarray",
+)
+COMPILERS = ("arviz", "arviz_base", "arviz_plots", "arviz_stats", "matplotlib", "nutpie", "pymc", "pytensor")
+
+
+def loaded_after(statements: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has loaded."""
+    code = f"import sys\n{statements}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_alone_loads_nothing_heavy():
+    assert not loaded_after("import taciturn") & set(HEAVY)
+
+
+def test_risk_of_a_table_needs_no_sampler():
+    work = "import taciturn as tc; tc.random_round(tc.load_dataset('area_by_sex')); tc.disclosure_risk; tc.unique_risk"
+    loaded = loaded_after(work)
+    assert "xarray" in loaded
+    assert not loaded & set(COMPILERS)
+
+
+def test_every_exported_name_exists():
+    import taciturn
+
+    assert all(hasattr(taciturn, name) for name in dir(taciturn))
+    with pytest.raises(AttributeError, match="no attribute 'disclosure'"):
+        taciturn.disclosure  # noqa: B018
