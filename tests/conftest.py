@@ -29,12 +29,12 @@ def religion_sample(religion: xr.DataArray) -> xr.DataArray:
 
 @pytest.fixture(scope="session")
 def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.DirichletLogLinear().fit(religion_sample, draws=1500, tune=500, **SHORT)
+    return tc.DirichletLogLinear().fit(religion_sample, draws=1500, tune=500, method="nuts", **SHORT)
 
 
 @pytest.fixture(scope="session")
 def fit_restaurant(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.ChineseRestaurant().fit(religion_sample, draws=1000, tune=500, **SHORT)
+    return tc.ChineseRestaurant().fit(religion_sample, draws=1000, tune=500, method="nuts", **SHORT)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Oracles: every table of a tiny case with its exact probability, and one exact test of a sampler against them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import exp, lgamma
 
@@ -33,14 +33,20 @@ def dirichlet_multinomial_pmf(x: Table, weights: Iterable[float]) -> float:
 
 
 def urn_distribution(
-    start: Table, empty: Iterable[bool], population_size: int, theta: float, discount: float = 0.0
+    start: Table,
+    empty: Iterable[bool],
+    population_size: int,
+    theta: float,
+    discount: float = 0.0,
+    base: Sequence[float] | None = None,
 ) -> dict[Table, float]:
     """Exact distribution of the urn's final table, ball by ball over everything that can be drawn.
 
     A seen cell is joined with weight F_i - σ, one of the empty cells opens with weight θ + kσ in all, which is gone
-    once none is left.
+    once none is left; it is shared among the empty cells in proportion to `base`, equally without one.
     """
     empty = tuple(empty)
+    base = base or [1.0] * len(start)
     states = {tuple(start): 1.0}
     for _ in range(population_size - sum(start)):
         following: dict[Table, float] = {}
@@ -49,7 +55,9 @@ def urn_distribution(
             free = [i for i, count in enumerate(state) if not count and empty[i]]
             black = theta + len(seen) * discount if free else 0.0
             total = sum(state) - len(seen) * discount + black
-            weights = {i: state[i] - discount for i in seen} | {i: black / len(free) for i in free}
+            weights = {i: state[i] - discount for i in seen} | {
+                i: black * base[i] / sum(base[j] for j in free) for i in free
+            }
             for i, weight in weights.items():
                 if weight:
                     after = (*state[:i], state[i] + 1, *state[i + 1 :])
@@ -58,13 +66,16 @@ def urn_distribution(
     return states
 
 
-def urn_from_nothing(cells: int, size: int, theta: float, discount: float = 0.0) -> dict[Table, float]:
-    """Exact distribution of a sample from the urn: the first individual's cell is any with equal chance."""
+def urn_from_nothing(
+    cells: int, size: int, theta: float, discount: float = 0.0, base: Sequence[float] | None = None
+) -> dict[Table, float]:
+    """Exact distribution of a sample from the urn: the first individual's cell is drawn from the base."""
+    base = base or [1.0] * cells
     total: dict[Table, float] = {}
     for first in range(cells):
         start = tuple(int(i == first) for i in range(cells))
-        for state, chance in urn_distribution(start, [True] * cells, size, theta, discount).items():
-            total[state] = total.get(state, 0.0) + chance / cells
+        for state, chance in urn_distribution(start, [True] * cells, size, theta, discount, base).items():
+            total[state] = total.get(state, 0.0) + chance * base[first] / sum(base)
     return total
 
 

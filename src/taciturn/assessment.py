@@ -1,35 +1,33 @@
-"""From a fit to the risk of its table, and to what a person reads: assess, summarise, save, read, repeat."""
+"""From a fit to the risk of its table, and to what a person reads."""
 
 import json
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import sqrt
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.estimators import ESTIMATORS, Diagnostics, check_convergence, estimator_from_spec
+from taciturn.errors import ParameterError
+from taciturn.estimators import (
+    ESTIMATORS,
+    Diagnostics,
+    ImportanceDiagnostics,
+    check_convergence,
+    estimator_from_spec,
+)
+from taciturn.fits import fit_parts
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
 from taciturn.risk.uniques import unique_risk
-from taciturn.schema import SCHEMA_VERSION, check_population, table_dims
+from taciturn.schema import check_population, table_dims
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "assess", "read_fit", "repeat_fit", "save_fit", "summary"]
-
-_NEEDED: Final = (
-    ("posterior_predictive", "population"),
-    ("observed_data", "sample"),
-    ("constant_data", "population_size"),
-)
+__all__ = ["Summary", "assess", "summary"]
 
 
 def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> xr.DataTree:
@@ -63,7 +61,7 @@ def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> x
     >>> tc.assess(fit)["risk"]["R2"].sizes
     Frozen({'chain': 4, 'draw': 100})
     """
-    population, sample, population_size, zeros = _parts(fit)
+    population, sample, population_size, zeros = fit_parts(fit)
     check_population(population, sample, population_size=population_size, structural_zeros=zeros)
     risk = disclosure_risk(population, sample, weights=weights, where=None if zeros is None else ~zeros)
     assessed = fit.copy()
@@ -79,8 +77,8 @@ class Summary:
     ----------
     table : pandas.DataFrame
         One row a measure: mean, sd, the interval, the median and the Monte Carlo error of the mean.
-    diagnostics : Diagnostics or None
-        Of the sampler, over all parameters and R2; None for plug-in estimators, whose draws are independent.
+    diagnostics : Diagnostics, ImportanceDiagnostics or None
+        Of the Markov chain, over all parameters and R2, or of importance sampling; None for plug-in estimators.
     exceedance : float or None
         ``P(R2 > threshold)``, where a threshold was given.
     sentence : str
@@ -90,7 +88,7 @@ class Summary:
     """
 
     table: "pd.DataFrame"
-    diagnostics: Diagnostics | None
+    diagnostics: Diagnostics | ImportanceDiagnostics | None
     exceedance: float | None
     sentence: str
     text: str
@@ -166,133 +164,6 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
     return Summary(table, diagnostics, exceedance, sentence, "\n".join(lines))
 
 
-def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
-    """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or not at all.
-
-    Parameters
-    ----------
-    fit : DataTree
-        A fit, assessed or not.
-    path : path
-        Where to; an existing file is replaced.
-
-    Raises
-    ------
-    FileFormatError
-        The place cannot be written to.
-    """
-    path = Path(path)
-    check_writable(path)
-    packed = {"zlib": True, "complevel": 4, "shuffle": True}
-    encoding = {
-        f"/{name}": {variable: packed for variable, array in node.data_vars.items() if array.ndim}
-        for name, node in fit.children.items()
-    }
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-        temporary.replace(path)
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def read_fit(path: str | PathLike[str]) -> xr.DataTree:
-    """Read a fit that `save_fit` or ArviZ wrote as netCDF.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    DataTree
-        Wholly in memory; the file is closed.
-
-    Raises
-    ------
-    FileFormatError
-        The file is missing, truncated, no netCDF, holds no fit, or was written by a newer version.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise FileFormatError(f"{path}: no such file")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as tree:
-            fit = tree.load()
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
-        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
-    written = fit.attrs.get("schema_version", 0)
-    if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
-        raise FileFormatError(f"{path}: written by a newer version (layout {written}, this one reads {SCHEMA_VERSION})")
-    try:
-        _parts(fit)
-    except TableError as error:
-        raise FileFormatError(f"{path}: holds no fit: {error}") from error
-    return fit
-
-
-def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
-    """Fit again from what a fit records: the same estimator, sample, settings and seed.
-
-    Parameters
-    ----------
-    fit : DataTree
-        A fit, as returned by an estimator or read from a file.
-    progressbar : bool
-        Show the sampler's progress.
-
-    Returns
-    -------
-    DataTree
-        A new fit. With the same versions on the same kind of machine its numbers are the same.
-
-    Raises
-    ------
-    FileFormatError
-        The fit does not say how it was made.
-    """
-    _, sample, population_size, zeros = _parts(fit)
-    try:
-        estimator = estimator_from_spec(fit.attrs["estimator"])
-        settings = json.loads(fit.attrs["settings"])
-        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
-    except (KeyError, ValueError, TypeError) as error:
-        raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
-    return estimator.fit(
-        sample, population_size=population_size, structural_zeros=zeros, progressbar=progressbar, **known
-    )
-
-
-def check_writable(path: Path) -> None:
-    """Raise `FileFormatError` unless a file can appear at `path`; asked before long work, so that none is lost."""
-    if path.is_dir():
-        raise FileFormatError(f"{path}: is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
-
-
-def _parts(fit: xr.DataTree) -> tuple[xr.DataArray, xr.DataArray, int, xr.DataArray | None]:
-    """Population draws, sample, population size and structural zeros (None without any) of a fit."""
-    if not isinstance(fit, xr.DataTree):
-        raise TableError(f"a fit is an xarray.DataTree, got {type(fit).__name__}")
-    for group, name in _NEEDED:
-        if group not in fit.children or name not in fit[group].data_vars:
-            raise TableError(f"the fit has no {name!r} in the group {group!r}")
-    sample = fit["observed_data"].to_dataset()["sample"]
-    population = fit["posterior_predictive"].to_dataset()["population"]
-    constants = fit["constant_data"].to_dataset()
-    zeros = constants["structural_zeros"].astype(bool) if "structural_zeros" in constants else None
-    if zeros is not None and not bool(zeros.any()):
-        zeros = None
-    population = population.transpose("chain", "draw", *table_dims(sample))
-    return population, sample, int(constants["population_size"]), zeros
-
-
 def _risk_table(risk: xr.Dataset, probability: float) -> "pd.DataFrame":
     import arviz as az
     import pandas as pd
@@ -312,7 +183,9 @@ def _risk_table(risk: xr.Dataset, probability: float) -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
 
 
-def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> Diagnostics | None:
+def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> Diagnostics | ImportanceDiagnostics | None:
+    if "importance" in fit.attrs:
+        return ImportanceDiagnostics.from_json(fit.attrs["importance"])
     if "posterior" not in fit.children:
         return None
     stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
@@ -334,7 +207,7 @@ def _exceedance_text(above: xr.DataArray, threshold: float) -> str:
 
 
 def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
-    _, sample, population_size, zeros = _parts(fit)
+    _, sample, population_size, zeros = fit_parts(fit)
     size = int(sample.sum())
     cells = sample.size - (0 if zeros is None else int(zeros.sum()))
     variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in table_dims(sample))
@@ -364,19 +237,20 @@ def _call(fit: xr.DataTree, population_size: int) -> list[str]:
     return lines
 
 
-def _diagnostics_text(diagnostics: Diagnostics | None) -> str:
+def _diagnostics_text(diagnostics: Diagnostics | ImportanceDiagnostics | None) -> str:
     if diagnostics is None:
         return "none needed, the draws are independent; the parameters are plugged in, not fitted with uncertainty"
-    numbers = (
-        f"r-hat {diagnostics.r_hat:.3f}, effective draws {diagnostics.ess_bulk:.0f} (bulk) and "
-        f"{diagnostics.ess_tail:.0f} (tail), {diagnostics.divergences} divergences"
-    )
     if diagnostics.converged:
-        return f"{numbers}: converged"
-    return f"{numbers}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
+        return f"{diagnostics}: converged"
+    return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
 
 
-def _sentence(fit: xr.DataTree, table: "pd.DataFrame", diagnostics: Diagnostics | None, probability: float) -> str:
+def _sentence(
+    fit: xr.DataTree,
+    table: "pd.DataFrame",
+    diagnostics: Diagnostics | ImportanceDiagnostics | None,
+    probability: float,
+) -> str:
     if diagnostics is not None and not diagnostics.converged:
         return "The sampler did not converge: do not use these numbers. Fit again with more tune and draws."
     low, _, high = table.columns[2:5]

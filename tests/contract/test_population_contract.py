@@ -7,8 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import taciturn as tc
@@ -88,7 +87,12 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     positive = st.floats(1e-12, 1e15)
     if isinstance(estimator, tc.ChineseRestaurant):
         theta = draw(hnp.arrays(float, shape, elements=positive))
-        return Parameters(posterior=xr.Dataset({"theta": (("chain", "draw"), theta)}))
+        values = {"theta": (("chain", "draw"), theta)}
+        if estimator.discount is None:
+            values["discount"] = (("chain", "draw"), draw(hnp.arrays(float, shape, elements=st.floats(0, 0.999))))
+        return Parameters(
+            posterior=xr.Dataset(values) if estimator.discount is None or estimator.discount >= 0 else None
+        )
     values = {"kappa": (("chain", "draw"), draw(hnp.arrays(float, shape, elements=positive)))}
     spread = draw(st.sampled_from([1e-2, 0.3, 1.0, 1e4]))
     for term in estimator._terms(make_problem(sample, int(sample.sum()))):
@@ -102,11 +106,19 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
 
 
 @pytest.mark.parametrize("name", BAYESIAN)
-@given(problem=problems(), formula=formulas, discount=st.floats(0, 0.999), data=st.data(), seed=st.integers(0, 2**32))
+@given(
+    problem=problems(),
+    formula=formulas,
+    discount=st.none() | st.floats(0, 0.999) | st.floats(-1e6, -1e-9),
+    base=st.sampled_from(["uniform", "log-linear"]),
+    data=st.data(),
+    seed=st.integers(0, 2**32),
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_bayesian_estimators_at_any_parameters(name, problem, formula, discount, data, seed) -> None:
+def test_bayesian_estimators_at_any_parameters(name, problem, formula, discount, base, data, seed) -> None:
     sample, size, zeros = problem
-    estimator = tc.DirichletLogLinear(formula) if name == "DirichletLogLinear" else tc.ChineseRestaurant(discount)
+    restaurant = tc.ChineseRestaurant(discount, base)
+    estimator = tc.DirichletLogLinear(formula) if name == "DirichletLogLinear" else restaurant
     given_problem = make_problem(sample, size, zeros)
     parameters = arbitrary_parameters(data.draw, estimator, sample)
     rng = np.random.default_rng(seed)
@@ -189,6 +201,8 @@ SPECIFICATIONS = [
     tc.DirichletLogLinear(),
     tc.DirichletLogLinear("~ (a + b)^2", priors={"kappa": LOGNORMAL, "margin_a": tc.Prior("Dirichlet", a=0.5)}),
     tc.ChineseRestaurant(),
+    tc.ChineseRestaurant(discount=-0.5, base="log-linear"),
+    tc.ChineseRestaurant(priors={"discount": tc.Prior("Beta", alpha=1, beta=5)}),
     tc.ChineseRestaurant(discount=np.float64(0.25), priors={"theta": tc.Prior("Uniform", lower=0, upper=99)}),
 ]
 

@@ -5,8 +5,7 @@ from math import log
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import entropy as scipy_entropy
 
 import taciturn as tc

@@ -6,6 +6,7 @@ import xarray as xr
 from hypothesis import given
 
 import taciturn as tc
+from exact import dirichlet_multinomial_pmf, tables
 from strategies import populations_with_samples
 from taciturn.errors import TableError
 
@@ -57,6 +58,57 @@ def test_a_population_below_the_sample():
         tc.unique_risk(F, f)
     with pytest.raises(TableError, match="below the sample"):
         tc.unique_risk(F.chunk(draw=1), f).compute(scheduler="synchronous")
+
+
+def test_cells_by_hand():
+    F = xr.DataArray([[[1, 4, 1], [3, 2, 0]]], dims=("chain", "draw", "x"))
+    risk = tc.cell_uniques(F, xr.DataArray([1, 2, 0], dims="x"))
+    assert risk.p_unique.values.tolist() == [1 / 2, 0, 1 / 2]
+    assert risk.p_match.values.tolist() == pytest.approx([(1 + 1 / 3) / 2, (1 / 4 + 1 / 2) / 2, 0])
+
+
+def test_cells_by_enumeration():
+    """Draws that stand for every F given f = (1, 0, 2) under uniform p, each as often as it is likely."""
+    f, N, K = (1, 0, 2), 6, 3
+    posterior = {
+        tuple(a + b for a, b in zip(f, new, strict=True)): dirichlet_multinomial_pmf(new, [1 + x for x in f])
+        for new in tables(N - sum(f), K)
+    }
+    multiple = 56  # new ~ DirichletMultinomial(3, (2, 1, 3)): probabilities are whole numbers over C(8, 3) = 56
+    times = [round(multiple * p) for p in posterior.values()]
+    assert times == pytest.approx([multiple * p for p in posterior.values()])
+    draws = np.repeat(np.array(list(posterior)), times, axis=0)
+    risk = tc.cell_uniques(xr.DataArray(draws, dims=("draw", "x")), xr.DataArray(list(f), dims="x"))
+    for i in range(K):
+        assert float(risk.p_unique[i]) == pytest.approx(sum(p for F, p in posterior.items() if F[i] == 1))
+        match = sum(p / F[i] for F, p in posterior.items()) if f[i] else 0.0
+        assert float(risk.p_match[i]) == pytest.approx(match)
+
+
+@given(populations_with_samples())
+def test_cells_sum_to_the_table(pair):
+    population, sample = pair
+    population = xr.concat([population, population + 1, 2 * population], dim="draw")
+    cells, whole = tc.cell_uniques(population, sample), tc.unique_risk(population, sample)
+    alone = sample == 1
+    assert float(cells.p_unique.where(alone, 0).sum()) == pytest.approx(float(whole.tau1.mean("draw")))
+    assert float(cells.p_match.where(alone, 0).sum()) == pytest.approx(float(whole.tau2.mean("draw")))
+    assert cells.p_match.dims == sample.dims
+    for array in cells.data_vars.values():
+        assert ((array >= 0) & (array <= 1)).all()
+    lazy = tc.cell_uniques(population.chunk(draw=1), sample)
+    assert lazy.p_match.chunks is not None
+    xr.testing.assert_allclose(lazy.compute(scheduler="synchronous"), cells)
+
+
+def test_cells_of_one_table_and_of_replicates():
+    F = xr.DataArray([1, 3], dims="x")
+    f = xr.DataArray([[1, 0], [0, 2]], dims=("replicate", "x"))
+    risk = tc.cell_uniques(F, f)
+    assert risk.p_match.transpose("replicate", "x").values.tolist() == [[1, 0], [0, 1 / 3]]
+    assert tc.cell_uniques(F, f[0]).p_unique.values.tolist() == [1, 0]
+    with pytest.raises(TableError, match="below the sample at x=1"):
+        tc.cell_uniques(F, xr.DataArray([0, 4], dims="x"))
 
 
 def test_tables_that_do_not_match():

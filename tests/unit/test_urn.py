@@ -5,8 +5,7 @@ from math import fsum, log
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import taciturn as tc
 from exact import assert_same_distribution, tables, urn_distribution, urn_from_nothing

@@ -9,6 +9,7 @@ from taciturn.errors import FileFormatError, ParameterError, PriorError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
+from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.loglinear import LogLinear
 from taciturn.estimators.nuts import Diagnostics, check_convergence
 from taciturn.estimators.polya_urn import PolyaUrn
@@ -20,6 +21,7 @@ __all__ = [
     "Diagnostics",
     "DirichletLogLinear",
     "Estimator",
+    "ImportanceDiagnostics",
     "LogLinear",
     "PolyaUrn",
     "Prior",

@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from numbers import Real
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.schema import SCHEMA_VERSION
 
-__all__ = ["Estimator", "Parameters", "SamplerSettings", "checked_number"]
+__all__ = ["BayesianEstimator", "Estimator", "Parameters", "PriorDraws", "SamplerSettings", "checked_number"]
 
 Counts = npt.NDArray[np.int64]
+PriorDraws = tuple[dict[str, npt.NDArray[np.float64]], Counts, Counts]
 
 _RECORDED: Final = ("taciturn", "pymc", "arviz", "nutpie", "numpy", "xarray")
 _POINTWISE_LIMIT: Final = 10_000_000  # values of the pointwise log-likelihood: 80 MB
@@ -34,6 +36,12 @@ class SamplerSettings:
     chains: int
     seed: int
     progressbar: bool
+    method: Literal["fast", "nuts"] = "fast"
+
+    @property
+    def total(self) -> int:
+        """Draws of all chains together."""
+        return self.chains * self.draws
 
 
 @dataclass
@@ -48,12 +56,15 @@ class Parameters:
         Plug-in values and other fixed quantities, for ``constant_data``.
     sampler : str
         What drew the parameters, for the record.
+    importance : ImportanceDiagnostics, optional
+        How good the draws are that were made without a Markov chain.
     """
 
     posterior: xr.Dataset | None = None
     sample_stats: xr.Dataset | None = None
     constants: dict[str, Any] = field(default_factory=dict)
     sampler: str = "none"
+    importance: ImportanceDiagnostics | None = None
 
 
 class Estimator(ABC):
@@ -80,6 +91,7 @@ class Estimator(ABC):
         chains: int = 4,
         random_seed: int | np.random.Generator | None = None,
         progressbar: bool = True,
+        method: Literal["fast", "nuts"] = "fast",
     ) -> xr.DataTree:
         """Draw population tables given a sample.
 
@@ -101,6 +113,10 @@ class Estimator(ABC):
             The same seed gives the same numbers. A fit without one records the seed it chose.
         progressbar : bool
             Show the sampler's progress.
+        method : {"fast", "nuts"}
+            How a Bayesian estimator draws its parameters: ``"fast"`` without a Markov chain and without compiling,
+            turning to NUTS where its own diagnostics fail or it does not know the model; ``"nuts"`` by NUTS at once.
+            Plug-in estimators ignore it.
 
         Returns
         -------
@@ -127,7 +143,7 @@ class Estimator(ABC):
             The sampler did not converge.
         """
         problem = make_problem(sample, population_size, structural_zeros)
-        settings = _settings(draws, tune, chains, random_seed, progressbar)
+        settings = _settings(draws, tune, chains, random_seed, progressbar, method)
         sampler_seed, population_seed, replicate_seed = np.random.SeedSequence(settings.seed).spawn(3)
         parameters = self._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
         population = self._draw_population(problem, settings, parameters, np.random.default_rng(population_seed))
@@ -203,16 +219,54 @@ class Estimator(ABC):
                     "tune": settings.tune,
                     "chains": settings.chains,
                     "random_seed": settings.seed,
+                    "method": settings.method,
                 }
             ),
             "sampler": parameters.sampler,
+            **({"importance": parameters.importance.to_json()} if parameters.importance else {}),
             "versions": json.dumps(versions),
         }
 
 
+class BayesianEstimator(Estimator):
+    """An estimator whose parameters have a prior.
+
+    They are learned without a Markov chain where that works, and by NUTS elsewhere.
+    """
+
+    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        if settings.method == "fast":
+            parameters = self._learn_fast(problem, settings, np.random.default_rng(seed))
+            if parameters is not None and (parameters.importance is None or parameters.importance.converged):
+                return parameters
+        return self._learn_nuts(problem, settings, seed)
+
+    @abstractmethod
+    def _learn_fast(self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator) -> Parameters | None:
+        """Independent draws with their diagnostics; None for a model that has no such path."""
+
+    @abstractmethod
+    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Draws of the PyMC model."""
+
+    @abstractmethod
+    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Parameters by name (leading axis draws), samples and populations (draws, cells), for calibration.
+
+        Of the problem only the sizes, the shape and the structural zeros may be used, not what is in the sample.
+        """
+
+
 def _settings(
-    draws: int, tune: int, chains: int, random_seed: int | np.random.Generator | None, progressbar: bool
+    draws: int,
+    tune: int,
+    chains: int,
+    random_seed: int | np.random.Generator | None,
+    progressbar: bool,
+    method: Literal["fast", "nuts"],
 ) -> SamplerSettings:
+    if method not in ("fast", "nuts"):
+        raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
     given: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -225,7 +279,7 @@ def _settings(
         seed = int(random_seed)
     else:
         raise ParameterError(f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}")
-    return SamplerSettings(int(draws), int(tune), int(chains), seed, progressbar)
+    return SamplerSettings(int(draws), int(tune), int(chains), seed, progressbar, method)
 
 
 def _is_seed(value: Any) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import TableError
-from taciturn.estimators.base import Counts, Estimator, Parameters, SamplerSettings
+from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.base import BayesianEstimator, Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.dirichlet_fast import sample_main_effects
 from taciturn.estimators.draws import draw_dirichlet_multinomial
 from taciturn.estimators.formula import Terms, parse_formula
 from taciturn.estimators.nuts import check_convergence, sample_posterior
@@ -26,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DirichletLogLinear(Estimator):
+class DirichletLogLinear(BayesianEstimator):
     r"""Population proportions around a log-linear model, with the closeness fitted.
 
     .. math::
@@ -90,10 +91,13 @@ class DirichletLogLinear(Estimator):
         terms = self._terms(problem)
         priors = merge_priors(self._default_priors(problem, terms), self.priors)
         _refuse_name_clash(problem, priors, terms)
-        labels = {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
         sizes = dict(problem.sample.sizes)
-        with pm.Model(coords=labels) as model:
-            kappa = priors["kappa"].variable("kappa")
+        with pm.Model(coords=_labels(problem)) as model:
+            hyperparameters = {
+                name.removeprefix("kappa_"): pm.Data(name, value)
+                for name, value in _hyperparameters(priors["kappa"]).items()
+            }
+            kappa = priors["kappa"].variable("kappa", parameters=hyperparameters)
             log_pi = pt.zeros(())
             for term in terms:
                 shape = [sizes[dim] if dim in term else 1 for dim in problem.variables]
@@ -110,7 +114,8 @@ class DirichletLogLinear(Estimator):
             full = pt.broadcast_to(log_pi, problem.sample.shape).ravel()
             kept = np.flatnonzero(problem.fillable.ravel())
             pi = pm.math.softmax(full[kept])
-            _dirichlet_multinomial("sample_counts", kappa * pi, problem.counts[kept])
+            counts = pm.Data("counts", problem.counts[kept])
+            _dirichlet_multinomial("sample_counts", kappa * pi, counts)
         return model
 
     def _terms(self, problem: Problem) -> Terms:
@@ -127,12 +132,31 @@ class DirichletLogLinear(Estimator):
                 priors[f"scale_{'_'.join(term)}"] = Prior("HalfNormal", sigma=1.0)
         return priors
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def _learn_fast(self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator) -> Parameters | None:
         terms = self._terms(problem)
-        model = self._build(problem)
+        if any(len(term) > 1 for term in terms):
+            return None
+        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        dims = [term[0] for term in terms]
+        kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, settings.total, rng)
+        posterior = {"kappa": _by_chain(kappa, settings)}
+        for dim, margin in zip(dims, margins, strict=True):
+            posterior[f"margin_{dim}"] = _by_chain(margin, settings, dim, problem.sample[dim].values)
+        return Parameters(xr.Dataset(posterior), sampler="importance sampling", importance=diagnostics)
+
+    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        terms = self._terms(problem)
+        priors = merge_priors(self._default_priors(problem, terms), self.priors)
         names = ["kappa", *(_effect_name(term) for term in terms)]
         names += [f"scale_{'_'.join(term)}" for term in terms if len(term) > 1]
-        posterior, stats, sampler = sample_posterior(model, settings, seed, names)
+        # The prior of κ depends on the sample size by default, so its parameters are data, too.
+        kappa = priors.pop("kappa")
+        others = {name: prior.to_dict() for name, prior in priors.items()}
+        key = f"{type(self)} {terms} {others} {kappa.distribution} {_labels(problem)} {problem.fillable.tobytes()!r}"
+        data = {"counts": problem.counts[problem.fillable.ravel()], **_hyperparameters(kappa)}
+        posterior, stats, sampler = sample_posterior(
+            lambda: self._build(problem), settings, seed, names, key=key, data=data
+        )
         check_convergence(posterior, stats, warn=True)
         return Parameters(posterior=posterior, sample_stats=stats, sampler=sampler)
 
@@ -166,6 +190,24 @@ class DirichletLogLinear(Estimator):
     ) -> Counts:
         return draw_dirichlet_multinomial(problem.sample_size, self._weights(problem, parameters), rng)
 
+    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        terms = self._terms(problem)
+        if any(len(term) > 1 for term in terms):
+            raise ParameterError(f"calibration knows main effects only, the formula is {self.formula!r}")
+        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
+        drawn = {"kappa": priors["kappa"].draw(rng, draws)}
+        posterior = {"kappa": _by_chain(drawn["kappa"], settings)}
+        for (dim,) in terms:
+            name, labels = f"margin_{dim}", problem.sample[dim].values
+            drawn[name] = priors[name].draw(rng, draws, categories=len(labels))
+            posterior[name] = _by_chain(drawn[name], settings, dim, labels)
+        weights = self._weights(problem, Parameters(xr.Dataset(posterior)))
+        population = draw_dirichlet_multinomial(problem.population_size, weights, rng)
+        # The individuals are exchangeable, so that any n of them are a sample.
+        sample = [rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals") for F in population]
+        return drawn, np.array(sample), population
+
     def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
         posterior = parameters.posterior
         assert posterior is not None
@@ -174,6 +216,15 @@ class DirichletLogLinear(Estimator):
         weights = self._weights(problem, parameters)[:, occupied]
         terms = np.log(problem.counts[occupied] - 1 + weights) - np.log(problem.sample_size - 1 + kappa)
         return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
+
+
+def _by_chain(values: Floats, settings: SamplerSettings, dim: str | None = None, labels: Any = None) -> xr.DataArray:
+    coords: dict[str, Any] = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+    dims = ["chain", "draw"]
+    if dim is not None:
+        coords[dim] = labels
+        dims.append(dim)
+    return xr.DataArray(values.reshape(settings.chains, settings.draws, *values.shape[1:]), dims=dims, coords=coords)
 
 
 def _effect_name(term: tuple[str, ...]) -> str:
@@ -191,21 +242,27 @@ def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Ter
         raise TableError(f"two interactions would both be named {twice[0]!r}: rename a variable")
 
 
-def _dirichlet_multinomial(name: str, alpha: Any, observed: Counts) -> Any:
+def _labels(problem: Problem) -> dict[str, list[Any]]:
+    return {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
+
+
+def _hyperparameters(kappa: Prior) -> dict[str, Floats]:
+    return {f"kappa_{name}": np.asarray(value) for name, value in kappa.parameters.items()}
+
+
+def _dirichlet_multinomial(name: str, alpha: Any, observed: Any) -> Any:
     """Observed Dirichlet-multinomial whose log-probability works on occupied cells only: an empty cell adds nothing."""
     import pymc as pm
     import pytensor.tensor as pt
 
-    size = int(observed.sum())
-
-    def logp(value: Any, alpha: Any) -> Any:
+    def logp(value: Any, alpha: Any, _size: Any) -> Any:
         n, total = value.sum(), alpha.sum()
         occupied = pt.nonzero(value)[0]
         x, a = value[occupied], alpha[occupied]
         cells = pt.gammaln(a + x) - pt.gammaln(a) - pt.gammaln(x + 1)
         return pt.gammaln(n + 1) + pt.gammaln(total) - pt.gammaln(total + n) + cells.sum()
 
-    def dist(alpha: Any, size_: Any) -> Any:
-        return pm.DirichletMultinomial.dist(n=size, a=alpha, size=size_)
+    def dist(alpha: Any, size: Any, batch: Any) -> Any:
+        return pm.DirichletMultinomial.dist(n=size, a=alpha, size=batch)
 
-    return pm.CustomDist(name, alpha, dist=dist, logp=logp, signature="(n)->(n)", observed=observed)
+    return pm.CustomDist(name, alpha, observed.sum(), dist=dist, logp=logp, signature="(n),()->(n)", observed=observed)

@@ -92,29 +92,32 @@ def draw_urn(
     rng: np.random.Generator,
     *,
     discount: Floats | float = 0.0,
+    base: Floats | None = None,
 ) -> Counts:
     """Fill the population up from a sample by an urn with black balls.
 
     Each new individual joins a seen cell `i` with weight ``F_i - σ`` or opens a new one with weight ``θ + kσ`` for
-    `k` open cells; a new one takes an empty cell at random. When the last empty cell opens, the black balls leave the
-    urn. The individuals are never drawn one by one: the mass that goes to new cells is beta-binomial, it is cut into
-    blocks in order of appearance, and the rest is Dirichlet-multinomial over the seen cells, so the cost grows with
-    the number of cells opened and not with the population.
+    `k` open cells; a new one takes one of the empty cells with chances in proportion to `base`. When the last empty
+    cell opens, the black balls leave the urn. The individuals are never drawn one by one: the mass that goes to new
+    cells is beta-binomial, it is cut into blocks in order of appearance, and the rest is Dirichlet-multinomial over
+    the seen cells, so the cost grows with the number of cells opened and not with the population.
 
     Parameters
     ----------
-    counts : array, shape (cells,)
-        The sample.
-    empty : array of bool, shape (cells,)
+    counts : array, shape (cells,) or (draws, cells)
+        The sample, or one for each draw; somebody is in each.
+    empty : array of bool, of the shape of `counts`
         Cells a new colour can take: not in the sample, not a structural zero.
     population_size : int
         `N`.
     theta : array, shape (draws,)
-        Number of black balls, at least 0.
+        Number of black balls, at least 0; ``Kα`` where σ is ``-α``.
     rng : Generator
         Source of randomness.
     discount : array, shape (draws,), or float
-        `σ` in [0, 1).
+        `σ` below 1.
+    base : array, shape (cells,), optional
+        Positive weights of the cells; without them all are alike.
 
     Returns
     -------
@@ -122,35 +125,27 @@ def draw_urn(
     """
     draws = len(theta)
     sigma = np.broadcast_to(np.asarray(discount, dtype=float), draws)
-    seen = np.flatnonzero(counts)
-    free = np.flatnonzero(empty)
-    missing = population_size - int(counts.sum())
-    population = np.broadcast_to(counts, (draws, len(counts))).copy()
-    black = theta + len(seen) * sigma
+    population = np.broadcast_to(counts, (draws, counts.shape[-1])).copy()
+    can_open = np.broadcast_to(empty, population.shape)
+    open_cells = (population > 0).sum(axis=1)
+    size = population.sum(axis=1)
+    missing = population_size - size
+    black = theta + open_cells * sigma
     new = np.zeros(draws, dtype=np.int64)
-    if len(free):
-        opens = black > 0
+    opens = (black > 0) & can_open.any(axis=1)
+    if opens.any():
         share = np.zeros(draws)
-        share[opens] = rng.beta(black[opens], counts.sum() - len(seen) * sigma[opens])
+        share[opens] = rng.beta(black[opens], (size - open_cells * sigma)[opens])
         new = rng.binomial(missing, share)
-    weights = counts[seen] - sigma[:, None]
+    seen = np.flatnonzero(counts if counts.ndim == 1 else counts.any(axis=0))
+    weights = np.where(population[:, seen] > 0, population[:, seen] - sigma[:, None], 0.0)
     population[:, seen] += draw_dirichlet_multinomial(missing - new, weights, rng)
-
-    order = rng.permuted(np.broadcast_to(free, (draws, len(free))), axis=1)
-    opened = 0
-    rest = new
-    while opened < len(free) and (rest > 0).any():
-        active = np.flatnonzero(rest > 0)
-        share = rng.beta(1 - sigma[active], black[active] + (opened + 1) * sigma[active])
-        block = 1 + rng.binomial(rest[active] - 1, share)
-        population[active, order[active, opened]] = block
-        rest[active] -= block
-        opened += 1
-    full = np.flatnonzero(rest > 0)
-    if len(full):
-        cells = np.flatnonzero(empty | (counts > 0))
-        weights = population[np.ix_(full, cells)] - sigma[full, None]
-        population[np.ix_(full, cells)] += draw_dirichlet_multinomial(rest[full], weights, rng)
+    if counts.ndim == 1 and base is None:
+        free = np.flatnonzero(empty)
+        order = rng.permuted(np.broadcast_to(free, (draws, len(free))), axis=1)
+    else:
+        order = _race(can_open, base, rng)
+    _open_cells(population, new, order, open_cells, can_open, theta, sigma, rng)
     return population
 
 
@@ -161,14 +156,58 @@ def draw_urn_from_nothing(
     rng: np.random.Generator,
     *,
     discount: Floats | float = 0.0,
+    base: Floats | None = None,
 ) -> Counts:
     """Tables of `size` individuals from the urn of `draw_urn` before anything was seen, one for each `theta`."""
-    sigma = np.broadcast_to(np.asarray(discount, dtype=float), len(theta))
-    out = np.empty((len(theta), len(fillable)), dtype=np.int64)
-    first = rng.choice(np.flatnonzero(fillable), size=len(theta))
-    for cell in np.unique(first):
-        rows = np.flatnonzero(first == cell)
-        start = np.zeros(len(fillable), dtype=np.int64)
-        start[cell] = 1
-        out[rows] = draw_urn(start, fillable & (start == 0), size, theta[rows], rng, discount=sigma[rows])
+    draws = len(theta)
+    sigma = np.broadcast_to(np.asarray(discount, dtype=float), draws)
+    out = np.zeros((draws, len(fillable)), dtype=np.int64)
+    can_open = np.broadcast_to(fillable, out.shape)
+    rest = np.full(draws, size, dtype=np.int64)
+    nobody = np.zeros(draws, dtype=np.int64)
+    _open_cells(out, rest, _race(can_open, base, rng), nobody, can_open, theta, sigma, rng)
     return out
+
+
+def _race(can_open: npt.NDArray[np.bool_], base: Floats | None, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Order in which the cells that can open would do so, chosen one after the other without replacement.
+
+    Exponential times with the weights as rates: the next to arrive is each of those left with a chance in proportion
+    to its weight (Efraimidis & Spirakis 2006). Cells that cannot open come last, in as many columns as any row needs.
+    """
+    columns = np.flatnonzero(can_open.any(axis=0))
+    times = rng.standard_exponential((len(can_open), len(columns)))
+    if base is not None:
+        times /= base[columns]
+    times[~can_open[:, columns]] = np.inf
+    return np.asarray(columns[np.argsort(times, axis=1)])
+
+
+def _open_cells(
+    population: Counts,
+    rest: Counts,
+    order: npt.NDArray[np.int64],
+    open_cells: Counts,
+    can_open: npt.NDArray[np.bool_],
+    theta: Floats,
+    sigma: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Cut the mass that goes to new cells into blocks and place them; what is left once all are open joins them."""
+    limit = can_open.sum(axis=1)
+    opened = 0
+    while (active := np.flatnonzero((rest > 0) & (opened < limit))).size:
+        left = theta[active] + (open_cells[active] + opened + 1) * sigma[active]
+        share = np.ones(len(active))
+        some = left > 0  # else no further cell opens
+        share[some] = rng.beta(1 - sigma[active[some]], left[some])
+        block = 1 + rng.binomial(rest[active] - 1, share)
+        population[active, order[active, opened]] = block
+        rest[active] -= block
+        opened += 1
+    full = np.flatnonzero(rest > 0)
+    if len(full):
+        cells = np.flatnonzero((population[full] > 0).any(axis=0))
+        filled = population[np.ix_(full, cells)]
+        weights = np.where(filled > 0, filled - sigma[full, None], 0.0)
+        population[np.ix_(full, cells)] += draw_dirichlet_multinomial(rest[full], weights, rng)

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,10 @@ HIGHEST_R_HAT: Final = 1.01
 SMALLEST_ESS: Final = 400.0
 _TARGET_ACCEPT: Final = 0.9
 """Above the usual 0.8: margins of categories nobody in the sample has, have long tails that ask for smaller steps."""
+
+
+_MOST_COMPILED: Final = 8
+_compiled: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -61,39 +65,115 @@ class Diagnostics:
         """Whether nothing is wrong."""
         return not self.problems
 
+    def __str__(self) -> str:
+        return (
+            f"r-hat {self.r_hat:.3f}, effective draws {self.ess_bulk:.0f} (bulk) and {self.ess_tail:.0f} (tail), "
+            f"{self.divergences} divergences"
+        )
+
 
 def sample_posterior(
-    model: "pm.Model", settings: SamplerSettings, seed: int, variables: list[str]
+    build: Callable[[], "pm.Model"],
+    settings: SamplerSettings,
+    seed: int,
+    variables: list[str],
+    *,
+    key: str,
+    data: Mapping[str, Any],
 ) -> tuple[xr.Dataset, xr.Dataset, str]:
-    """Posterior draws of `variables`, the sampler's statistics and its name.
+    """Posterior draws of a model by NUTS.
 
     nutpie samples where it is installed, PyMC's own NUTS otherwise. Neither is trusted to warn: see
-    `check_convergence`.
+    `check_convergence`. With nutpie a model is compiled once for all samples that differ in their data only.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the PyMC model.
+    settings, seed
+        How many draws, and from what seed.
+    variables : list of str
+        What to keep.
+    key : str
+        Says all that the compiled model depends on.
+    data : mapping of str to array
+        Values of the model's `pm.Data`, which it does not depend on.
+
+    Returns
+    -------
+    Dataset, Dataset, str
+        Parameters, the sampler's statistics, and its name.
     """
     from importlib.util import find_spec
 
-    import pymc as pm
-
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
-    with model, warnings.catch_warnings():
+    with warnings.catch_warnings():
         # The convergence check below is ours and covers both samplers alike.
         warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
-        trace = pm.sample(
+        run = _run_nutpie if sampler == "nutpie" else _run_pymc
+        trace = run(build, settings, seed, variables, key, data)
+    posterior = trace["posterior"].to_dataset()[variables]
+    stats = trace["sample_stats"].to_dataset()
+    kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
+    return _bare(posterior), _bare(stats[kept]), sampler
+
+
+def _run_nutpie(
+    build: Callable[[], "pm.Model"],
+    settings: SamplerSettings,
+    seed: int,
+    variables: list[str],
+    key: str,
+    data: Mapping[str, Any],
+) -> xr.DataTree:
+    import nutpie
+
+    key = f"{key} {variables}"
+    if key not in _compiled:
+        while len(_compiled) >= _MOST_COMPILED:
+            del _compiled[next(iter(_compiled))]
+        _compiled[key] = nutpie.compile_pymc_model(build(), freeze_model=False, var_names=variables)
+    trace: xr.DataTree = nutpie.sample(
+        _compiled[key].with_data(**data),
+        draws=settings.draws,
+        tune=settings.tune,
+        chains=settings.chains,
+        cores=_cores(settings),
+        seed=seed,
+        target_accept=_TARGET_ACCEPT,
+        progress_bar=settings.progressbar,
+    )
+    return trace
+
+
+def _run_pymc(
+    build: Callable[[], "pm.Model"],
+    settings: SamplerSettings,
+    seed: int,
+    _variables: list[str],
+    _key: str,
+    _data: Mapping[str, Any],
+) -> xr.DataTree:
+    import pymc as pm
+
+    with build():
+        trace: xr.DataTree = pm.sample(
             draws=settings.draws,
             tune=settings.tune,
             chains=settings.chains,
-            cores=min(settings.chains, os.cpu_count() or 1),
+            cores=_cores(settings),
             random_seed=seed,
-            nuts_sampler=sampler,
+            nuts_sampler="pymc",
             nuts={"target_accept": _TARGET_ACCEPT},
             progressbar=settings.progressbar,
             quiet=not settings.progressbar,
             compute_convergence_checks=False,
         )
-    posterior = trace["posterior"].to_dataset()[variables]
-    stats = trace["sample_stats"].to_dataset()
-    kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
-    return _bare(posterior), _bare(stats[kept]), sampler
+    return trace
+
+
+def _cores(settings: SamplerSettings) -> int:
+    return min(settings.chains, os.cpu_count() or 1)
 
 
 def check_convergence(posterior: xr.Dataset, sample_stats: xr.Dataset | None, *, warn: bool = False) -> Diagnostics:

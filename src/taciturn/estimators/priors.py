@@ -1,14 +1,19 @@
 """Priors as small values that can be named, saved and compared."""
 
 from collections.abc import Mapping
-from math import isfinite
+from math import exp, isfinite, log
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from taciturn.errors import PriorError
 
 if TYPE_CHECKING:
     import pymc as pm
+
+Floats = npt.NDArray[np.float64]
 
 __all__ = ["Prior", "check_priors", "merge_priors"]
 
@@ -87,15 +92,81 @@ class Prior:
         rest = {name: value for name, value in values.items() if name != "distribution"}
         return cls(str(values.get("distribution")), **rest)
 
-    def variable(self, name: str, *, dims: str | None = None, size: int | None = None) -> "pm.Distribution":
-        """Add the random variable to the PyMC model in context; a margin has `size` categories along `dims`."""
-        import numpy as np
+    def draw(self, rng: np.random.Generator, size: int, *, categories: int | None = None) -> Floats:
+        """Independent draws: shape (size,), or (size, categories) of a margin."""
+        if self.distribution == "Dirichlet":
+            return rng.dirichlet(np.full(categories or 1, self.parameters["a"]), size=size)
+        return np.asarray(self._frozen().rvs(size=size, random_state=rng), dtype=float)
+
+    def logpdf(self, values: Floats) -> Floats:
+        """Logarithm of the density of positive numbers."""
+        return np.asarray(self._frozen().logpdf(values), dtype=float)
+
+    def quantile(self, probability: float) -> float:
+        """Quantile of a distribution of positive numbers."""
+        return float(self._frozen().ppf(probability))
+
+    def _frozen(self) -> Any:
+        from scipy import stats
+
+        x = self.parameters
+        match self.distribution:
+            case "Beta":
+                return stats.beta(x["alpha"], x["beta"])
+            case "Exponential":
+                return stats.expon(scale=1 / x["lam"])
+            case "Gamma":
+                return stats.gamma(x["alpha"], scale=1 / x["beta"])
+            case "HalfCauchy":
+                return stats.halfcauchy(scale=x["beta"])
+            case "HalfNormal":
+                return stats.halfnorm(scale=x["sigma"])
+            case "HalfStudentT":
+                return _HalfStudentT(x["nu"], x["sigma"])
+            case "InverseGamma":
+                return stats.invgamma(x["alpha"], scale=x["beta"])
+            case "LogNormal":
+                return stats.lognorm(s=x["sigma"], scale=exp(x["mu"]))
+            case "Uniform":
+                return stats.uniform(x["lower"], x["upper"] - x["lower"])
+        raise PriorError(f"{self.distribution} is no distribution of one number")
+
+    def variable(
+        self,
+        name: str,
+        *,
+        dims: str | None = None,
+        size: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> "pm.Distribution":
+        """Add the random variable to the PyMC model in context.
+
+        A margin has `size` categories along `dims`; `parameters` replaces the numbers by variables of the model.
+        """
         import pymc as pm
 
         build = getattr(pm, self.distribution)
         if self.distribution == "Dirichlet":
             return build(name, a=np.full(size or 1, self.parameters["a"]), dims=dims)
-        return build(name, **self.parameters, dims=dims)
+        return build(name, **(parameters or self.parameters), dims=dims)
+
+
+class _HalfStudentT:
+    """Absolute value of a scaled Student t, which SciPy has no name for."""
+
+    def __init__(self, nu: float, sigma: float) -> None:
+        from scipy import stats
+
+        self.whole = stats.t(nu, scale=sigma)
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> Floats:
+        return np.abs(self.whole.rvs(size=size, random_state=random_state))
+
+    def logpdf(self, values: Floats) -> Floats:
+        return np.where(np.asarray(values) >= 0, self.whole.logpdf(values) + log(2), -np.inf)
+
+    def ppf(self, probability: float) -> float:
+        return float(self.whole.ppf((1 + probability) / 2))
 
 
 def _is_number(value: Any) -> bool:

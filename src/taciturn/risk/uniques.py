@@ -10,7 +10,7 @@ from taciturn.information._wrap import checked_pair
 from taciturn.schema import cell_label, table_dims
 from taciturn.tables import check_counts
 
-__all__ = ["unique_risk"]
+__all__ = ["cell_uniques", "unique_risk"]
 
 
 def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
@@ -77,3 +77,74 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
         dask_gufunc_kwargs={"allow_rechunk": True},
     )
     return xr.Dataset({"tau1": tau1, "tau2": tau2})
+
+
+def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
+    r"""Probability that somebody is alone in a cell, and of a correct match there, cell by cell.
+
+    .. math:: P(F_i = 1 \mid f), \qquad E(1 / F_i \mid f)
+
+    Parameters
+    ----------
+    population : DataArray
+        Draws of the population table `F`, nowhere below the sample, or one table.
+    sample : DataArray
+        Sample table `f`.
+
+    Returns
+    -------
+    Dataset
+        ``p_unique`` and ``p_match``, both in ``[0, 1]``: means over `chain` and `draw`, on the table's dimensions;
+        `replicate` is kept, and dask-backed input stays lazy.
+
+    Raises
+    ------
+    TableError
+        A population below the sample in some cell, or mismatched categories.
+
+    Notes
+    -----
+    Cells that are empty in the sample: ``p_match`` is 0, as nobody in the sample can be matched with anybody there;
+    ``p_unique`` is what it says, the probability that the population has one individual there. Summed over the sample
+    uniques they are the posterior means of `tau1` and `tau2` of `unique_risk`.
+
+    References
+    ----------
+    Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, JASA 103.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> F = xr.DataArray([[1, 4, 7], [2, 4, 6]], dims=("draw", "cell"))
+    >>> risk = tc.cell_uniques(F, xr.DataArray([1, 1, 0], dims="cell"))
+    >>> risk.p_unique.values.tolist(), risk.p_match.values.tolist()
+    ([0.5, 0.0, 0.0], [0.75, 0.25, 0.0])
+    """
+    population, sample = checked_pair(population, sample)
+    if population.chunks is None and sample.chunks is None:
+        below = population < sample
+        if bool(below.any()):
+            position = tuple(int(i) for i in np.argwhere(below.values)[0])
+            raise TableError(f"the population is below the sample at {cell_label(below, position)}")
+
+    def kernel(F: Any, f: Any) -> tuple[Any, Any]:
+        check_counts(F, name="population")
+        check_counts(f, name="sample")
+        if np.less(F, f).any():
+            raise TableError("the population is below the sample in a cell of the chunk being computed")
+        sampled = np.broadcast_to(f > 0, np.broadcast_shapes(F.shape, f.shape))
+        return np.broadcast_to(F == 1, sampled.shape).astype(float), sampled / np.where(sampled, F, 1)
+
+    alone, match = xr.apply_ufunc(
+        kernel,
+        population,
+        sample,
+        output_core_dims=[[], []],
+        join="exact",
+        dask="parallelized",
+        output_dtypes=[np.float64, np.float64],
+    )
+    drawn = [dim for dim in ("chain", "draw") if dim in match.dims]
+    order = [dim for dim in ("replicate", *table_dims(sample)) if dim in match.dims]
+    means = {"p_unique": alone.mean(drawn), "p_match": match.mean(drawn)}
+    return xr.Dataset({name: mean.transpose(*order) for name, mean in means.items()})

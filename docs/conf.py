@@ -1,0 +1,72 @@
+"""Sphinx configuration. Builds without a network: ``python -m sphinx -W -b html docs docs/_build/html``."""
+
+import re
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+import taciturn
+
+HERE = Path(__file__).resolve().parent
+
+project = "taciturn"
+author = "The taciturn developers"
+copyright = author
+version = release = installed_version("taciturn")
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+
+# Notebooks live in notebooks/, where users look for them; their pages are copies made by each build.
+for notebook in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
+    shutil.copyfile(notebook, HERE / "tutorials" / notebook.name)
+
+# A public name that has no place of its own on the reference page gets one at its end.
+page = (HERE / "reference" / "index.md").read_text(encoding="utf-8")
+others = [name for name in taciturn.__all__ if not name.startswith("_") and f"   {name}\n" not in page]
+listing = "".join(f"   {name}\n" for name in others)
+directive = f".. currentmodule:: taciturn\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listing}"
+fragment = f"## More\n\n```{{eval-rst}}\n{directive}```\n"
+(HERE / "reference" / "_others.md").write_text(fragment if others else "", encoding="utf-8")
+
+exclude_patterns = ["_build", "jupyter_execute", "explanation/_reproduction_*.md", "reference/_others.md"]
+
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = ["reference/index.md", "reference/_others.md"]
+autosummary_imported_members = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"taciturn {version}"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_depth": 2,
+    "show_toc_level": 2,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_static_path = ["_static"]
+html_css_files = ["taciturn.css"]
+templates_path = ["_templates"]
+
+
+def escape_stars(app, what, name, obj, options, lines):
+    """Keep the star of ``(chain, draw, *dims)`` a star."""
+    lines[:] = [re.sub(r"(?<=, )\*(?=\w+\))", r"\\*", line) for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", escape_stars, priority=1000)

@@ -1,0 +1,111 @@
+"""The study behind the default estimator: census and generated tables at three sampling fractions.
+
+Run as ``python docs/studies/default_estimator.py``. It can be interrupted: what is done is kept in ``--store`` (a
+folder) and the same command continues. The result is ``docs/explanation/_study_table.md`` and
+``docs/studies/default_estimator.csv``. Seeds are fixed.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from generated import KINDS, generated_population
+
+import taciturn as tc
+
+HERE = Path(__file__).resolve().parent
+FRACTIONS = (0.1, 0.05, 0.01)
+CENSUS = ("area_by_religion", "area_by_country_of_birth", "area_by_mode_of_travel")
+SIZES = (2_000, 50_000, 1_000_000)
+ESTIMATORS: dict[str, tc.Estimator] = {
+    "DirichletLogLinear": tc.DirichletLogLinear(),
+    "ChineseRestaurant": tc.ChineseRestaurant(),
+    "LogLinear": tc.LogLinear(),
+    "PolyaUrn": tc.PolyaUrn(),
+}
+
+
+def main() -> None:
+    """Run every study, or go on with it, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS))
+    parser.add_argument("--store", type=Path, default=HERE / "_store")
+    parser.add_argument("--output", type=Path, default=HERE / "default_estimator.csv")
+    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_study_table.md")
+    given = parser.parse_args()
+    given.store.mkdir(parents=True, exist_ok=True)
+    frames = []
+    for name, population in populations(given.seed):
+        if given.tables and not any(part in name for part in given.tables):
+            continue
+        print(f"{name}: K = {population.size}, N = {int(population.sum())}", file=sys.stderr, flush=True)
+        result = tc.study(
+            population,
+            {estimator: ESTIMATORS[estimator] for estimator in given.estimators},
+            fractions=FRACTIONS,
+            samples=given.samples,
+            draws=given.draws,
+            random_seed=given.seed,
+            workers=given.workers,
+            store=given.store / f"{name}.jsonl",
+        )
+        frames.append(tc.study_table(result).assign(table=name, population_size=int(population.sum())))
+    if not frames:
+        sys.exit(f"no table has a name with {given.tables}")
+    rows = pd.concat(frames)
+    first = ["table", "population_size"]
+    write(given.output, rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False))
+    caption = f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the CSV file.\n\n"
+    write(given.fragment, caption + markdown(rows))
+    print(markdown(rows))
+
+
+def populations(seed: int) -> Iterable[tuple[str, xr.DataArray]]:
+    """Names and tables of the design."""
+    for name in CENSUS:
+        yield name.removeprefix("area_by_"), tc.load_dataset(name)
+    for kind in KINDS:
+        for size in SIZES:
+            yield f"{kind}_{size}", generated_population(kind, size, seed)
+
+
+def markdown(rows: pd.DataFrame) -> str:
+    """R2 (bias, RMSE, coverage), R1 and τ1 (coverage): one line for each table, fraction and estimator."""
+    columns = ["table", "n/N", "estimator", "R2", "bias", "RMSE", "covers R2", "width", "covers R1", "covers τ1"]
+    lines = [columns, ["---", "---:", "---", *["---:"] * 7]]
+    for (table, fraction, estimator), cell in rows.groupby(["table", "fraction", "estimator"], sort=False):
+        of = cell.set_index("measure")
+        r2 = of.loc["R2"]
+        numbers = [f"{r2['truth']:.3f}", f"{r2['bias']:+.4f}", f"{r2['rmse']:.4f}", f"{r2['coverage']:.3f}"]
+        numbers += [f"{r2['width']:.4f}", f"{of.loc['R1', 'coverage']:.3f}", f"{of.loc['tau1', 'coverage']:.3f}"]
+        notes = f" ({r2['failures']:.0f} failed)" if r2["failures"] else ""
+        notes += f" ({r2['unconverged']:.0f} unconverged)" if r2["unconverged"] else ""
+        lines.append([str(table), f"{fraction:g}", f"{estimator}{notes}", *numbers])
+    return "\n".join(joined(line) for line in lines) + "\n"
+
+
+def joined(cells: Sequence[str]) -> str:
+    """One line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+from .assessment import (
+    Summary as Summary,
+    assess as assess,
+    summary as summary,
+)
+from .datasets import (
+    DATASETS as DATASETS,
+    load_dataset as load_dataset,
+)
+from .errors import (
+    ConvergenceWarning as ConvergenceWarning,
+    TaciturnError as TaciturnError,
+)
+from .estimators import (
+    ChineseRestaurant as ChineseRestaurant,
+    DirichletLogLinear as DirichletLogLinear,
+    Estimator as Estimator,
+    LogLinear as LogLinear,
+    PolyaUrn as PolyaUrn,
+    Prior as Prior,
+)
+from .fits import (
+    read_fit as read_fit,
+    repeat_fit as repeat_fit,
+    save_fit as save_fit,
+)
+from .information import (
+    averaged_conditional_entropy as averaged_conditional_entropy,
+    conditional_entropy as conditional_entropy,
+    conditional_entropy_from_joint as conditional_entropy_from_joint,
+    conditional_entropy_from_transition as conditional_entropy_from_transition,
+    entropy as entropy,
+    f_divergence as f_divergence,
+    hellinger_distance as hellinger_distance,
+    relative_entropy as relative_entropy,
+)
+from .perturbation import random_round as random_round
+from .plots import plot_risk as plot_risk
+from .risk import (
+    cell_uniques as cell_uniques,
+    disclosure_risk as disclosure_risk,
+    unique_risk as unique_risk,
+)
+from .schema import check_population as check_population
+from .studies import (
+    calibrate as calibrate,
+    study as study,
+    study_table as study_table,
+)
+from .tables import (
+    check_table as check_table,
+    draw_sample as draw_sample,
+    margin as margin,
+    read_table as read_table,
+    tabulate as tabulate,
+)
+
+__all__ = [
+    "DATASETS",
+    "ChineseRestaurant",
+    "ConvergenceWarning",
+    "DirichletLogLinear",
+    "Estimator",
+    "LogLinear",
+    "PolyaUrn",
+    "Prior",
+    "Summary",
+    "TaciturnError",
+    "assess",
+    "averaged_conditional_entropy",
+    "calibrate",
+    "cell_uniques",
+    "check_population",
+    "check_table",
+    "conditional_entropy",
+    "conditional_entropy_from_joint",
+    "conditional_entropy_from_transition",
+    "disclosure_risk",
+    "draw_sample",
+    "entropy",
+    "f_divergence",
+    "hellinger_distance",
+    "load_dataset",
+    "margin",
+    "plot_risk",
+    "random_round",
+    "read_fit",
+    "read_table",
+    "relative_entropy",
+    "repeat_fit",
+    "save_fit",
+    "study",
+    "study_table",
+    "summary",
+    "tabulate",
+    "unique_risk",
+]
+
+__version__: str

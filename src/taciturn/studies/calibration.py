@@ -1,0 +1,222 @@
+"""Simulation-based calibration: whether an estimator finds again what its own prior made."""
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import EstimationError, ParameterError, TaciturnError
+from taciturn.estimators.base import BayesianEstimator, Estimator
+from taciturn.estimators.problem import Problem, make_problem
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.studies._parallel import checked_count, run_all, seed_of
+from taciturn.studies._scores import MEASURES, fit_draws, measure
+
+__all__ = ["calibrate", "rank_with_ties", "uniformity"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def calibrate(
+    estimator: Estimator,
+    template: xr.DataArray,
+    *,
+    sample_size: int,
+    population_size: int,
+    simulations: int = 300,
+    draws: int = 200,
+    thin: int = 5,
+    bins: int = 20,
+    structural_zeros: xr.DataArray | None = None,
+    method: Literal["fast", "nuts"] = "fast",
+    random_seed: int | np.random.Generator | None = None,
+    progressbar: bool = True,
+    workers: int | None = None,
+) -> xr.Dataset:
+    r"""Simulation-based calibration of a Bayesian estimator: of its parameters, R1, R2 and tau1.
+
+    Each simulation draws parameters, a population of `N` and a sample of `n` from it from the prior, fits, and
+    ranks the true value `q` among `L` posterior draws, ties broken at random:
+
+    .. math:: u = \frac{|\{l : q_l < q\}| + V (|\{l : q_l = q\}| + 1)}{L + 1}, \qquad V \sim \text{Uniform}(0, 1)
+
+    If the draws are independent draws of the posterior, `u` is uniform on ``[0, 1]``, for counts too.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        With a proper prior.
+    template : DataArray
+        A table with the variables and categories; its counts are not used.
+    sample_size, population_size : int
+        `n` and `N`, the same in all simulations, as default priors depend on `n`.
+    simulations : int
+        How many.
+    draws : int
+        Posterior draws a value is ranked among, `L`.
+    thin : int
+        The estimator makes ``draws * thin`` draws, of which every `thin`-th is kept: a chain's neighbours, and
+        duplicates of a resampling, are not independent.
+    bins : int
+        Of equal width, for the chi-square test.
+    structural_zeros : DataArray of bool, optional
+        True where a cell cannot be filled.
+    method : {"fast", "nuts"}
+        As in an estimator's `fit`.
+    random_seed : int or Generator, optional
+        The same seed gives the same numbers, whatever the number of workers.
+    progressbar : bool
+        Show progress on standard error.
+    workers : int, optional
+        Processes; all cores without it.
+
+    Returns
+    -------
+    Dataset
+        ``rank`` (quantity, simulation), `u` in ``[0, 1]``; ``chi_square``, ``p_value`` of the bins' counts and
+        ``p_value_ks`` of the Kolmogorov-Smirnov test (quantity); ``failures``, the number of samples the estimator
+        refused, whose ranks are NaN and left out of the tests. Components of a vector are quantities of their own, such
+        as ``margin_area[0]``.
+
+    Raises
+    ------
+    ParameterError
+        An estimator without a prior to draw from, or numbers out of range.
+    EstimationError
+        The estimator's posterior has no parameter of a name its prior has.
+
+    Notes
+    -----
+    The tests are for one quantity each: of `m` independent ones the smallest p-value is below ``alpha / m`` with
+    probability ``alpha``. Samples that are refused are not refused at random: with more than a few the tests say less.
+    R1 and tau1 have few possible values in small tables; the random ties keep `u` exactly uniform.
+
+    References
+    ----------
+    Talts, Betancourt, Simpson, Vehtari & Gelman (2018), Validating Bayesian inference algorithms with
+    simulation-based calibration, arXiv:1804.06788.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> result = tc.calibrate(
+    ...     tc.DirichletLogLinear(), tc.load_dataset("area_by_sex"), sample_size=50, population_size=500,
+    ...     simulations=4, draws=20, random_seed=1, progressbar=False, workers=1,
+    ... )
+    >>> result["rank"].sel(quantity=["kappa", "R2", "tau1"]).shape
+    (3, 4)
+    """
+    simulations, draws = checked_count(simulations, "simulations"), checked_count(draws, "draws")
+    thin = checked_count(thin, "thin")
+    if checked_count(bins, "bins") < 2:
+        raise ParameterError(f"bins must be at least 2, got {bins}")
+    problem = _empty_problem(template, sample_size, population_size, structural_zeros)
+    seed = seed_of(random_seed)
+    if not isinstance(estimator, BayesianEstimator):
+        raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from: it is a plug-in")
+    estimator._draw_prior(problem, 1, np.random.default_rng(0))
+    jobs = [Simulation(estimator, problem, draws, thin, method, seed, number) for number in range(simulations)]
+    ranks: dict[int, dict[str, float] | None] = {}
+    for number, found in run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"):
+        ranks[number] = found
+    fitted = [found for found in ranks.values() if found is not None]
+    if not fitted:
+        raise EstimationError(f"{estimator!r} refused the samples of all {simulations} simulations")
+    quantities = list(fitted[0])
+    table = np.full((len(quantities), simulations), np.nan)
+    for number, found in ranks.items():
+        if found is not None:
+            table[:, number] = [found[name] for name in quantities]
+    names = ("chi_square", "p_value", "p_value_ks")
+    tests = np.array([uniformity(row[~np.isnan(row)], bins) for row in table]).T
+    settings = {
+        "estimator": estimator.spec(), "sample_size": sample_size, "population_size": population_size,
+        "simulations": simulations, "draws": draws, "thin": thin, "bins": bins, "method": method, "random_seed": seed,
+        "version": version("taciturn"),
+    }  # fmt: skip
+    return xr.Dataset(
+        {
+            "rank": (("quantity", "simulation"), table),
+            **{name: ("quantity", row) for name, row in zip(names, tests, strict=True)},
+            "failures": simulations - len(fitted),
+        },
+        coords={"quantity": quantities, "simulation": np.arange(simulations)},
+        attrs={"settings": json.dumps(settings)},
+    )
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One simulation: everything it needs."""
+
+    estimator: BayesianEstimator
+    problem: Problem
+    draws: int
+    thin: int
+    method: Literal["fast", "nuts"]
+    seed: int
+    number: int
+
+
+def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
+    """Ranks of all quantities; None where the estimator refuses the sample."""
+    prior_seed, fit_seed, tie_seed = np.random.SeedSequence(job.seed, spawn_key=(job.number,)).spawn(3)
+    rng = np.random.default_rng(prior_seed)
+    parameters, samples, populations = job.estimator._draw_prior(job.problem, 1, rng)
+    sample = job.problem.sample.copy(data=samples[0].reshape(job.problem.sample.shape))
+    problem = make_problem(sample, job.problem.population_size, job.problem.structural_zeros)
+    seed = int(fit_seed.generate_state(1)[0])
+    try:
+        fit = fit_draws(job.estimator, problem, job.draws * job.thin, seed, job.method)
+    except TaciturnError:
+        return job.number, None
+    posterior = fit.parameters.posterior
+    missing = [name for name in parameters if posterior is None or name not in posterior]
+    if posterior is None or missing:
+        raise EstimationError(f"the prior of {type(job.estimator).__name__} draws {missing}, its posterior has none")
+    ties = np.random.default_rng(tie_seed)
+    ranks: dict[str, float] = {}
+    for name, values in parameters.items():
+        array: Any = posterior[name].transpose("chain", "draw", ...).values
+        components = array.reshape(job.draws * job.thin, -1)[:: job.thin]
+        true = np.ravel(values[0])
+        for i, value in enumerate(true):
+            label = name if np.ndim(values[0]) == 0 else f"{name}[{i}]"
+            ranks[label] = rank_with_ties(float(value), components[:, i], ties)
+    truth = measure(populations[:1], problem, DEFAULT_WEIGHTS)[:, 0]
+    drawn = measure(fit.population[:: job.thin], problem, DEFAULT_WEIGHTS)
+    for name, value, values in zip(MEASURES, truth, drawn, strict=True):
+        ranks[name] = rank_with_ties(float(value), values, ties)
+    return job.number, ranks
+
+
+def rank_with_ties(value: float, draws: Floats, rng: np.random.Generator) -> float:
+    """Where a value stands among draws, in [0, 1]; equal up to the last bits is a tie, broken at random."""
+    equal = int(np.isclose(draws, value, rtol=1e-12, atol=0).sum())
+    below = int(((draws < value) & ~np.isclose(draws, value, rtol=1e-12, atol=0)).sum())
+    return float((below + rng.random() * (equal + 1)) / (len(draws) + 1))
+
+
+def uniformity(ranks: Floats, bins: int) -> tuple[float, float, float]:
+    """Chi-square statistic over bins, its p-value, and the p-value of the Kolmogorov-Smirnov test."""
+    from scipy.stats import chisquare, kstest
+
+    counts, _ = np.histogram(ranks, bins=bins, range=(0, 1))
+    test = chisquare(counts)
+    return float(test.statistic), float(test.pvalue), float(kstest(ranks, "uniform").pvalue)
+
+
+def _empty_problem(
+    template: xr.DataArray, sample_size: int, population_size: int, structural_zeros: xr.DataArray | None
+) -> Problem:
+    """The shape of the table with a sample of `n` in one cell, which stands for any."""
+    free = np.ones(template.shape, dtype=bool)
+    if structural_zeros is not None:
+        free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
+    counts = np.zeros(template.size, dtype=np.int64)
+    counts[np.argmax(free.ravel())] = checked_count(sample_size, "sample_size")
+    return make_problem(template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros)

@@ -1,0 +1,114 @@
+"""Estimators whose draws are known in advance, importable by the workers of a study."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import EstimationError
+from taciturn.estimators import Estimator
+from taciturn.estimators.base import BayesianEstimator, Parameters
+
+
+@dataclass(frozen=True)
+class Scripted(Estimator):
+    """Puts everybody unsampled into one cell: the draws alternate between the given cells."""
+
+    cells: tuple[int, ...] = (0,)
+    title: ClassVar[str] = "scripted"
+
+    def _learn(self, problem, settings, seed):
+        return Parameters()
+
+    def _draw_population(self, problem, settings, parameters, rng):
+        out = np.tile(problem.counts, (settings.chains * settings.draws, 1))
+        for i in range(len(out)):
+            out[i, self.cells[i % len(self.cells)]] += problem.population_size - problem.sample_size
+        return out
+
+    _draw_replicates = _draw_population
+
+
+@dataclass(frozen=True)
+class Truth(Scripted):
+    """Knows the population."""
+
+    population: Mapping[str, int] = field(default_factory=dict)
+
+    def _draw_population(self, problem, settings, parameters, rng):
+        return np.tile(list(self.population.values()), (settings.chains * settings.draws, 1))
+
+
+@dataclass(frozen=True)
+class Refuses(Scripted):
+    """Has no solution for samples with nobody in the first cell."""
+
+    def _learn(self, problem, settings, seed):
+        if problem.counts[0] == 0:
+            raise EstimationError("nobody in the first cell")
+        return Parameters()
+
+
+@dataclass(frozen=True)
+class Slow(Scripted):
+    """Takes its time."""
+
+    seconds: float = 30.0
+
+    def _learn(self, problem, settings, seed):
+        time.sleep(self.seconds)
+        return Parameters()
+
+
+@dataclass(frozen=True)
+class Coins(BayesianEstimator):
+    """Cell probabilities uniform on [0, 1] in a table of two cells: the beta-binomial, with a posterior in closed form.
+
+    `prior_weight` other than 1 in the posterior makes it wrong on purpose.
+    """
+
+    posterior_weight: float = 1.0
+    title: ClassVar[str] = "beta-binomial"
+
+    def _draw_prior(self, problem, draws, rng):
+        p = rng.beta(1.0, 1.0, size=draws)
+        first = rng.binomial(problem.population_size, p)
+        population = np.stack([first, problem.population_size - first], axis=1)
+        sample = [rng.multivariate_hypergeometric(F, problem.sample_size) for F in population]
+        return {"p": p}, np.array(sample), population
+
+    def _learn_nuts(self, problem, settings, seed):
+        return self._learn_fast(problem, settings, np.random.default_rng(seed))
+
+    def _learn_fast(self, problem, settings, rng):
+        a, b = problem.counts + self.posterior_weight
+        p = rng.beta(a, b, size=(settings.chains, settings.draws))
+        return Parameters(posterior=xr.Dataset({"p": (("chain", "draw"), p)}))
+
+    def _draw_population(self, problem, settings, parameters, rng):
+        p = parameters.posterior["p"].values.ravel()
+        first = rng.binomial(problem.population_size - problem.sample_size, p)
+        new = np.stack([first, problem.population_size - problem.sample_size - first], axis=1)
+        return problem.counts + new
+
+    _draw_replicates = _draw_population
+
+
+def running_children(parent: int) -> list[int]:
+    """Process ids below a process, itself excluded."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text(encoding="utf-8")
+                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+    below = [parent]
+    for ancestor in below:
+        below += [child for child, its_parent in parents.items() if its_parent == ancestor]
+    return below[1:]
