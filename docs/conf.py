@@ -1,6 +1,5 @@
 """Sphinx configuration. Builds without a network: ``python -m sphinx -W -b html docs docs/_build/html``."""
 
-import re
 import shutil
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -62,11 +61,3 @@ html_static_path = ["_static"]
 html_css_files = ["taciturn.css"]
 templates_path = ["_templates"]
 
-
-def escape_stars(app, what, name, obj, options, lines):
-    """Keep the star of ``(chain, draw, *dims)`` a star."""
-    lines[:] = [re.sub(r"(?<=, )\*(?=\w+\))", r"\\*", line) for line in lines]
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", escape_stars, priority=1000)

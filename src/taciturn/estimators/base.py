@@ -122,7 +122,7 @@ class Estimator(ABC):
         -------
         DataTree
             ArviZ's groups: ``posterior`` and ``sample_stats`` (Bayesian estimators), ``posterior_predictive`` with
-            ``population`` (chain, draw, *dims) and ``sample``, ``observed_data``, ``constant_data`` and
+            ``population`` (chain, draw, and the variables) and ``sample``, ``observed_data``, ``constant_data`` and
             ``log_likelihood`` (leave-one-out conditional of each individual, when it has at most ten million values).
             The attributes hold what is needed to repeat it.
 

@@ -25,6 +25,7 @@ __all__ = ["log_rising", "sample_main_effects"]
 _GRID: Final = 120
 _FIXED_POINT_STEPS: Final = 8
 _FEWEST_PROPOSALS: Final = 4000
+_MOST_PROPOSALS: Final = 40_000  # tried where few proposals count: large samples far from independence
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
 _LARGE: Final = 1e6
@@ -56,7 +57,24 @@ def sample_main_effects(
     weights, shapes = _proposals(target, np.exp(log_kappa))
     heights = np.exp(weights - weights.max())
     heights = 0.98 * heights / heights.sum() + 0.02 / len(heights)
-    number = max(draws, _FEWEST_PROPOSALS)
+    for number in (max(draws, _FEWEST_PROPOSALS), max(draws, _MOST_PROPOSALS)):
+        log_weights, kappa, log_margins = _weigh(target, log_kappa, width, heights, shapes, number, rng)
+        chosen, diagnostics = resample(log_weights, draws, rng)
+        if diagnostics.converged:
+            break
+    return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+
+
+def _weigh(
+    target: "_Target",
+    log_kappa: Floats,
+    width: float,
+    heights: Floats,
+    shapes: list[Floats],
+    number: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Proposals of κ and the logarithms of margins, with the logarithms of their weights."""
     node = np.sort(rng.choice(len(heights), size=number, p=heights))
     kappa = np.exp(log_kappa[node] + width * (rng.random(number) - 0.5))
     wide = rng.random(number) < _WIDE
@@ -69,9 +87,7 @@ def sample_main_effects(
         main += _log_dirichlet(main_shape, log_margin)
         defence += _log_dirichlet(wide_shape, log_margin)
     log_proposal = np.log(heights[node]) + np.logaddexp(log(1 - _WIDE) + main, log(_WIDE) + defence)
-    log_weights = target.log_posterior(kappa, log_margins) - log_proposal
-    chosen, diagnostics = resample(log_weights, draws, rng)
-    return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+    return target.log_posterior(kappa, log_margins) - log_proposal, kappa, log_margins
 
 
 class _Target:

@@ -158,7 +158,8 @@ class DirichletLogLinear(BayesianEstimator):
             lambda: self._build(problem), settings, seed, names, key=key, data=data
         )
         check_convergence(posterior, stats, warn=True)
-        return Parameters(posterior=posterior, sample_stats=stats, sampler=sampler)
+        labels = {dim: problem.sample[dim].values for dim in problem.variables if dim in posterior.dims}
+        return Parameters(posterior=posterior.assign_coords(labels), sample_stats=stats, sampler=sampler)
 
     def _weights(self, problem: Problem, parameters: Parameters) -> Floats:
         """κπ of each draw, shape (chains * draws, cells); 0 at structural zeros."""
