@@ -60,4 +60,3 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["taciturn.css"]
 templates_path = ["_templates"]
-

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -25,7 +26,8 @@ def paste_output() -> None:
     text = readme.read_text(encoding="utf-8")
     command = re.search(r"uv run (taciturn assess .*)", text)
     assert command is not None
-    done = subprocess.run(command[1].split(), cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+    words = [sys.executable, "-c", "from taciturn.cli import main; main()", *command[1].split()[1:]]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
     shown = f"```text\n{done.stdout.rstrip()}\n```"
     readme.write_text(re.sub(r"```text\n.*?```", lambda _: shown, text, flags=re.S), encoding="utf-8")
 

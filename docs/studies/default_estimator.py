@@ -1,8 +1,8 @@
 """The study behind the default estimator: census and generated tables at three sampling fractions.
 
 Run as ``python docs/studies/default_estimator.py``. It can be interrupted: what is done is kept in ``--store`` (a
-folder) and the same command continues. The result is ``docs/explanation/_study_table.md`` and
-``docs/studies/default_estimator.csv``. Seeds are fixed.
+folder) and the same command continues. The result is ``docs/explanation/_study_table.md``, ``_study_overview.md``
+beside it and ``docs/studies/default_estimator.csv``. Seeds are fixed.
 """
 
 import argparse
@@ -68,6 +68,7 @@ def main() -> None:
     write(given.output, rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False))
     caption = f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the CSV file.\n\n"
     write(given.fragment, caption + markdown(rows))
+    write(given.fragment.with_name("_study_overview.md"), overview(rows))
     print(markdown(rows))
 
 
@@ -92,6 +93,29 @@ def markdown(rows: pd.DataFrame) -> str:
         notes = f" ({r2['failures']:.0f} failed)" if r2["failures"] else ""
         notes += f" ({r2['unconverged']:.0f} unconverged)" if r2["unconverged"] else ""
         lines.append([str(table), f"{fraction:g}", f"{estimator}{notes}", *numbers])
+    return "\n".join(joined(line) for line in lines) + "\n"
+
+
+def overview(rows: pd.DataFrame) -> str:
+    """Coverage and error of R2 and R1, summed up over the cells of the census tables and of the generated ones."""
+    head = ["tables", "measure", "estimator", "cells", "covers 0.90 to 0.99", "lowest", "highest"]
+    lines = [[*head, "mean of abs. bias", "mean RMSE"], ["---"] * 3 + ["---:"] * 6]
+    census = rows["table"].isin([name.removeprefix("area_by_") for name in CENSUS])
+    for tables, part in (("census", rows[census]), ("generated", rows[~census])):
+        for measure in ("R2", "R1"):
+            for estimator in ESTIMATORS:
+                cell = part[(part["estimator"] == estimator) & (part["measure"] == measure)]
+                if cell.empty:
+                    continue
+                held = cell["coverage"]
+                numbers = [
+                    f"{len(cell)}",
+                    f"{int(held.between(0.9, 0.99).sum())}",
+                    f"{held.min():.3f}",
+                    f"{held.max():.3f}",
+                ]
+                numbers += [f"{cell['bias'].abs().mean():.4f}", f"{cell['rmse'].mean():.4f}"]
+                lines.append([tables, measure, estimator, *numbers])
     return "\n".join(joined(line) for line in lines) + "\n"
 
 

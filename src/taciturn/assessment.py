@@ -5,13 +5,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import sqrt
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
 from taciturn.estimators import (
     ESTIMATORS,
     Diagnostics,
@@ -23,6 +22,7 @@ from taciturn.fits import fit_parts
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
 from taciturn.risk.uniques import unique_risk
 from taciturn.schema import check_population, table_dims
+from taciturn.validate import number_between
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
     threshold : float, optional
         Also give the posterior probability that R2 is above it, in ``[0, 1]``.
     probability : float
-        Of the equal-tailed credible intervals, between 0 and 1.
+        Of the equal-tailed credible intervals, from 0.01 to 0.9999.
 
     Returns
     -------
@@ -139,15 +139,16 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
     >>> tc.summary(fit).table.columns.tolist()
     ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise ParameterError(f"threshold must be from 0 to 1, where R2 lies; got {threshold}")
-    if not 0 < probability < 1:
-        raise ParameterError(f"probability must be between 0 and 1, got {probability}")
-    if "risk" not in fit.children:
+    if threshold is not None:
+        threshold = number_between(threshold, "threshold", 0, 1)
+    probability = number_between(probability, "probability", 0.01, 0.9999)
+    fit_parts(fit)
+    if "risk" not in fit.children or not {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         fit = assess(fit)
-    risk = fit["risk"].to_dataset()
-    table = _risk_table(risk, probability)
+    risk = fit["risk"].to_dataset().compute()
     diagnostics = _diagnose(fit, risk)
+    independent = diagnostics.ess if isinstance(diagnostics, ImportanceDiagnostics) else None
+    table = _risk_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     sentence = _sentence(fit, table, diagnostics, probability)
     lines = [
@@ -159,12 +160,13 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
         "",
     ]
     if threshold is not None:
-        lines += [_exceedance_text(risk["R2"] > threshold, threshold), ""]
+        lines += [_exceedance_text(risk["R2"] > threshold, threshold, independent), ""]
     lines += [f"Diagnostics: {_diagnostics_text(diagnostics)}", "", sentence]
     return Summary(table, diagnostics, exceedance, sentence, "\n".join(lines))
 
 
-def _risk_table(risk: xr.Dataset, probability: float) -> "pd.DataFrame":
+def _risk_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":
+    """Rows of the summary; `independent` is the effective number of draws where ArviZ cannot see it from them."""
     import arviz as az
     import pandas as pd
 
@@ -178,7 +180,10 @@ def _risk_table(risk: xr.Dataset, probability: float) -> "pd.DataFrame":
         values = risk[measure]
         quantiles = np.quantile(values, [tail, 0.5, 1 - tail])
         spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
-        error = float(mcse[measure]) if spread > 0 else 0.0
+        error = float(mcse[measure]) if independent is None else spread / sqrt(independent)
+        if not isfinite(error):  # too few draws for ArviZ to see how they depend on each other
+            error = spread / sqrt(values.size)
+        error = error if spread > 0 else 0.0
         rows[str(measure)] = [float(values.mean()), spread, *map(float, quantiles), error]
     return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
 
@@ -189,20 +194,20 @@ def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> Diagnostics | ImportanceDia
     if "posterior" not in fit.children:
         return None
     stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
-    checked = fit["posterior"].to_dataset()
+    checked = fit["posterior"].to_dataset().compute()
     if float(risk["R2"].std()) > 0:  # a sample of everybody leaves nothing to sample
         checked = checked.assign(R2=risk["R2"])
     return check_convergence(checked, stats)
 
 
-def _exceedance_text(above: xr.DataArray, threshold: float) -> str:
+def _exceedance_text(above: xr.DataArray, threshold: float, independent: float | None) -> str:
     import arviz as az
 
     share = float(above.mean())
     if share in (0, 1):
         return f"P(R2 > {threshold:g}): {'none' if share == 0 else 'all'} of {above.size} draws"
-    effective = float(az.ess(above.astype(float).to_dataset(name="above"), method="mean")["above"])
-    error = sqrt(share * (1 - share) / effective)
+    effective = independent or float(az.ess(above.astype(float).to_dataset(name="above"), method="mean")["above"])
+    error = sqrt(share * (1 - share) / (effective if isfinite(effective) else above.size))
     return f"P(R2 > {threshold:g}) = {share:.3f} (Monte Carlo error {error:.3f})"
 
 
@@ -223,13 +228,21 @@ def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
     return lines
 
 
+def _is_ours(fit: xr.DataTree) -> bool:
+    """Whether an estimator of this package made the fit; another package's or a user's own is summarised as well."""
+    try:
+        return json.loads(fit.attrs["estimator"])["estimator"] in ESTIMATORS
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
 def _call(fit: xr.DataTree, population_size: int) -> list[str]:
-    if "estimator" not in fit.attrs:
-        return ["Estimator: not recorded in the fit"]
+    if not _is_ours(fit):
+        return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
     estimator = estimator_from_spec(fit.attrs["estimator"])
     settings = json.loads(fit.attrs.get("settings", "{}"))
     arguments = {"population_size": population_size, **settings}
-    given = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     lines = [f"Call:      {estimator!r}", f"           .fit(sample, {given})", f"Estimator: {estimator.title}"]
     if hasattr(estimator, "formula"):
         dims = " + ".join(table_dims(fit["observed_data"].to_dataset()["sample"]))
@@ -262,7 +275,6 @@ def _sentence(
         f"Sample uniques, people alone in their cell: {uniques}; expected to be alone in the population too: "
         f"{tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
-    spec = fit.attrs.get("estimator")
-    if spec is not None and ESTIMATORS[json.loads(spec)["estimator"]].plug_in:
+    if _is_ours(fit) and estimator_from_spec(fit.attrs["estimator"]).plug_in:
         text += " The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
     return text

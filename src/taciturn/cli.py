@@ -104,6 +104,8 @@ def assess(
     from taciturn.estimators import ESTIMATORS
     from taciturn.fits import check_writable
 
+    if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
+        raise click.UsageError(f"--threshold must be from 0 to 1, got {threshold}")
     table = tc.read_table(sample, count=count)
     if save is not None:
         check_writable(save)

@@ -31,6 +31,9 @@ def fit_parts(fit: xr.DataTree) -> tuple[xr.DataArray, xr.DataArray, int, xr.Dat
             raise TableError(f"the fit has no {name!r} in the group {group!r}")
     sample = fit["observed_data"].to_dataset()["sample"]
     population = fit["posterior_predictive"].to_dataset()["population"]
+    missing = [dim for dim in ("chain", "draw") if dim not in population.dims]
+    if missing:
+        raise TableError(f"the population draws of the fit have no dimension {missing}: they have {population.dims}")
     constants = fit["constant_data"].to_dataset()
     zeros = constants["structural_zeros"].astype(bool) if "structural_zeros" in constants else None
     if zeros is not None and not bool(zeros.any()):
@@ -54,6 +57,7 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     FileFormatError
         The place cannot be written to.
     """
+    fit_parts(fit)
     path = Path(path)
     check_writable(path)
     packed = {"zlib": True, "complevel": 4, "shuffle": True}
@@ -65,7 +69,7 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     try:
         fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
         temporary.replace(path)
-    except OSError as error:
+    except (OSError, ValueError, TypeError) as error:  # the latter two: labels that netCDF cannot hold
         raise FileFormatError(f"{path}: cannot be written: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)

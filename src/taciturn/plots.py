@@ -65,6 +65,8 @@ def plot_risk(
         raise MissingDependencyError("plots need matplotlib: pip install 'taciturn[plots]'") from error
     import arviz as az
 
+    if not isinstance(fits, xr.DataTree | Mapping):
+        raise ParameterError(f"fits must be a fit or a mapping of names to fits, got {type(fits).__name__}")
     named = {"": fits} if isinstance(fits, xr.DataTree) else dict(fits)
     if not named:
         raise ParameterError("there is no fit to plot")

@@ -16,6 +16,7 @@ from taciturn._frames import from_frame, read_long
 from taciturn._longform import parse_counts, place_rows
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT, DRAW_DIMS, MAX_COUNT, RESERVED_NAMES, cell_label, draw_dims, table_dims
+from taciturn.validate import generator, number_between, whole_number
 
 __all__ = ["check_table", "draw_sample", "margin", "read_table", "same_categories", "tabulate"]
 
@@ -297,17 +298,15 @@ def draw_sample(
     if (fraction is None) == (size is None):
         raise ParameterError("give either fraction or size")
     if fraction is not None:
-        if not 0 < fraction <= 1:
+        if number_between(fraction, "fraction", 0, 1) == 0:
             raise ParameterError(f"fraction must be above 0 and at most 1, got {fraction}")
         size = round(fraction * total)
-    assert size is not None
-    if isinstance(size, bool) or int(size) != size or not 1 <= size <= total:
-        raise ParameterError(f"the sample size must be a whole number from 1 to the population's {total}, got {size}")
-    if replicates is not None and replicates < 1:
-        raise ParameterError(f"replicates must be at least 1, got {replicates}")
-    rng = np.random.default_rng(random_seed)
+    size = whole_number(size, "the sample size", least=1, most=total)
+    if replicates is not None:
+        replicates = whole_number(replicates, "replicates", least=1)
+    rng = generator(random_seed)
     flat = table.values.ravel()
-    drawn = rng.multivariate_hypergeometric(flat, int(size), size=replicates, method="marginals")
+    drawn = rng.multivariate_hypergeometric(flat, size, size=replicates, method="marginals")
     if replicates is None:
         return table.copy(data=drawn.reshape(table.shape))
     dims = ("replicate", *table.dims)

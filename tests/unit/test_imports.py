@@ -49,3 +49,9 @@ def test_every_exported_name_exists():
     assert all(hasattr(taciturn, name) for name in dir(taciturn))
     with pytest.raises(AttributeError, match="attribute disclosure"):
         taciturn.disclosure  # noqa: B018
+
+
+def test_help_of_the_command_line_needs_no_sampler():
+    loaded = loaded_after("import sys\nfrom taciturn.cli import cli\ncli(['assess', '--help'], standalone_mode=False)")
+    assert "click" in loaded
+    assert not loaded & {*COMPILERS, "numba", "pandas"}

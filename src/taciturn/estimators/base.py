@@ -17,6 +17,7 @@ from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.schema import SCHEMA_VERSION
+from taciturn.validate import seed_number, whole_number
 
 __all__ = ["BayesianEstimator", "Estimator", "Parameters", "PriorDraws", "SamplerSettings", "checked_number"]
 
@@ -267,23 +268,10 @@ def _settings(
 ) -> SamplerSettings:
     if method not in ("fast", "nuts"):
         raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
-    given: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains}
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
-    if random_seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
-    elif isinstance(random_seed, np.random.Generator):
-        seed = int(random_seed.integers(2**32))
-    elif _is_seed(random_seed):
-        seed = int(random_seed)
-    else:
-        raise ParameterError(f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}")
-    return SamplerSettings(int(draws), int(tune), int(chains), seed, progressbar, method)
-
-
-def _is_seed(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
+    draws, tune, chains = (
+        whole_number(value, name, least=1) for name, value in (("draws", draws), ("tune", tune), ("chains", chains))
+    )
+    return SamplerSettings(draws, tune, chains, seed_number(random_seed), progressbar, method)
 
 
 def checked_number(value: Any, name: str) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, digamma, gammaln, polygamma
 
+from taciturn.errors import PriorError
 from taciturn.estimators.importance import ImportanceDiagnostics, resample
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
@@ -29,6 +30,8 @@ _MOST_PROPOSALS: Final = 40_000  # tried where few proposals count: large sample
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
 _LARGE: Final = 1e6
+_LOWEST_KAPPA: Final = 1e-12
+_HIGHEST_KAPPA: Final = 1e15
 _BLOCK: Final = 2**22
 
 Floats = npt.NDArray[np.float64]
@@ -138,7 +141,11 @@ class _Target:
 def _kappa_grid(prior: Prior) -> tuple[Floats, float]:
     """Nodes of log κ over all the prior reaches, and their distance."""
     low, high = prior.quantile(_TAIL), prior.quantile(1 - _TAIL)
-    grid = np.linspace(log(max(low, 1e-12)), log(min(high, 1e15)), _GRID)
+    if not 0 <= low < _HIGHEST_KAPPA or not high > _LOWEST_KAPPA:
+        raise PriorError(
+            f"the prior of 'kappa' must reach between {_LOWEST_KAPPA:g} and {_HIGHEST_KAPPA:g}, got {prior!r}"
+        )
+    grid = np.linspace(log(max(low, _LOWEST_KAPPA)), log(min(high, _HIGHEST_KAPPA)), _GRID)
     return grid, float(grid[1] - grid[0])
 
 

@@ -89,8 +89,7 @@ class DirichletLogLinear(BayesianEstimator):
         import pytensor.tensor as pt
 
         terms = self._terms(problem)
-        priors = merge_priors(self._default_priors(problem, terms), self.priors)
-        _refuse_name_clash(problem, priors, terms)
+        priors = self._all_priors(problem, terms)
         sizes = dict(problem.sample.sizes)
         with pm.Model(coords=_labels(problem)) as model:
             hyperparameters = {
@@ -123,6 +122,11 @@ class DirichletLogLinear(BayesianEstimator):
         terms = parse_formula(self.formula, problem.variables)
         return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
 
+    def _all_priors(self, problem: Problem, terms: Terms) -> dict[str, Prior]:
+        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        _refuse_name_clash(problem, priors, terms)
+        return priors
+
     def _default_priors(self, problem: Problem, terms: Terms) -> dict[str, Prior]:
         priors = {"kappa": Prior("LogNormal", mu=1 + log(problem.sample_size), sigma=1.5)}
         for term in terms:
@@ -136,7 +140,7 @@ class DirichletLogLinear(BayesianEstimator):
         terms = self._terms(problem)
         if any(len(term) > 1 for term in terms):
             return None
-        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        priors = self._all_priors(problem, terms)
         dims = [term[0] for term in terms]
         kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, settings.total, rng)
         posterior = {"kappa": _by_chain(kappa, settings)}
@@ -146,7 +150,7 @@ class DirichletLogLinear(BayesianEstimator):
 
     def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         terms = self._terms(problem)
-        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        priors = self._all_priors(problem, terms)
         names = ["kappa", *(_effect_name(term) for term in terms)]
         names += [f"scale_{'_'.join(term)}" for term in terms if len(term) > 1]
         # The prior of κ depends on the sample size by default, so its parameters are data, too.
@@ -195,7 +199,7 @@ class DirichletLogLinear(BayesianEstimator):
         terms = self._terms(problem)
         if any(len(term) > 1 for term in terms):
             raise ParameterError(f"calibration knows main effects only, the formula is {self.formula!r}")
-        priors = merge_priors(self._default_priors(problem, terms), self.priors)
+        priors = self._all_priors(problem, terms)
         settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
         drawn = {"kappa": priors["kappa"].draw(rng, draws)}
         posterior = {"kappa": _by_chain(drawn["kappa"], settings)}
@@ -233,7 +237,9 @@ def _effect_name(term: tuple[str, ...]) -> str:
 
 
 def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Terms) -> None:
-    names = {"sample_counts", *priors, *(_effect_name(term) for term in terms)}
+    interactions = [f"raw_{'_'.join(term)}" for term in terms if len(term) > 1]
+    names = {"sample_counts", "counts", *priors, *(_effect_name(term) for term in terms), *interactions}
+    names |= set(_hyperparameters(priors["kappa"]))
     clash = sorted(names & set(problem.variables))
     if clash:
         raise TableError(f"the variable {clash[0]!r} has the name of a parameter of the model: rename it")

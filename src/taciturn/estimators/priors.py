@@ -29,6 +29,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "LogNormal": ("mu", "sigma"),
     "Uniform": ("lower", "upper"),
 }
+_LARGEST_EXPONENT: Final = 700.0  # exp of more is infinite, of less than its negative 0
 _REAL: Final = frozenset({"mu", "lower", "upper"})
 
 
@@ -126,7 +127,7 @@ class Prior:
             case "InverseGamma":
                 return stats.invgamma(x["alpha"], scale=x["beta"])
             case "LogNormal":
-                return stats.lognorm(s=x["sigma"], scale=exp(x["mu"]))
+                return stats.lognorm(s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT)))
             case "Uniform":
                 return stats.uniform(x["lower"], x["upper"] - x["lower"])
         raise PriorError(f"{self.distribution} is no distribution of one number")

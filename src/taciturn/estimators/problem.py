@@ -119,6 +119,11 @@ def _is_whole(value: Any) -> bool:
 def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.bool_]:
     if not isinstance(structural_zeros, xr.DataArray) or structural_zeros.dtype != np.bool_:
         raise TableError("structural_zeros must be a DataArray of bool, True where a cell cannot be filled")
+    same_variables = set(structural_zeros.dims) == set(sample.dims)
+    if same_variables and dict(structural_zeros.sizes) != dict(sample.sizes):
+        raise TableError(
+            f"structural_zeros has the sizes {dict(structural_zeros.sizes)}, the sample has {dict(sample.sizes)}"
+        )
     labelled = structural_zeros.assign_coords(
         {d: sample[d] for d in structural_zeros.dims if d not in structural_zeros.coords and d in sample.dims}
     )

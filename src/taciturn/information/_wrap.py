@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+_SUMS = "\0sums"  # a name that no file can give a variable
+
+
 def reduced_dims(table: xr.DataArray, dims: str | Sequence[str] | None) -> list[str]:
     """Dimensions a measure sums over: all classifying variables unless fewer are named."""
     variables = table_dims(table)
@@ -143,13 +146,13 @@ def _apply(
         stacked_kernel,
         *arrays,
         input_core_dims=[dims] * len(arrays),
-        output_core_dims=[["_sum"]],
+        output_core_dims=[[_SUMS]],
         join="exact",
         dask="parallelized",
         output_dtypes=[np.float64],
-        dask_gufunc_kwargs={"output_sizes": {"_sum": len(names)}, "allow_rechunk": True},
+        dask_gufunc_kwargs={"output_sizes": {_SUMS: len(names)}, "allow_rechunk": True},
     )
-    sums = {name: stacked.isel({"_sum": i}, drop=True) for i, name in enumerate(names)}
+    sums = {name: stacked.isel({_SUMS: i}, drop=True) for i, name in enumerate(names)}
     for name, smallest, what in () if lazy else rules:
         bad = np.argwhere(sums[name].values < smallest)
         if len(bad):

@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
 from taciturn.schema import COUNT
 from taciturn.tables import check_table
+from taciturn.validate import generator, whole_number
 
 __all__ = ["random_round"]
 
@@ -56,11 +56,9 @@ def random_round(
     [[3, 6]]
     """
     table = check_table(table)
-    if isinstance(base, bool) or int(base) != base or base < 2:
-        raise ParameterError(f"base must be a whole number of at least 2, got {base}")
-    if replicates < 1:
-        raise ParameterError(f"replicates must be at least 1, got {replicates}")
-    rng = np.random.default_rng(random_seed)
+    base = whole_number(base, "base", least=2)
+    replicates = whole_number(replicates, "replicates", least=1)
+    rng = generator(random_seed)
     down, remainder = np.divmod(table.values, base)
     up = rng.random((replicates, *table.shape)) * base < remainder
     coords = {"replicate": np.arange(replicates), **{dim: table[dim] for dim in table.dims}}

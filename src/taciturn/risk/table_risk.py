@@ -7,13 +7,14 @@ from typing import Any, Final, Literal
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TableError
 from taciturn.information._wrap import cell_mask, checked_pair, reduced_dims, sums_of_pair, sums_of_table
 from taciturn.tables import check_table
 
 __all__ = ["DEFAULT_WEIGHTS", "check_weights", "disclosure_risk"]
 
 DEFAULT_WEIGHTS: Final = (0.1, 0.8, 0.1)
+_NAMES: Final = {"R1", "R2", "zero_term", "entropy_term", "size_term"}
 _VARIANTS: Final = ("2015", "2014")
 
 
@@ -97,6 +98,9 @@ def disclosure_risk(
     else:
         population, released = checked_pair(population, released, values=False)
     over = reduced_dims(population, dims)
+    clash = sorted(_NAMES & (set(population.dims) - set(over)))
+    if clash:
+        raise TableError(f"the variable {clash[0]!r} has the name of a result: rename it")
     mask = cell_mask(population, where)
     if released is None:
         sums = sums_of_table(population, mask, over, smallest_cells=2)

@@ -4,11 +4,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
+from taciturn.validate import whole_number
 
-from taciturn.errors import ParameterError
-
-__all__ = ["checked_count", "run_all", "seed_of"]
+__all__ = ["run_all"]
 
 
 def run_all[T, R](
@@ -23,7 +21,7 @@ def run_all[T, R](
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    cores = joblib.cpu_count() if workers is None else checked_count(workers, "workers")
+    cores = joblib.cpu_count() if workers is None else whole_number(workers, "workers", least=1)
     number = min(cores, max(len(tasks), 1))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
@@ -52,21 +50,3 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
 
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def checked_count(value: Any, name: str) -> int:
-    """Return a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
-
-
-def seed_of(random_seed: Any) -> int:
-    """A whole number as a seed: the given one, one from a generator, or a new one."""
-    if random_seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_seed, np.random.Generator):
-        return int(random_seed.integers(2**32))
-    if isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool) and random_seed >= 0:
-        return int(random_seed)
-    raise ParameterError(f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}")

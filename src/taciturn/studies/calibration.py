@@ -13,8 +13,9 @@ from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import BayesianEstimator, Estimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.studies._parallel import checked_count, run_all, seed_of
+from taciturn.studies._parallel import run_all
 from taciturn.studies._scores import MEASURES, fit_draws, measure
+from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]
 
@@ -110,12 +111,12 @@ def calibrate(
     >>> result["rank"].sel(quantity=["kappa", "R2", "tau1"]).shape
     (3, 4)
     """
-    simulations, draws = checked_count(simulations, "simulations"), checked_count(draws, "draws")
-    thin = checked_count(thin, "thin")
-    if checked_count(bins, "bins") < 2:
+    simulations, draws = whole_number(simulations, "simulations", least=1), whole_number(draws, "draws", least=1)
+    thin = whole_number(thin, "thin", least=1)
+    if whole_number(bins, "bins", least=1) < 2:
         raise ParameterError(f"bins must be at least 2, got {bins}")
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
-    seed = seed_of(random_seed)
+    seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from: it is a plug-in")
     estimator._draw_prior(problem, 1, np.random.default_rng(0))
@@ -218,5 +219,5 @@ def _empty_problem(
     if structural_zeros is not None:
         free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
     counts = np.zeros(template.size, dtype=np.int64)
-    counts[np.argmax(free.ravel())] = checked_count(sample_size, "sample_size")
+    counts[np.argmax(free.ravel())] = whole_number(sample_size, "sample_size", least=1)
     return make_problem(template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros)

@@ -16,13 +16,14 @@ from taciturn.errors import ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, check_weights
-from taciturn.studies._parallel import checked_count, run_all, seed_of
+from taciturn.studies._parallel import run_all
 from taciturn.studies._scores import INTERVAL, MEASURES, fit_draws, interval, measure
 from taciturn.studies._store import Store, recorded
 from taciturn.tables import check_table, draw_sample
 
 if TYPE_CHECKING:
     import pandas as pd
+from taciturn.validate import seed_number, whole_number
 
 __all__ = ["STATISTICS", "study", "study_table"]
 
@@ -143,7 +144,7 @@ def study(
     """
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
-    samples, draws = checked_count(samples, "samples"), checked_count(draws, "draws")
+    samples, draws = whole_number(samples, "samples", least=1), whole_number(draws, "draws", least=1)
     if method not in ("fast", "nuts"):
         raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
     if not estimators:
@@ -156,7 +157,7 @@ def study(
         random_seed = recorded(store, "random_seed", int)
     job = Job(
         table, structural_zeros, 0, 0, dict(estimators), draws, check_weights(weights), method,
-        seed_of(random_seed),
+        seed_number(random_seed),
     )  # fmt: skip
     header = _header(job, sizes)
     with Store(store, header) as kept:
