@@ -48,19 +48,11 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     >>> int(risk.tau1), float(risk.tau2)
     (1, 1.25)
     """
-    population, sample = checked_pair(population, sample)
+    population, sample = _checked(population, sample)
     cells = list(table_dims(population))
-    if population.chunks is None and sample.chunks is None:
-        below = population < sample
-        if bool(below.any()):
-            position = tuple(int(i) for i in np.argwhere(below.values)[0])
-            raise TableError(f"the population is below the sample at {cell_label(below, position)}")
 
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
-        check_counts(F, name="population")
-        check_counts(f, name="sample")
-        if np.less(F, f).any():
-            raise TableError("the population is below the sample in a cell of the chunk being computed")
+        _check_chunk(F, f)
         axes = tuple(range(-len(cells), 0))
         alone = f == 1
         return (alone & (F == 1)).sum(axis=axes), (alone / np.where(alone, F, 1)).sum(axis=axes)
@@ -120,18 +112,10 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     >>> risk.p_unique.values.tolist(), risk.p_match.values.tolist()
     ([0.5, 0.0, 0.0], [0.75, 0.25, 0.0])
     """
-    population, sample = checked_pair(population, sample)
-    if population.chunks is None and sample.chunks is None:
-        below = population < sample
-        if bool(below.any()):
-            position = tuple(int(i) for i in np.argwhere(below.values)[0])
-            raise TableError(f"the population is below the sample at {cell_label(below, position)}")
+    population, sample = _checked(population, sample)
 
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
-        check_counts(F, name="population")
-        check_counts(f, name="sample")
-        if np.less(F, f).any():
-            raise TableError("the population is below the sample in a cell of the chunk being computed")
+        _check_chunk(F, f)
         sampled = np.broadcast_to(f > 0, np.broadcast_shapes(F.shape, f.shape))
         return np.broadcast_to(F == 1, sampled.shape).astype(float), sampled / np.where(sampled, F, 1)
 
@@ -148,3 +132,21 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     order = [dim for dim in ("replicate", *table_dims(sample)) if dim in match.dims]
     means = {"p_unique": alone.mean(drawn), "p_match": match.mean(drawn)}
     return xr.Dataset({name: mean.transpose(*order) for name, mean in means.items()})
+
+
+def _checked(population: xr.DataArray, sample: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Population and sample, the one nowhere below the other; lazy arrays are left to `_check_chunk`."""
+    population, sample = checked_pair(population, sample)
+    if population.chunks is None and sample.chunks is None:
+        below = population < sample
+        if bool(below.any()):
+            position = tuple(int(i) for i in np.argwhere(below.values)[0])
+            raise TableError(f"the population is below the sample at {cell_label(below, position)}")
+    return population, sample
+
+
+def _check_chunk(population: Any, sample: Any) -> None:
+    check_counts(population, name="population")
+    check_counts(sample, name="sample")
+    if np.less(population, sample).any():
+        raise TableError("the population is below the sample in a cell of the chunk being computed")
