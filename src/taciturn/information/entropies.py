@@ -59,7 +59,7 @@ def entropy(table: xr.DataArray, *, dims: str | Sequence[str] | None = None, bas
     --------
     >>> import taciturn as tc
     >>> float(tc.entropy(tc.load_dataset("area_by_sex"), base=2).round(4))
-    4.2886
+    4.2944
     """
     table = check_table(table, draws=True, values=False)
     over = reduced_dims(table, dims)
