@@ -36,6 +36,8 @@ PAIR_SUMS: Final = (
 
 _LOOKUP_LIMIT: Final = 2**20
 _NO_LOOKUP: Final = np.zeros(1)
+_LOOKED_AT: Final = 256
+_FINE, _OUT_OF_RANGE, _OTHER_TOTAL = 0, 1, 2
 _TERMS_LIMIT: Final = 2**22  # 100 MB
 _THREADED_FROM: Final = 2**20  # cells; below, starting threads costs more than it saves
 
@@ -86,18 +88,11 @@ def pair_sums(table: npt.NDArray[Any], released: npt.NDArray[Any], mask: npt.NDA
     second, second_of = _indexed(released, lead, core)
     masks, mask_of = _indexed(mask, lead, core)
     out = np.empty((len(first_of), len(PAIR_SUMS)))
-    largest, total = _scan(first, masks[0])
     released_largest, released_total = _scan(second, masks[0])
-    cells = first.shape[1]
-    one_release = len(second) == len(masks) == 1 and total > 0 and released_total > 0
-    if one_release and 4 * largest < len(first) and (largest + 1) * cells <= _TERMS_LIMIT:
-        terms = _cell_terms(largest + 1, total, second[0], masks[0])
-
-        def look_up(part: slice) -> None:
-            _tabulated_kernel(first[part], second[0], masks[0], total, terms, out[part])
-
-        _share(len(out), first.size, look_up)
+    if len(second) == len(masks) == 1 and released_total > 0 and _tabulated(first, second[0], masks[0], out):
         return out.reshape(*lead, -1)
+    largest, _ = _scan(first, masks[0])
+    cells = first.shape[1]
     logs, released_logs = _logs(first, largest), _logs(second, released_largest)
 
     def work(part: slice) -> None:
@@ -107,6 +102,26 @@ def pair_sums(table: npt.NDArray[Any], released: npt.NDArray[Any], mask: npt.NDA
 
     _share(len(out), len(out) * cells, work)
     return out.reshape(*lead, -1)
+
+
+def _tabulated(rows: Counts, release: Counts, mask: npt.NDArray[np.bool_], out: Floats) -> bool:
+    """Fill `out` by looking up what each cell adds for each count; False where that does not pay or totals differ."""
+    if not rows.size:
+        return False
+    total = int(rows[0][mask].sum())
+    counts = 2 * int(rows[:_LOOKED_AT].max()) + 1  # larger ones are worked out where they occur
+    if total <= 0 or not 0 < 4 * counts < len(rows) or counts * rows.shape[1] > _TERMS_LIMIT:
+        return False
+    terms = _cell_terms(counts, total, release, mask)
+    found: list[int] = []
+
+    def look_up(part: slice) -> None:
+        found.append(_tabulated_kernel(rows[part], release, mask, total, terms, out[part]))
+
+    _share(len(rows), rows.size, look_up)
+    if _OUT_OF_RANGE in found:
+        raise CountsOutOfRange
+    return _OTHER_TOTAL not in found
 
 
 def _scan(rows: Counts, mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
@@ -299,16 +314,15 @@ def _cell_terms(counts, total, release, mask):  # type: ignore[no-untyped-def] #
 
 @njit(nogil=True, cache=True)
 def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """One pass over the tables: check the counts, look up their terms, sum; returns what it met."""
     rows, size = tables.shape
-    cells = 0
-    released_total = 0
-    released_zeros = 0
-    for i in range(size):
-        if mask[i]:
-            cells += 1
-            released_total += release[i]
-            released_zeros += release[i] == 0
+    known = terms.shape[1]
+    q = np.empty(size)
+    log_q = np.empty(size)
+    released_total, cells, released_zeros = _log_shares(release, mask, _NO_LOOKUP, q, log_q)
+    log_total = np.log(total)
     for a in range(rows):
+        summed = 0
         zeros = 0
         both = 0
         entropy = 0.0
@@ -316,12 +330,25 @@ def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore
         moved = 0.0
         for i in range(size):
             count = tables[a, i]
-            if count == 0:
-                zeros += mask[i]
-                both += mask[i] and release[i] == 0
-            entropy += terms[i, count, 0]
-            conditional += terms[i, count, 1]
-            moved += terms[i, count, 2]
+            if 0 <= count < known:
+                entropy += terms[i, count, 0]
+                conditional += terms[i, count, 1]
+                moved += terms[i, count, 2]
+                if count == 0:
+                    zeros += mask[i]
+                    both += mask[i] and release[i] == 0
+            elif count < 0 or count > MAX_COUNT:
+                return _OUT_OF_RANGE
+            elif mask[i]:
+                p = count / total
+                log_p = np.log(count) - log_total
+                left, gone = _cell_term(p, q[i], log_p, log_q[i])
+                entropy -= p * log_p
+                conditional += left
+                moved += gone
+            summed += count if mask[i] else 0
+        if summed != total:
+            return _OTHER_TOTAL
         if cells - zeros <= 1:
             entropy = 0.0
         if moved > 0.0:
@@ -334,3 +361,4 @@ def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore
         out[a, 5] = released_zeros + zeros - both
         out[a, 6] = entropy
         out[a, 7] = min(max(conditional, 0.0), entropy)
+    return _FINE
