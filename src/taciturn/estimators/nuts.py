@@ -110,22 +110,18 @@ def sample_posterior(
     with warnings.catch_warnings():
         # The convergence check below is ours and covers both samplers alike.
         warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
-        run = _run_nutpie if sampler == "nutpie" else _run_pymc
-        trace = run(build, settings, seed, variables, key, data)
+        if sampler == "nutpie":
+            trace = _run_nutpie(_compile(build, variables, key).with_data(**data), settings, seed)
+        else:
+            trace = _run_pymc(build(), settings, seed)
     posterior = trace["posterior"].to_dataset()[variables]
     stats = trace["sample_stats"].to_dataset()
     kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
     return _bare(posterior), _bare(stats[kept]), sampler
 
 
-def _run_nutpie(
-    build: Callable[[], "pm.Model"],
-    settings: SamplerSettings,
-    seed: int,
-    variables: list[str],
-    key: str,
-    data: Mapping[str, Any],
-) -> xr.DataTree:
+def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) -> Any:
+    """The compiled model, from the last few where it is among them."""
     import nutpie
 
     key = f"{key} {variables}"
@@ -133,8 +129,14 @@ def _run_nutpie(
         while len(_compiled) >= _MOST_COMPILED:
             del _compiled[next(iter(_compiled))]
         _compiled[key] = nutpie.compile_pymc_model(build(), freeze_model=False, var_names=variables)
+    return _compiled[key]
+
+
+def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataTree:
+    import nutpie
+
     trace: xr.DataTree = nutpie.sample(
-        _compiled[key].with_data(**data),
+        compiled,
         draws=settings.draws,
         tune=settings.tune,
         chains=settings.chains,
@@ -146,17 +148,10 @@ def _run_nutpie(
     return trace
 
 
-def _run_pymc(
-    build: Callable[[], "pm.Model"],
-    settings: SamplerSettings,
-    seed: int,
-    _variables: list[str],
-    _key: str,
-    _data: Mapping[str, Any],
-) -> xr.DataTree:
+def _run_pymc(model: "pm.Model", settings: SamplerSettings, seed: int) -> xr.DataTree:
     import pymc as pm
 
-    with build():
+    with model:
         trace: xr.DataTree = pm.sample(
             draws=settings.draws,
             tune=settings.tune,
