@@ -45,3 +45,8 @@ def fit_loglinear(religion_sample: xr.DataArray) -> xr.DataTree:
 @pytest.fixture(scope="session")
 def fit_urn(religion_sample: xr.DataArray) -> xr.DataTree:
     return tc.PolyaUrn().fit(religion_sample, draws=500, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_pool(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.LinearPool().fit(religion_sample, draws=1000, tune=500, method="nuts", **SHORT)

@@ -24,6 +24,7 @@ FRACTIONS = (0.1, 0.05, 0.01)
 CENSUS = ("area_by_religion", "area_by_country_of_birth", "area_by_mode_of_travel")
 SIZES = (2_000, 50_000, 1_000_000)
 ESTIMATORS: dict[str, tc.Estimator] = {
+    "LinearPool": tc.LinearPool(),
     "DirichletLogLinear": tc.DirichletLogLinear(),
     "ChineseRestaurant": tc.ChineseRestaurant(),
     "LogLinear": tc.LogLinear(),

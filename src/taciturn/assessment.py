@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from taciturn.errors import FileFormatError
 from taciturn.estimators import (
-    ESTIMATORS,
     Diagnostics,
+    Estimator,
     ImportanceDiagnostics,
+    LinearPool,
+    PooledDiagnostics,
     check_convergence,
     estimator_from_spec,
+    pooled_diagnostics,
 )
 from taciturn.fits import fit_parts
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Summary", "assess", "summary"]
+
+AnyDiagnostics = Diagnostics | ImportanceDiagnostics | PooledDiagnostics
 
 
 def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> xr.DataTree:
@@ -77,8 +83,9 @@ class Summary:
     ----------
     table : pandas.DataFrame
         One row a measure: mean, sd, the interval, the median and the Monte Carlo error of the mean.
-    diagnostics : Diagnostics, ImportanceDiagnostics or None
-        Of the Markov chain, over all parameters and R2, or of importance sampling; None for plug-in estimators.
+    diagnostics : Diagnostics, ImportanceDiagnostics, PooledDiagnostics or None
+        Of the Markov chain, over all parameters and R2, of importance sampling, or of each member of a pool; None for
+        plug-in estimators.
     exceedance : float or None
         ``P(R2 > threshold)``, where a threshold was given.
     sentence : str
@@ -88,7 +95,7 @@ class Summary:
     """
 
     table: "pd.DataFrame"
-    diagnostics: Diagnostics | ImportanceDiagnostics | None
+    diagnostics: AnyDiagnostics | None
     exceedance: float | None
     sentence: str
     text: str
@@ -147,7 +154,7 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
         fit = assess(fit)
     risk = fit["risk"].to_dataset().compute()
     diagnostics = _diagnose(fit, risk)
-    independent = diagnostics.ess if isinstance(diagnostics, ImportanceDiagnostics) else None
+    independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
     table = _risk_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     sentence = _sentence(fit, table, diagnostics, probability)
@@ -188,7 +195,10 @@ def _risk_table(risk: xr.Dataset, probability: float, independent: float | None)
     return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
 
 
-def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> Diagnostics | ImportanceDiagnostics | None:
+def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> AnyDiagnostics | None:
+    estimator = _estimator(fit)
+    if isinstance(estimator, LinearPool):
+        return pooled_diagnostics(estimator, fit)
     if "importance" in fit.attrs:
         return ImportanceDiagnostics.from_json(fit.attrs["importance"])
     if "posterior" not in fit.children:
@@ -228,18 +238,18 @@ def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
     return lines
 
 
-def _is_ours(fit: xr.DataTree) -> bool:
-    """Whether an estimator of this package made the fit; another package's or a user's own is summarised as well."""
+def _estimator(fit: xr.DataTree) -> Estimator | None:
+    """What made the fit; None for another package's or a user's own, which is summarised as well."""
     try:
-        return json.loads(fit.attrs["estimator"])["estimator"] in ESTIMATORS
-    except (KeyError, TypeError, ValueError):
-        return False
+        return estimator_from_spec(fit.attrs["estimator"])
+    except (KeyError, FileFormatError):
+        return None
 
 
 def _call(fit: xr.DataTree, population_size: int) -> list[str]:
-    if not _is_ours(fit):
+    estimator = _estimator(fit)
+    if estimator is None:
         return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
-    estimator = estimator_from_spec(fit.attrs["estimator"])
     settings = json.loads(fit.attrs.get("settings", "{}"))
     arguments = {"population_size": population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
@@ -250,18 +260,19 @@ def _call(fit: xr.DataTree, population_size: int) -> list[str]:
     return lines
 
 
-def _diagnostics_text(diagnostics: Diagnostics | ImportanceDiagnostics | None) -> str:
+def _diagnostics_text(diagnostics: AnyDiagnostics | None) -> str:
     if diagnostics is None:
         return "none needed, the draws are independent; the parameters are plugged in, not fitted with uncertainty"
+    lines = str(diagnostics).replace("\n", "\n             ")
     if diagnostics.converged:
-        return f"{diagnostics}: converged"
-    return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
+        return f"{lines}: converged"
+    return f"{lines}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
 
 
 def _sentence(
     fit: xr.DataTree,
     table: "pd.DataFrame",
-    diagnostics: Diagnostics | ImportanceDiagnostics | None,
+    diagnostics: AnyDiagnostics | None,
     probability: float,
 ) -> str:
     if diagnostics is not None and not diagnostics.converged:
@@ -275,6 +286,7 @@ def _sentence(
         f"Sample uniques, people alone in their cell: {uniques}; expected to be alone in the population too: "
         f"{tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
-    if _is_ours(fit) and estimator_from_spec(fit.attrs["estimator"]).plug_in:
+    estimator = _estimator(fit)
+    if estimator is not None and estimator.plug_in:
         text += " The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
     return text

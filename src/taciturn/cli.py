@@ -6,12 +6,15 @@ Heavy libraries are imported inside the commands, so that ``--help`` is quick.
 import re
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
 from taciturn import __version__
 from taciturn.errors import TaciturnError
+
+if TYPE_CHECKING:
+    import taciturn as tc
 
 __all__ = ["main"]
 
@@ -20,6 +23,7 @@ EXIT_NOT_CONVERGED: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 _MODELS: Final = {
+    "linear-pool": "LinearPool",
     "dirichlet-log-linear": "DirichletLogLinear",
     "chinese-restaurant": "ChineseRestaurant",
     "log-linear": "LogLinear",
@@ -56,9 +60,7 @@ def cli() -> None:
 @click.argument("sample", type=click.Path(path_type=Path))
 @click.option("--population-size", "-N", type=int, required=True, help="Individuals in the population.")
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
-@click.option(
-    "--model", type=click.Choice(list(_MODELS)), default="dirichlet-log-linear", show_default=True, help="Estimator."
-)
+@click.option("--model", type=click.Choice(list(_MODELS)), default="linear-pool", show_default=True, help="Estimator.")
 @click.option("--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default.")
 @click.option(
     "--weights", type=Weights(), default="0.1,0.8,0.1", show_default=True, help="Of the three terms of R1 and R2."
@@ -101,7 +103,6 @@ def assess(
     import warnings
 
     import taciturn as tc
-    from taciturn.estimators import ESTIMATORS
     from taciturn.fits import check_writable
 
     if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
@@ -109,9 +110,7 @@ def assess(
     table = tc.read_table(sample, count=count)
     if save is not None:
         check_writable(save)
-    if formula is not None and model == "chinese-restaurant":
-        raise click.UsageError("--formula does not apply to --model chinese-restaurant")
-    estimator = ESTIMATORS[_MODELS[model]](**({} if formula is None else {"formula": formula}))
+    estimator = _estimator(model, formula)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the summary and the exit status say it
         fit = estimator.fit(
@@ -132,6 +131,20 @@ def assess(
     if not result.converged:
         click.echo("taciturn: the sampler did not converge", err=True)
         sys.exit(EXIT_NOT_CONVERGED)
+
+
+def _estimator(model: str, formula: str | None) -> "tc.Estimator":
+    """The estimator of that name; in a pool the formula is the log-linear member's."""
+    import taciturn as tc
+    from taciturn.estimators import ESTIMATORS, estimator_from_spec
+
+    if formula is None:
+        return ESTIMATORS[_MODELS[model]]()
+    if model == "chinese-restaurant":
+        raise click.UsageError("--formula does not apply to --model chinese-restaurant")
+    if model == "linear-pool":
+        return tc.LinearPool({**tc.LinearPool().members, "dirichlet": tc.DirichletLogLinear(formula)})
+    return estimator_from_spec({"estimator": _MODELS[model], "formula": formula})
 
 
 class Fractions(click.ParamType[tuple[float, ...]]):

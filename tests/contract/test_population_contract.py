@@ -13,14 +13,15 @@ from hypothesis.extra import numpy as hnp
 import taciturn as tc
 from taciturn.errors import EstimationError, FileFormatError, ParameterError, TableError
 from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
-from taciturn.estimators.base import Parameters, SamplerSettings
+from taciturn.estimators.base import BayesianEstimator, Parameters, SamplerSettings
 from taciturn.estimators.problem import make_problem
 from taciturn.schema import check_population
 
 DIMS = ("a", "b", "c", "d")
-BAYESIAN = [name for name, cls in ESTIMATORS.items() if not cls.plug_in]
+BAYESIAN = [name for name, cls in ESTIMATORS.items() if issubclass(cls, BayesianEstimator)]
 PLUG_IN = [name for name, cls in ESTIMATORS.items() if cls.plug_in]
 FITS = {
+    "LinearPool": "fit_pool",
     "DirichletLogLinear": "fit_dirichlet",
     "ChineseRestaurant": "fit_restaurant",
     "LogLinear": "fit_loglinear",
@@ -138,7 +139,7 @@ def test_real_fits(name, request, religion_sample) -> None:
     assert int(fit["constant_data"]["population_size"]) == 2449
     xr.testing.assert_equal(fit["observed_data"]["sample"].astype(int), religion_sample)
     assert not fit["constant_data"]["structural_zeros"].any()
-    bayesian = name in BAYESIAN
+    bayesian = not ESTIMATORS[name].plug_in
     assert ("posterior" in fit.children) == ("sample_stats" in fit.children) == bayesian
     assert ("log_likelihood" in fit.children) == bayesian
     recorded = json.loads(fit.attrs["settings"])
@@ -190,7 +191,11 @@ def test_progress_is_shown_unless_refused(cls) -> None:
 # ---- specifications
 
 LOGNORMAL = tc.Prior("LogNormal", mu=-0.5, sigma=2)
+EWENS = {"ewens": tc.ChineseRestaurant(0.0), "dirichlet": tc.DirichletLogLinear("~ a", {"kappa": LOGNORMAL})}
 SPECIFICATIONS = [
+    tc.LinearPool(),
+    tc.LinearPool(EWENS),
+    tc.LinearPool(weights={"restaurant": np.float64(0.25), "dirichlet": 0.75}),
     tc.LogLinear(),
     tc.LogLinear("~ area * religion"),
     tc.PolyaUrn(),
@@ -229,9 +234,14 @@ def test_every_constructor_argument_is_among_the_specifications_tried() -> None:
         ("[1]", "not an estimator's specification"),
         ("3", "not an estimator's specification"),
         ("null", "not an estimator's specification"),
-        ("{}", "no estimator None: there are DirichletLogLinear"),
+        ("{}", "no estimator None: there are LinearPool, DirichletLogLinear"),
         ({"estimator": "os.system"}, "no estimator 'os.system'"),
         ({"estimator": ["LogLinear"]}, "no estimator"),
+        ({"estimator": "LinearPool", "members": [1]}, "cannot be used"),
+        ({"estimator": "LinearPool", "members": {"a": 1, "b": 2}}, "a member must be"),
+        ({"estimator": "LinearPool", "members": {"a": {"estimator": "LinearPool"}, "b": {}}}, "than a pool"),
+        ({"estimator": "LinearPool", "members": {"a": {"estimator": "x"}, "b": {}}}, "no estimator 'x'"),
+        ({"estimator": "LinearPool", "weights": {"dirichlet": 1}}, "weights must have the members"),
         ({"estimator": "LogLinear", "theta": 1}, r"LogLinear has no field \['theta'\]"),
         ({"estimator": "LogLinear", "plug_in": True}, r"LogLinear has no field \['plug_in'\]"),
         ({"estimator": "ChineseRestaurant", "discount": "x"}, "cannot be used"),

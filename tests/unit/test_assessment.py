@@ -59,7 +59,7 @@ def test_summary_table_is_computed_from_the_draws(plug_in):
 
 def test_summary_reads_like_a_call_with_its_table(plug_in):
     text = str(tc.summary(plug_in, threshold=0.2, probability=0.9))
-    for part in ("LogLinear(formula=None)", "area + religion", "K = 90", "n = 245 of N = 2449", "P(R2 > 0.2)", "95%"):
+    for part in ("LogLinear()", "area + religion", "K = 90", "n = 245 of N = 2449", "P(R2 > 0.2)", "95%"):
         assert part in text
     assert "random_seed=3" in text
 

@@ -10,6 +10,7 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
 from taciturn.estimators.importance import ImportanceDiagnostics
+from taciturn.estimators.linear_pool import LinearPool, PooledDiagnostics, pooled_diagnostics
 from taciturn.estimators.loglinear import LogLinear
 from taciturn.estimators.nuts import Diagnostics, check_convergence
 from taciturn.estimators.polya_urn import PolyaUrn
@@ -22,15 +23,18 @@ __all__ = [
     "DirichletLogLinear",
     "Estimator",
     "ImportanceDiagnostics",
+    "LinearPool",
     "LogLinear",
     "PolyaUrn",
+    "PooledDiagnostics",
     "Prior",
     "check_convergence",
     "estimator_from_spec",
+    "pooled_diagnostics",
 ]
 
 ESTIMATORS: Final[dict[str, type[Estimator]]] = {
-    cls.__name__: cls for cls in (DirichletLogLinear, ChineseRestaurant, LogLinear, PolyaUrn)
+    cls.__name__: cls for cls in (LinearPool, DirichletLogLinear, ChineseRestaurant, LogLinear, PolyaUrn)
 }
 """Estimators by name; a saved fit can name these and nothing else."""
 
@@ -58,6 +62,15 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
     try:
         if "priors" in values:
             values["priors"] = {key: Prior.from_dict(prior) for key, prior in values["priors"].items()}
+        if "members" in values:
+            values["members"] = {key: _member(member) for key, member in values["members"].items()}
         return cls(**values)
     except (AttributeError, TypeError, ParameterError, PriorError) as error:
         raise FileFormatError(f"the specification of {name} cannot be used: {error}") from error
+
+
+def _member(spec: Any) -> Estimator:
+    """A member of a pool, which is no pool: a file cannot nest them without end."""
+    if not isinstance(spec, Mapping) or spec.get("estimator") == LinearPool.__name__:
+        raise ParameterError(f"a member must be the specification of another estimator than a pool, got {spec!r}")
+    return estimator_from_spec(spec)

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib.metadata import version
 from numbers import Real
 from typing import Any, ClassVar, Final, Literal
@@ -196,6 +196,11 @@ class Estimator(ABC):
         """Return the whole specification as plain values: the estimator's name and its fields."""
         return {"estimator": type(self).__name__, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        """As it would be written: the arguments that differ from their defaults."""
+        given = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != _default(f)]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
         if problem.sample_size * settings.draws * settings.chains > _POINTWISE_LIMIT:
             return None
@@ -282,9 +287,15 @@ def checked_number(value: Any, name: str) -> float:
     return float(value)
 
 
+def _default(argument: Field[Any]) -> Any:
+    return argument.default if argument.default_factory is MISSING else argument.default_factory()
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Prior):
         return value.to_dict()
+    if isinstance(value, Estimator):
+        return value.spec()
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     return value

@@ -27,7 +27,7 @@ __all__ = ["ChineseRestaurant"]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChineseRestaurant(BayesianEstimator):
     r"""Ewens-Pitman urn over `K` cells, with concentration :math:`\theta` and discount :math:`\sigma` fitted.
 

@@ -26,7 +26,7 @@ __all__ = ["DirichletLogLinear"]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DirichletLogLinear(BayesianEstimator):
     r"""Population proportions around a log-linear model, with the closeness fitted.
 

@@ -14,7 +14,7 @@ from taciturn.estimators.problem import Problem
 __all__ = ["LogLinear"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LogLinear(Estimator):
     r"""Log-linear model with its maximum-likelihood probabilities put in as if they were known.
 

@@ -20,7 +20,7 @@ __all__ = ["PolyaUrn", "expected_new_colours", "solve_theta"]
 _LARGEST_LOG_THETA: Final = 60.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PolyaUrn(Estimator):
     r"""Hoppe's urn with the number of black balls set by the expected number of empty cells.
 

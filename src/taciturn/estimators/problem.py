@@ -14,7 +14,7 @@ from taciturn.tables import check_table, same_categories
 __all__ = ["Problem", "make_problem"]
 
 _TAKEN: Final = frozenset(
-    {"expected_empty_cells", "individual", "population", "population_size", "probability", "sample"}
+    {"expected_empty_cells", "individual", "member", "population", "population_size", "probability", "sample"}
     | {"structural_zeros", "theta"}
 )
 """Names of a fit's own variables, which no dimension beside them can have."""

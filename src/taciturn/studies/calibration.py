@@ -118,7 +118,7 @@ def calibrate(
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
-        raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from: it is a plug-in")
+        raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator._draw_prior(problem, 1, np.random.default_rng(0))
     jobs = [Simulation(estimator, problem, draws, thin, method, seed, number) for number in range(simulations)]
     ranks: dict[int, dict[str, float] | None] = {}
