@@ -1,5 +1,7 @@
 """Shared tables and fits: a PyMC model costs seconds to compile, so each is fitted once for all tests."""
 
+from math import log
+
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, settings
@@ -45,6 +47,15 @@ def fit_loglinear(religion_sample: xr.DataArray) -> xr.DataTree:
 @pytest.fixture(scope="session")
 def fit_urn(religion_sample: xr.DataArray) -> xr.DataTree:
     return tc.PolyaUrn().fit(religion_sample, draws=500, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fast_fits(religion_sample: xr.DataArray) -> dict[str, xr.DataTree]:
+    """Both families without a Markov chain, 4 x 1,000 draws; κ's prior is written out, so that n does not move it."""
+    kappa = tc.Prior("LogNormal", mu=1 + log(245), sigma=1.5)
+    models = {"dirichlet": tc.DirichletLogLinear(priors={"kappa": kappa}), "restaurant": tc.ChineseRestaurant()}
+    arguments = {"population_size": 2449, "random_seed": 1, "progressbar": False}
+    return {name: model.fit(religion_sample, **arguments) for name, model in models.items()}
 
 
 @pytest.fixture(scope="session")

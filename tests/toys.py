@@ -12,6 +12,7 @@ import xarray as xr
 from taciturn.errors import EstimationError
 from taciturn.estimators import Estimator
 from taciturn.estimators.base import BayesianEstimator, Parameters
+from taciturn.estimators.priors import Prior
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class Coins(BayesianEstimator):
 
     posterior_weight: float = 1.0
     title: ClassVar[str] = "beta-binomial"
+
+    def _priors(self, problem):
+        return {"p": Prior("Beta", alpha=1.0, beta=1.0)}
+
+    def _log_joint(self, problem, parameters):
+        p = parameters.posterior["p"].values
+        first, second = problem.counts
+        return first * np.log(p) + second * np.log1p(-p)
 
     def _draw_prior(self, problem, draws, rng):
         p = rng.beta(1.0, 1.0, size=draws)

@@ -1,8 +1,9 @@
 """The study behind the default estimator: census and generated tables at three sampling fractions.
 
-Run as ``python docs/studies/default_estimator.py``. It can be interrupted: what is done is kept in ``--store`` (a
-folder) and the same command continues. The result is ``docs/explanation/_study_table.md``, ``_study_overview.md``
-beside it and ``docs/studies/default_estimator.csv``. Seeds are fixed.
+Run as ``python docs/studies/default_estimator.py --part census`` and ``--part generated``. It can be interrupted: what
+is done is kept in ``--store`` (a folder) and the same command continues. The results are
+``docs/explanation/_study_table_<part>.md``, ``_study_overview_<part>.md`` beside it and
+``docs/studies/default_estimator_<part>.csv``. Seeds are fixed.
 """
 
 import argparse
@@ -35,19 +36,19 @@ ESTIMATORS: dict[str, tc.Estimator] = {
 def main() -> None:
     """Run every study, or go on with it, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=["census", "generated"], required=True)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--seed", type=int, default=2027)
     parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
     parser.add_argument("--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS))
     parser.add_argument("--store", type=Path, default=HERE / "_store")
-    parser.add_argument("--output", type=Path, default=HERE / "default_estimator.csv")
-    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_study_table.md")
     given = parser.parse_args()
+    pages = HERE.parent / "explanation"
     given.store.mkdir(parents=True, exist_ok=True)
     frames = []
-    for name, population in populations(given.seed):
+    for name, population in populations(given.part, given.seed):
         if given.tables and not any(part in name for part in given.tables):
             continue
         print(f"{name}: K = {population.size}, N = {int(population.sum())}", file=sys.stderr, flush=True)
@@ -66,20 +67,22 @@ def main() -> None:
         sys.exit(f"no table has a name with {given.tables}")
     rows = pd.concat(frames)
     first = ["table", "population_size"]
-    write(given.output, rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False))
+    write(
+        HERE / f"default_estimator_{given.part}.csv",
+        rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False),
+    )
     caption = f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the CSV file.\n\n"
-    write(given.fragment, caption + markdown(rows))
-    write(given.fragment.with_name("_study_overview.md"), overview(rows))
+    write(pages / f"_study_table_{given.part}.md", caption + markdown(rows))
+    write(pages / f"_study_overview_{given.part}.md", overview(rows))
     print(markdown(rows))
 
 
-def populations(seed: int) -> Iterable[tuple[str, xr.DataArray]]:
-    """Names and tables of the design."""
-    for name in CENSUS:
-        yield name.removeprefix("area_by_"), tc.load_dataset(name)
-    for kind in KINDS:
-        for size in SIZES:
-            yield f"{kind}_{size}", generated_population(kind, size, seed)
+def populations(part: str, seed: int) -> Iterable[tuple[str, xr.DataArray]]:
+    """Names and tables of a part of the design."""
+    if part == "census":
+        yield from ((name.removeprefix("area_by_"), tc.load_dataset(name)) for name in CENSUS)
+    else:
+        yield from ((f"{kind}_{size}", generated_population(kind, size, seed)) for kind in KINDS for size in SIZES)
 
 
 def markdown(rows: pd.DataFrame) -> str:

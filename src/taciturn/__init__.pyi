@@ -3,11 +3,25 @@ from .assessment import (
     assess as assess,
     summary as summary,
 )
+from .cards import (
+    Card as Card,
+    CardCheck as CardCheck,
+    load_card as load_card,
+    validate_card as validate_card,
+    write_card as write_card,
+)
+from .checks import predictive_checks as predictive_checks
+from .comparison import (
+    compare as compare,
+    loo as loo,
+    stack as stack,
+)
 from .datasets import (
     DATASETS as DATASETS,
     load_dataset as load_dataset,
 )
 from .errors import (
+    ComparisonWarning as ComparisonWarning,
     ConvergenceWarning as ConvergenceWarning,
     TaciturnError as TaciturnError,
 )
@@ -43,6 +57,7 @@ from .risk import (
     unique_risk as unique_risk,
 )
 from .schema import check_population as check_population
+from .sensitivity import prior_sensitivity as prior_sensitivity
 from .studies import (
     calibrate as calibrate,
     study as study,
@@ -58,7 +73,10 @@ from .tables import (
 
 __all__ = [
     "DATASETS",
+    "Card",
+    "CardCheck",
     "ChineseRestaurant",
+    "ComparisonWarning",
     "ConvergenceWarning",
     "DirichletLogLinear",
     "Estimator",
@@ -74,6 +92,7 @@ __all__ = [
     "cell_uniques",
     "check_population",
     "check_table",
+    "compare",
     "conditional_entropy",
     "conditional_entropy_from_joint",
     "conditional_entropy_from_transition",
@@ -82,20 +101,27 @@ __all__ = [
     "entropy",
     "f_divergence",
     "hellinger_distance",
+    "load_card",
     "load_dataset",
+    "loo",
     "margin",
     "plot_risk",
+    "predictive_checks",
+    "prior_sensitivity",
     "random_round",
     "read_fit",
     "read_table",
     "relative_entropy",
     "repeat_fit",
     "save_fit",
+    "stack",
     "study",
     "study_table",
     "summary",
     "tabulate",
     "unique_risk",
+    "validate_card",
+    "write_card",
 ]
 
 __version__: str

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import FileFormatError
+from taciturn.checks import check_lines, predictive_checks
+from taciturn.errors import TaciturnError
 from taciturn.estimators import (
     Diagnostics,
-    Estimator,
     ImportanceDiagnostics,
     LinearPool,
     PooledDiagnostics,
     check_convergence,
-    estimator_from_spec,
+    mixture_diagnostics,
     pooled_diagnostics,
 )
-from taciturn.fits import fit_parts
-from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
-from taciturn.risk.uniques import unique_risk
-from taciturn.schema import check_population, table_dims
+from taciturn.fits import fit_parts, fit_risk, known_margins, recorded_estimator, stack_weights
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.schema import table_dims
+from taciturn.sensitivity import prior_sensitivity, sensitivity_lines
 from taciturn.validate import number_between
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "assess", "summary"]
+__all__ = ["AnyDiagnostics", "Summary", "assess", "diagnose", "draws_table", "summary"]
 
 AnyDiagnostics = Diagnostics | ImportanceDiagnostics | PooledDiagnostics
 
@@ -67,11 +67,9 @@ def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> x
     >>> tc.assess(fit)["risk"]["R2"].sizes
     Frozen({'chain': 4, 'draw': 100})
     """
-    population, sample, population_size, zeros = fit_parts(fit)
-    check_population(population, sample, population_size=population_size, structural_zeros=zeros)
-    risk = disclosure_risk(population, sample, weights=weights, where=None if zeros is None else ~zeros)
+    risk = fit_risk(fit, weights=weights)
     assessed = fit.copy()
-    assessed["risk"] = xr.DataTree(risk.merge(unique_risk(population, sample), combine_attrs="override"))
+    assessed["risk"] = xr.DataTree(risk)
     return assessed
 
 
@@ -88,6 +86,10 @@ class Summary:
         plug-in estimators.
     exceedance : float or None
         ``P(R2 > threshold)``, where a threshold was given.
+    checks : Dataset or None
+        What `predictive_checks` gives; None for a fit without replicated samples.
+    sensitivity : pandas.DataFrame or None
+        What `prior_sensitivity` gives; None where there is no prior, or too few draws.
     sentence : str
         What it means, in plain words.
     text : str
@@ -97,6 +99,8 @@ class Summary:
     table: "pd.DataFrame"
     diagnostics: AnyDiagnostics | None
     exceedance: float | None
+    checks: xr.Dataset | None
+    sensitivity: "pd.DataFrame | None"
     sentence: str
     text: str
 
@@ -153,9 +157,9 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
     if "risk" not in fit.children or not {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         fit = assess(fit)
     risk = fit["risk"].to_dataset().compute()
-    diagnostics = _diagnose(fit, risk)
+    diagnostics = diagnose(fit, risk)
     independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
-    table = _risk_table(risk, probability, independent)
+    table = draws_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     sentence = _sentence(fit, table, diagnostics, probability)
     lines = [
@@ -168,11 +172,14 @@ def summary(fit: xr.DataTree, *, threshold: float | None = None, probability: fl
     ]
     if threshold is not None:
         lines += [_exceedance_text(risk["R2"] > threshold, threshold, independent), ""]
-    lines += [f"Diagnostics: {_diagnostics_text(diagnostics)}", "", sentence]
-    return Summary(table, diagnostics, exceedance, sentence, "\n".join(lines))
+    checks, check_text = _checks(fit)
+    sensitivity, prior_text = _sensitivity(fit)
+    lines += [*check_text, "", f"Prior:       {prior_text}", f"Diagnostics: {_diagnostics_text(fit, diagnostics)}"]
+    lines += ["", sentence]
+    return Summary(table, diagnostics, exceedance, checks, sensitivity, sentence, "\n".join(lines))
 
 
-def _risk_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":
+def draws_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":
     """Rows of the summary; `independent` is the effective number of draws where ArviZ cannot see it from them."""
     import arviz as az
     import pandas as pd
@@ -195,8 +202,12 @@ def _risk_table(risk: xr.Dataset, probability: float, independent: float | None)
     return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
 
 
-def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> AnyDiagnostics | None:
-    estimator = _estimator(fit)
+def diagnose(fit: xr.DataTree, risk: xr.Dataset | None = None) -> AnyDiagnostics | None:
+    """Diagnostics as the fit was made; None without parameters that were drawn."""
+    if weights := stack_weights(fit):
+        members = {name: diagnose(fit["members"].children[name]) for name in weights}
+        return mixture_diagnostics(members, weights, fit["posterior"].to_dataset()["member"].size)
+    estimator = recorded_estimator(fit)
     if isinstance(estimator, LinearPool):
         return pooled_diagnostics(estimator, fit)
     if "importance" in fit.attrs:
@@ -205,9 +216,24 @@ def _diagnose(fit: xr.DataTree, risk: xr.Dataset) -> AnyDiagnostics | None:
         return None
     stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
     checked = fit["posterior"].to_dataset().compute()
-    if float(risk["R2"].std()) > 0:  # a sample of everybody leaves nothing to sample
+    if risk is not None and float(risk["R2"].std()) > 0:  # a sample of everybody leaves nothing to sample
         checked = checked.assign(R2=risk["R2"])
     return check_convergence(checked, stats)
+
+
+def _checks(fit: xr.DataTree) -> tuple[xr.Dataset | None, list[str]]:
+    if "sample" not in fit["posterior_predictive"].data_vars:
+        return None, ["Checks:      the fit holds no samples of the fitted model"]
+    checks = predictive_checks(fit)
+    return checks, ["The sample beside samples that the fitted model gives:", "", *check_lines(checks)]
+
+
+def _sensitivity(fit: xr.DataTree) -> tuple["pd.DataFrame | None", str]:
+    try:
+        table = prior_sensitivity(fit)
+    except TaciturnError as error:  # no prior, too few draws, or another package's fit, which is summarised as well
+        return None, f"not scaled: {error}"
+    return table, "\n             ".join(sensitivity_lines(table))
 
 
 def _exceedance_text(above: xr.DataArray, threshold: float, independent: float | None) -> str:
@@ -228,26 +254,28 @@ def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
     variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in table_dims(sample))
     structural = "" if zeros is None else f", {int(zeros.sum())} structural zeros"
     empty, unique = cells - int((sample > 0).sum()), int((sample == 1).sum())
+    margins = known_margins(fit)
     lines = _call(fit, population_size)
     lines += [
         f"Table:     {variables}, K = {cells} cells{structural}; {empty} empty, {unique} unique in the sample",
         f"Sample:    n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
     ]
+    if margins is not None:
+        lines.append(f"Known:     the population's table of {' x '.join(map(str, margins.dims))}")
     if "weights" in risk.attrs:
         lines.append(f"Weights:   {', '.join(f'{w:g}' for w in np.atleast_1d(risk.attrs['weights']))}")
     return lines
 
 
-def _estimator(fit: xr.DataTree) -> Estimator | None:
-    """What made the fit; None for another package's or a user's own, which is summarised as well."""
-    try:
-        return estimator_from_spec(fit.attrs["estimator"])
-    except (KeyError, FileFormatError):
-        return None
-
-
 def _call(fit: xr.DataTree, population_size: int) -> list[str]:
-    estimator = _estimator(fit)
+    if weights := stack_weights(fit):
+        members = fit["members"].children
+        lines = [f"Estimator: stack of {len(weights)} fits, weighted by how they predict individuals left out"]
+        return lines + [
+            f"           {weight:.3f} {name}: {recorded_estimator(members[name]) or 'estimator not recorded'!r}"
+            for name, weight in weights.items()
+        ]
+    estimator = recorded_estimator(fit)
     if estimator is None:
         return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
     settings = json.loads(fit.attrs.get("settings", "{}"))
@@ -260,7 +288,9 @@ def _call(fit: xr.DataTree, population_size: int) -> list[str]:
     return lines
 
 
-def _diagnostics_text(diagnostics: AnyDiagnostics | None) -> str:
+def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> str:
+    if diagnostics is None and recorded_estimator(fit) is None:
+        return "none, the fit holds no posterior: whether its draws can be relied on is not known here"
     if diagnostics is None:
         return "none needed, the draws are independent; the parameters are plugged in, not fitted with uncertainty"
     lines = str(diagnostics).replace("\n", "\n             ")
@@ -286,7 +316,9 @@ def _sentence(
         f"Sample uniques, people alone in their cell: {uniques}; expected to be alone in the population too: "
         f"{tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
-    estimator = _estimator(fit)
-    if estimator is not None and estimator.plug_in:
+    made_by = [
+        recorded_estimator(own) for own in (fit, *(fit["members"].children[name] for name in stack_weights(fit)))
+    ]
+    if any(estimator is not None and estimator.plug_in for estimator in made_by):
         text += " The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
     return text

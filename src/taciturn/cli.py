@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from taciturn import __version__
-from taciturn.errors import TaciturnError
+from taciturn.errors import FileFormatError, TaciturnError
 
 if TYPE_CHECKING:
     import taciturn as tc
@@ -50,6 +50,23 @@ class Weights(click.ParamType[tuple[float, float, float]]):
             self.fail(f"{value!r}: {error}", param, ctx)
 
 
+class Model(click.ParamType[str]):
+    """The name of an estimator, or a file that is a model card."""
+
+    name = "model"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what is neither."""
+        model = str(value)
+        if model not in _MODELS and not _is_card(model):
+            self.fail(f"{model!r} is no model card and none of {', '.join(_MODELS)}", param, ctx)
+        return model
+
+
+def _is_card(model: str) -> bool:
+    return model not in _MODELS and (model.lower().endswith(".toml") or Path(model).is_file())
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="taciturn")
 def cli() -> None:
@@ -60,7 +77,17 @@ def cli() -> None:
 @click.argument("sample", type=click.Path(path_type=Path))
 @click.option("--population-size", "-N", type=int, required=True, help="Individuals in the population.")
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
-@click.option("--model", type=click.Choice(list(_MODELS)), default="linear-pool", show_default=True, help="Estimator.")
+@click.option(
+    "--model",
+    type=Model(),
+    metavar="NAME|CARD.toml",
+    default="linear-pool",
+    show_default=True,
+    help=f"Estimator: {', '.join(_MODELS)}, or that of a model card.",
+)
+@click.option(
+    "--known-margins", type=click.Path(path_type=Path), help="File with the population's table over some variables."
+)
 @click.option("--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default.")
 @click.option(
     "--weights", type=Weights(), default="0.1,0.8,0.1", show_default=True, help="Of the three terms of R1 and R2."
@@ -83,6 +110,7 @@ def assess(
     population_size: int,
     count: str,
     model: str,
+    known_margins: Path | None,
     formula: str | None,
     weights: tuple[float, float, float],
     threshold: float | None,
@@ -108,6 +136,7 @@ def assess(
     if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
         raise click.UsageError(f"--threshold must be from 0 to 1, got {threshold}")
     table = tc.read_table(sample, count=count)
+    margins = None if known_margins is None else tc.read_table(known_margins, count=count)
     if save is not None:
         check_writable(save)
     estimator = _estimator(model, formula)
@@ -116,6 +145,7 @@ def assess(
         fit = estimator.fit(
             table,
             population_size=population_size,
+            known_margins=margins,
             draws=draws,
             tune=tune,
             chains=chains,
@@ -134,10 +164,14 @@ def assess(
 
 
 def _estimator(model: str, formula: str | None) -> "tc.Estimator":
-    """The estimator of that name; in a pool the formula is the log-linear member's."""
+    """The estimator of that name or card; in a pool the formula is the log-linear member's."""
     import taciturn as tc
     from taciturn.estimators import ESTIMATORS, estimator_from_spec
 
+    if _is_card(model):
+        if formula is not None:
+            raise click.UsageError("--formula does not apply to a model card, which has its own")
+        return tc.load_card(model).estimator
     if formula is None:
         return ESTIMATORS[_MODELS[model]]()
     if model == "chinese-restaurant":
@@ -229,6 +263,97 @@ def study(
     shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
     click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
     click.echo(f"\n{samples} samples a fraction, {draws} draws each. Monte Carlo errors: --output.")
+
+
+@cli.command()
+@click.argument("cards", type=click.Path(path_type=Path), nargs=-1, required=True)
+def validate(cards: tuple[Path, ...]) -> None:
+    """Fit again what model cards describe, and compare with their reference.
+
+    CARDS are model cards or folders of them. Each mean must lie within four combined Monte Carlo errors of its
+    reference.
+
+    Exit status: 0 all cards agree, 1 one does not or cannot be read.
+    """
+    import warnings
+
+    import taciturn as tc
+
+    paths = [path for given in cards for path in _cards_in(given)]
+    failed = []
+    for number, path in enumerate(paths, start=1):
+        click.echo(f"{number}/{len(paths)} {path}", err=True)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says it
+                check = tc.validate_card(path)
+        except TaciturnError as error:
+            failed.append(path)
+            click.echo(f"taciturn: error: {error}", err=True)
+            continue
+        click.echo(f"{check}\n")
+        if not check.passed:
+            failed.append(path)
+    click.echo(f"{len(paths) - len(failed)} of {len(paths)} cards agree with their references")
+    if failed:
+        sys.exit(EXIT_ERROR)
+
+
+def _cards_in(given: Path) -> list[Path]:
+    """The cards of a folder, or the file itself."""
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.glob("*.toml"))
+    if not found:
+        raise FileFormatError(f"{given}: no model card (*.toml) in this folder")
+    return found
+
+
+@cli.command()
+@click.argument("fits", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FIT.nc FIT.nc ...")
+@click.option(
+    "--method",
+    type=click.Choice(["stacking", "bb-pseudo-bma", "pseudo-bma"]),
+    default="stacking",
+    show_default=True,
+    help="How the weights are chosen.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of the order of the fits in the mixture that is saved.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the mixture with these weights to this file.")
+def compare(
+    fits: tuple[Path, ...],
+    method: Literal["stacking", "bb-pseudo-bma", "pseudo-bma"],
+    seed: int | None,
+    save: Path | None,
+) -> None:
+    """Compare saved fits of one sample by how well each predicts the cell of a person left out.
+
+    FIT.nc are files of assess --save. A fit is called by the name of its file.
+
+    Exit status: 0 done, 1 error, 2 wrong usage.
+    """
+    import warnings
+
+    import taciturn as tc
+    from taciturn.comparison import comparison_text
+    from taciturn.fits import check_writable
+
+    names = [path.stem for path in fits]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise click.UsageError(f"two fits would be called {twice[0]!r}: copy one to a file of another name")
+    if save is not None:
+        check_writable(save)
+    named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ComparisonWarning)  # the table and the text say it
+        table = tc.compare(named, method=method)
+        stacked = None if save is None else tc.stack(named, method=method, random_seed=seed)
+    if stacked is not None and save is not None:
+        tc.save_fit(stacked, save)
+    shown = table.drop(columns=["rank", "diag_diff", "high_k"])
+    click.echo(shown.to_string(float_format=lambda value: f"{value:.2f}"))
+    click.echo(f"\n{comparison_text(table)}")
 
 
 def main() -> None:

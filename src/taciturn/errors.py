@@ -5,6 +5,7 @@ A message names the value, where it stands and what would be accepted.
 """
 
 __all__ = [
+    "ComparisonWarning",
     "ConvergenceWarning",
     "EstimationError",
     "FileFormatError",
@@ -47,6 +48,10 @@ class FileFormatError(TaciturnError, OSError):
 
 class MissingDependencyError(TaciturnError, ImportError):
     """An optional library is needed; the message says how to install it."""
+
+
+class ComparisonWarning(UserWarning):
+    """Fits are compared by leave-one-out terms some of which cannot be trusted."""
 
 
 class ConvergenceWarning(UserWarning):

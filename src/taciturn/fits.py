@@ -2,18 +2,37 @@
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import FileFormatError, TableError
-from taciturn.estimators import estimator_from_spec
-from taciturn.schema import SCHEMA_VERSION, table_dims
+from taciturn.estimators import Estimator, LinearPool, estimator_from_spec, member_draws
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
+from taciturn.risk.uniques import unique_risk
+from taciturn.schema import SCHEMA_VERSION, check_population, table_dims
+from taciturn.tables import check_table
+from taciturn.validate import whole_number
 
-__all__ = ["check_writable", "fit_parts", "read_fit", "repeat_fit", "save_fit"]
+__all__ = [
+    "Maker",
+    "check_writable",
+    "fit_makers",
+    "fit_parts",
+    "fit_risk",
+    "known_margins",
+    "read_fit",
+    "recorded_estimator",
+    "repeat_fit",
+    "save_fit",
+    "stack_weights",
+]
 
 _NEEDED: Final = (
     ("posterior_predictive", "population"),
@@ -29,17 +48,128 @@ def fit_parts(fit: xr.DataTree) -> tuple[xr.DataArray, xr.DataArray, int, xr.Dat
     for group, name in _NEEDED:
         if group not in fit.children or name not in fit[group].data_vars:
             raise TableError(f"the fit has no {name!r} in the group {group!r}")
-    sample = fit["observed_data"].to_dataset()["sample"]
+    sample = check_table(fit["observed_data"].to_dataset()["sample"], name="the sample of the fit")
     population = fit["posterior_predictive"].to_dataset()["population"]
-    missing = [dim for dim in ("chain", "draw") if dim not in population.dims]
+    dims = ("chain", "draw", *table_dims(sample))
+    missing = [dim for dim in dims if dim not in population.dims]
     if missing:
         raise TableError(f"the population draws of the fit have no dimension {missing}: they have {population.dims}")
+    if population.ndim > len(dims):
+        raise TableError(f"the population draws of the fit must be over {dims}, they are over {population.dims}")
+    if population.size == 0:
+        raise TableError(f"the fit has no draws: the sizes of its population are {dict(population.sizes)}")
+    given = fit["constant_data"].to_dataset()["population_size"]
+    if given.ndim:
+        raise TableError(f"the population_size of the fit must be one number, it has the dimensions {given.dims}")
+    size = whole_number(given.item(), "population_size", least=1)
+    return population.transpose(*dims), sample, size, _zeros(fit, sample)
+
+
+def _zeros(fit: xr.DataTree, sample: xr.DataArray) -> xr.DataArray | None:
+    """Structural zeros of a fit; None where it has none."""
+    zeros = fit["constant_data"].to_dataset().get("structural_zeros")
+    if zeros is None:
+        return None
+    if zeros.dtype.kind not in "bui" or set(zeros.dims) != set(sample.dims):
+        raise TableError(
+            f"the structural_zeros of the fit must be bool over {sample.dims}, they are {zeros.dtype} over {zeros.dims}"
+        )
+    return zeros.astype(bool) if bool(zeros.any()) else None
+
+
+def recorded_estimator(fit: xr.DataTree) -> Estimator | None:
+    """What made a fit; None for another package's or a user's own."""
+    try:
+        return estimator_from_spec(fit.attrs["estimator"])
+    except (KeyError, FileFormatError):
+        return None
+
+
+def fit_risk(fit: xr.DataTree, *, weights: Sequence[float] | None = None) -> xr.Dataset:
+    """R1, R2 and their terms, τ1 and τ2 of every draw of a fit: as assessed, or with `weights` where these are given.
+
+    A fit that was not assessed gets the default weights. The draws are held to the population contract first.
+    """
+    if weights is None and "risk" in fit.children and {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
+        return fit["risk"].to_dataset().compute()
+    population, sample, population_size, zeros = fit_parts(fit)
+    margins = known_margins(fit)
+    check_population(population, sample, population_size=population_size, structural_zeros=zeros, known_margins=margins)
+    where = None if zeros is None else ~zeros
+    risk = disclosure_risk(population, sample, weights=DEFAULT_WEIGHTS if weights is None else weights, where=where)
+    return risk.merge(unique_risk(population, sample), combine_attrs="override")
+
+
+def known_margins(fit: xr.DataTree) -> xr.DataArray | None:
+    """The population's margins that a fit was given; None without any."""
     constants = fit["constant_data"].to_dataset()
-    zeros = constants["structural_zeros"].astype(bool) if "structural_zeros" in constants else None
-    if zeros is not None and not bool(zeros.any()):
-        zeros = None
-    population = population.transpose("chain", "draw", *table_dims(sample))
-    return population, sample, int(constants["population_size"]), zeros
+    return constants.get("known_margins")
+
+
+def stack_weights(fit: xr.DataTree) -> dict[str, float]:
+    """Weights of the members of a stack, by name in their order; empty for any other fit.
+
+    Raises
+    ------
+    FileFormatError
+        The fit says that it is a stack, but not of what.
+    """
+    if "stack" not in fit.attrs:
+        return {}
+    try:
+        weights = {str(name): float(weight) for name, weight in json.loads(fit.attrs["stack"])["weights"].items()}
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"the weights of the stack cannot be read: {fit.attrs['stack']!r}") from error
+    missing = sorted(set(weights) - (set(fit["members"].children) if "members" in fit.children else set()))
+    if missing:
+        raise FileFormatError(f"the stack has weights for {missing}, but the group 'members' does not have them")
+    return weights
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What made draws of a fit: its estimator, or one member of a pool or of a stack.
+
+    Attributes
+    ----------
+    estimator : Estimator or None
+        None for another package's or a user's own.
+    posterior : Dataset or None
+        Its parameters at every draw, under their own names.
+    made : array of bool, shape (chains, draws)
+        Which draws of the population and of the sample it made.
+    """
+
+    estimator: Estimator | None
+    posterior: xr.Dataset | None
+    made: npt.NDArray[np.bool_]
+
+
+def fit_makers(fit: xr.DataTree) -> dict[str, Maker]:
+    """What made the draws of a fit, by the names of members; a fit that is no mixture has one, without a name."""
+    population = fit_parts(fit)[0]
+    return _makers(fit, np.ones((population.sizes["chain"], population.sizes["draw"]), dtype=bool))
+
+
+def _makers(fit: xr.DataTree, made: npt.NDArray[np.bool_]) -> dict[str, Maker]:
+    posterior = fit["posterior"].to_dataset().compute() if "posterior" in fit.children else None
+    if posterior is not None:  # that of a member of a stack may have more draws than the stack
+        posterior = posterior.isel(chain=slice(made.shape[0]), draw=slice(made.shape[1]))
+    if weights := stack_weights(fit):
+        assert posterior is not None
+        member = posterior["member"].transpose("chain", "draw").values
+        parts = {
+            name: _makers(fit["members"].children[name], made & (member == number))
+            for number, name in enumerate(weights)
+        }
+        return {f"{name} {inner}".strip(): maker for name, own in parts.items() for inner, maker in own.items()}
+    estimator = recorded_estimator(fit)
+    if isinstance(estimator, LinearPool) and posterior is not None:
+        return {
+            name: Maker(estimator.members[name], own if own.data_vars else None, made & turn)
+            for name, (own, turn) in member_draws(estimator, posterior).items()
+        }
+    return {"": Maker(estimator, posterior, made)}
 
 
 def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
@@ -62,8 +192,8 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     check_writable(path)
     packed = {"zlib": True, "complevel": 4, "shuffle": True}
     encoding = {
-        f"/{name}": {variable: packed for variable, array in node.data_vars.items() if array.ndim}
-        for name, node in fit.children.items()
+        node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
+        for node in fit.subtree
     }
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -129,9 +259,15 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
     Raises
     ------
     FileFormatError
-        The fit does not say how it was made.
+        The fit does not say how it was made, or is a stack of others.
     """
     _, sample, population_size, zeros = fit_parts(fit)
+    if members := stack_weights(fit):
+        raise FileFormatError(
+            f"the fit is a stack of {', '.join(map(repr, members))} and no estimator made it: repeat these and stack "
+            "them again"
+        )
+    margins = known_margins(fit)
     try:
         estimator = estimator_from_spec(fit.attrs["estimator"])
         settings = json.loads(fit.attrs["settings"])
@@ -140,7 +276,13 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
     except (KeyError, ValueError, TypeError) as error:
         raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
     return estimator.fit(
-        sample, population_size=population_size, structural_zeros=zeros, progressbar=progressbar, method=method, **known
+        sample,
+        population_size=population_size,
+        structural_zeros=zeros,
+        known_margins=margins,
+        progressbar=progressbar,
+        method=method,
+        **known,
     )
 
 

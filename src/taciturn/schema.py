@@ -3,9 +3,10 @@
 What every module shares lives here, so that a fit made by one part can be read by all others.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
@@ -19,6 +20,7 @@ __all__ = [
     "cell_label",
     "check_population",
     "draw_dims",
+    "occupied_cells",
     "table_dims",
 ]
 
@@ -57,17 +59,26 @@ def cell_label(table: xr.DataArray, position: tuple[int, ...]) -> str:
     return ", ".join(labels)
 
 
+def occupied_cells(sample: xr.DataArray) -> dict[str, tuple[str, npt.NDArray[Any]]]:
+    """Coordinates of the cells with somebody in them: the ``count`` of individuals, and the categories of each."""
+    at = np.nonzero(sample.values)
+    labels = {str(dim): sample[dim].values[index] for dim, index in zip(sample.dims, at, strict=True)}
+    coords = {COUNT: np.asarray(sample.values[at], dtype=np.int64), **labels}
+    return {name: ("occupied_cell", values) for name, values in coords.items()}
+
+
 def check_population(
     population: xr.DataArray,
     sample: xr.DataArray,
     *,
     population_size: int,
     structural_zeros: xr.DataArray | None = None,
+    known_margins: xr.DataArray | None = None,
 ) -> None:
     """Hold draws of a population table to the population contract.
 
     Every draw is an integer table with the sample's dimensions and categories, at least the sample in every cell,
-    sums to the population size and is zero where a cell cannot be filled.
+    sums to the population size, is zero where a cell cannot be filled and has the known margins.
 
     Parameters
     ----------
@@ -79,6 +90,8 @@ def check_population(
         Number of individuals in the population, `N`.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled.
+    known_margins : DataArray, optional
+        The population's table over some of the variables.
 
     Raises
     ------
@@ -113,3 +126,12 @@ def check_population(
         filled = first((population > 0) & structural_zeros.transpose(*table_dims(sample)))
         if filled is not None:
             raise TableError(f"a population draw fills a structural zero at {filled}")
+    if known_margins is not None:
+        kept = [dim for dim in table_dims(sample) if dim in known_margins.dims]
+        for dim in kept:
+            if not np.array_equal(known_margins[dim].values, sample[dim].values):
+                raise TableError(f"the categories of {dim!r} differ between known_margins and sample")
+        margin = population.sum([dim for dim in table_dims(sample) if dim not in kept])
+        off = first(margin != known_margins.transpose(*kept))
+        if off is not None:
+            raise TableError(f"a population draw does not keep the known margin at {off}")

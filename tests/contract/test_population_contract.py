@@ -142,6 +142,10 @@ def test_real_fits(name, request, religion_sample) -> None:
     bayesian = not ESTIMATORS[name].plug_in
     assert ("posterior" in fit.children) == ("sample_stats" in fit.children) == bayesian
     assert ("log_likelihood" in fit.children) == bayesian
+    terms = fit["cell_log_likelihood"].to_dataset()
+    assert int(terms["count"].sum()) == 245
+    assert ("draw" in terms.dims) == bayesian
+    assert ("leave_one_out" in terms) != bayesian
     recorded = json.loads(fit.attrs["settings"])
     assert {**recorded, "chains": fit["posterior_predictive"].sizes["chain"]} == recorded
     assert recorded["random_seed"] == 1

@@ -54,7 +54,7 @@ def test_every_model_can_be_named():
 def test_a_fit_that_does_not_converge_has_its_own_exit_status(taciturn, monkeypatch):
     from taciturn.estimators import Diagnostics
 
-    monkeypatch.setattr("taciturn.assessment._diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5))
+    monkeypatch.setattr("taciturn.assessment.diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5))
     status, out, err = taciturn("assess", SAMPLE, "-N", 2449, *QUICK)
     assert status == 3
     assert "NOT CONVERGED" in out
@@ -157,3 +157,45 @@ def test_interrupting_writes_nothing(tmp_path):
     assert "interrupted" in err
     assert "Traceback" not in out + err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Two saved fits of the sample, as assess --save writes them."""
+    folder = tmp_path_factory.mktemp("fits")
+    for name, model in {"log-linear": tc.LogLinear(), "urn": tc.PolyaUrn()}.items():
+        tc.save_fit(
+            model.fit(tc.read_table(SAMPLE), population_size=2449, draws=50, random_seed=1), folder / f"{name}.nc"
+        )
+    return folder
+
+
+def test_compare_prints_what_python_gives(taciturn, saved, tmp_path):
+    paths = [saved / "log-linear.nc", saved / "urn.nc"]
+    status, out, _ = taciturn("compare", *paths, "--seed", 1, "--save", tmp_path / "stack.nc")
+    assert status == 0
+    fits = {path.stem: tc.read_fit(path) for path in paths}
+    table = tc.compare(fits)
+    assert out.splitlines()[1].split()[:2] == [table.index[0], "0.00"]
+    assert f"{table['elpd'].iloc[1]:.2f}" in out
+    assert "It does not say which fit is nearer in R2" in out
+    stacked = tc.stack(fits, random_seed=1)["posterior_predictive"]["population"]
+    written = tc.read_fit(tmp_path / "stack.nc")["posterior_predictive"]["population"]
+    np.testing.assert_array_equal(written, stacked)
+
+
+def test_compare_refuses(taciturn, saved, tmp_path):
+    path = saved / "urn.nc"
+    status, out, err = taciturn("compare", path)
+    assert (status, out) == (1, "")
+    assert "at least two fits, got ['urn']" in err
+    status, _, err = taciturn("compare", path, path)
+    assert status == 2
+    assert "two fits would be called 'urn'" in err
+    assert taciturn("compare")[0] == 2
+    status, _, err = taciturn("compare", path, saved / "none.nc")
+    assert status == 1
+    assert "no such file" in err
+    status, _, err = taciturn("compare", path, saved / "log-linear.nc", "--save", tmp_path / "no" / "stack.nc")
+    assert status == 1
+    assert "does not exist" in err

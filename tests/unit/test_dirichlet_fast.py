@@ -197,3 +197,23 @@ def test_importing_the_fast_path_compiles_nothing(religion_sample):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert 0.1 < float(done.stdout) < 0.3
+
+
+def test_a_large_sample_overrules_the_prior_of_kappa():
+    """κ far below what its default prior reaches: the grid follows the likelihood, as NUTS does."""
+    rng = np.random.default_rng(5)
+    shares = np.outer(np.full(12, 1 / 12), np.full(12, 1 / 12))
+    p = rng.standard_gamma(30 * shares)
+    population = xr.DataArray(rng.multinomial(1_000_000, (p / p.sum()).ravel()).reshape(12, 12), dims=("a", "b"))
+    sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
+    cut = np.exp(1 + np.log(100_000) - 1.5 * 5.2)  # the prior's 1e-7 quantile
+    fast = tc.DirichletLogLinear().fit(sample, population_size=1_000_000, draws=500, random_seed=1)
+    assert fast.attrs["sampler"] == "importance sampling"
+    chain = tc.DirichletLogLinear().fit(
+        sample, population_size=1_000_000, draws=500, random_seed=1, method="nuts", progressbar=False
+    )
+    a, b = (np.log(fit["posterior"]["kappa"].values.ravel()) for fit in (fast, chain))
+    assert np.exp(b).mean() < cut
+    # 300 effective draws each at the least: five standard errors.
+    assert abs(a.mean() - b.mean()) < 5 * np.hypot(a.std(), b.std()) / np.sqrt(300)
+    assert 0.75 < a.std() / b.std() < 1.33

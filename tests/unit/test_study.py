@@ -27,7 +27,7 @@ PLUG_INS = {"log-linear": tc.LogLinear(), "urn": tc.PolyaUrn(theta=1.0)}
 
 def samples_of(size, samples):
     """The samples a study of `POPULATION` with seed 1 sees."""
-    job = Job(POPULATION, None, size, 0, {}, 1, (0.1, 0.8, 0.1), "fast", 1)
+    job = Job(POPULATION, None, None, size, 0, {}, 1, (0.1, 0.8, 0.1), "fast", 1)
     return [draw_job_sample(replace(job, sample=number)) for number in range(samples)]
 
 

@@ -34,6 +34,13 @@ TINY = [
 ]
 
 
+@pytest.fixture(params=[256, 2, 0])
+def one_by_one(request, monkeypatch) -> None:
+    """How many individuals come one by one in new cells: all of a tiny case, the last two, none."""
+    monkeypatch.setattr("taciturn.estimators.draws._MOST_IN_NEW_CELLS", request.param)
+
+
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize(("start", "empty", "size", "theta", "discount"), TINY)
 def test_urn_against_every_sequence(start, empty, size, theta, discount) -> None:
     drawn = draw_urn(
@@ -42,6 +49,7 @@ def test_urn_against_every_sequence(start, empty, size, theta, discount) -> None
     assert_same_distribution(drawn, urn_distribution(start, empty, size, theta, discount))
 
 
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize(("cells", "size", "theta", "discount"), [(3, 6, 1.3, 0.0), (4, 4, 2.0, 0.5), (2, 8, 9.0, 0.3)])
 def test_urn_from_nothing_against_every_sequence(cells, size, theta, discount) -> None:
     drawn = draw_urn_from_nothing(
@@ -96,29 +104,18 @@ def test_urn_keeps_totals_and_cells_at_any_parameters(theta, discount, start, ex
     assert (drawn[:, (counts == 0) & ~empty] == 0).all()
 
 
-class CountingGenerator:
-    """A generator that counts the calls made on it."""
-
-    def __init__(self, seed: int) -> None:
-        self.inner = np.random.default_rng(seed)
-        self.calls = 0
-
-    def __getattr__(self, name: str):
-        self.calls += 1
-        return getattr(self.inner, name)
-
-
 def test_cost_does_not_grow_with_the_population(religion_sample: xr.DataArray) -> None:
     counts = religion_sample.values.ravel()
-    calls = {}
+    used = {}
     for size in (2_449, 67_000_000):
-        rng = CountingGenerator(1)
-        drawn = draw_urn(counts, counts == 0, size, np.full(200, 30.0), rng)
+        source = np.random.Philox(1)  # it counts: each step gives four numbers
+        drawn = draw_urn(counts, counts == 0, size, np.full(200, 30.0), np.random.Generator(source))
         assert (drawn.sum(axis=1) == size).all()
-        calls[size] = rng.calls
-    # One pass for each of at most |E| = 51 openings, a few calls each, and one for each of 90 cells: whatever N is.
+        used[size] = 4 * int(source.state["state"]["counter"][0])
+    # A gamma, a beta or a binomial takes up to eight on average: each of at most |E| = 54 cells that open takes a beta
+    # and a binomial, each of 90 cells a gamma and a binomial twice, and 256 individuals come one by one.
     free = int((counts == 0).sum())
-    assert max(calls.values()) <= 10 + 4 * free + 2 * len(counts)
+    assert max(used.values()) <= 200 * (8 * (2 * free + 4 * len(counts)) + 256)
 
 
 def test_a_national_population(religion_sample: xr.DataArray) -> None:

@@ -10,7 +10,13 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
 from taciturn.estimators.importance import ImportanceDiagnostics
-from taciturn.estimators.linear_pool import LinearPool, PooledDiagnostics, pooled_diagnostics
+from taciturn.estimators.linear_pool import (
+    LinearPool,
+    PooledDiagnostics,
+    member_draws,
+    mixture_diagnostics,
+    pooled_diagnostics,
+)
 from taciturn.estimators.loglinear import LogLinear
 from taciturn.estimators.nuts import Diagnostics, check_convergence
 from taciturn.estimators.polya_urn import PolyaUrn
@@ -30,6 +36,8 @@ __all__ = [
     "Prior",
     "check_convergence",
     "estimator_from_spec",
+    "member_draws",
+    "mixture_diagnostics",
     "pooled_diagnostics",
 ]
 
@@ -59,13 +67,15 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
     unknown = sorted(set(values) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
     if unknown:
         raise FileFormatError(f"{name} has no field {unknown}")
+    if not isinstance(values.get("formula"), str | None):
+        raise FileFormatError(f"{name}: formula must be text, got {values['formula']!r}")
     try:
         if "priors" in values:
             values["priors"] = {key: Prior.from_dict(prior) for key, prior in values["priors"].items()}
         if "members" in values:
             values["members"] = {key: _member(member) for key, member in values["members"].items()}
         return cls(**values)
-    except (AttributeError, TypeError, ParameterError, PriorError) as error:
+    except (AttributeError, OverflowError, TypeError, ParameterError, PriorError) as error:
         raise FileFormatError(f"the specification of {name} cannot be used: {error}") from error
 
 

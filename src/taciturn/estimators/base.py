@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from importlib.metadata import version
 from numbers import Real
 from typing import Any, ClassVar, Final, Literal
@@ -12,20 +13,29 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import EstimationError, ParameterError
 from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
-from taciturn.schema import SCHEMA_VERSION
+from taciturn.schema import SCHEMA_VERSION, occupied_cells
 from taciturn.validate import seed_number, whole_number
 
-__all__ = ["BayesianEstimator", "Estimator", "Parameters", "PriorDraws", "SamplerSettings", "checked_number"]
+__all__ = [
+    "BayesianEstimator",
+    "Estimator",
+    "Parameters",
+    "PlugInEstimator",
+    "PriorDraws",
+    "SamplerSettings",
+    "checked_number",
+]
 
 Counts = npt.NDArray[np.int64]
 PriorDraws = tuple[dict[str, npt.NDArray[np.float64]], Counts, Counts]
 
 _RECORDED: Final = ("taciturn", "pymc", "arviz", "nutpie", "numpy", "xarray")
-_POINTWISE_LIMIT: Final = 10_000_000  # values of the pointwise log-likelihood: 80 MB
+_POINTWISE_LIMIT: Final = 10_000_000  # values of the log-likelihood with a column an individual: 80 MB
+_GROUPED_LIMIT: Final = 50_000_000  # values of that with a column an occupied cell: 400 MB
 
 
 @dataclass(frozen=True)
@@ -81,12 +91,16 @@ class Estimator(ABC):
     plug_in: ClassVar[bool] = False
     """Whether parameters are single values, so that intervals leave out their uncertainty."""
 
+    keeps_margins: ClassVar[bool] = False
+    """Whether draws can be held to known margins of the population."""
+
     def fit(
         self,
         sample: xr.DataArray,
         *,
         population_size: int,
         structural_zeros: xr.DataArray | None = None,
+        known_margins: xr.DataArray | None = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -104,6 +118,9 @@ class Estimator(ABC):
             `N`, at least `n`.
         structural_zeros : DataArray of bool, optional
             True where a cell cannot be filled.
+        known_margins : DataArray, optional
+            The population's table over some of the variables, such as its totals by area: every draw keeps it. One
+            table only, as two margins that overlap would tie the cells of all strata together.
         draws : int
             Draws per chain.
         tune : int
@@ -124,15 +141,20 @@ class Estimator(ABC):
         DataTree
             ArviZ's groups: ``posterior`` and ``sample_stats`` (Bayesian estimators), ``posterior_predictive`` with
             ``population`` (chain, draw, and the variables) and ``sample``, ``observed_data``, ``constant_data`` and
-            ``log_likelihood`` (leave-one-out conditional of each individual, when it has at most ten million values).
+            ``log_prior`` (of each parameter at each draw; see the page on methods for its scale);
+            ``cell_log_likelihood`` (leave-one-out conditional of an individual of each occupied cell, when it has at
+            most fifty million values; what `compare` reads) and ``log_likelihood`` (the same with one column an
+            individual, for ArviZ; at most ten million values, not for plug-in estimators).
             The attributes hold what is needed to repeat it.
 
         Raises
         ------
         TableError
-            A sample that is no frequency table, is empty or has fewer than two cells; a filled structural zero.
+            A sample that is no frequency table, is empty or has fewer than two cells; a filled structural zero;
+            margins that contradict the sample, the population size or the structural zeros.
         ParameterError
-            `population_size` below the sample, or draws, tune or chains that are not positive.
+            `population_size` below the sample, or draws, tune or chains that are not positive; known margins for an
+            estimator that cannot keep them.
         EstimationError
             The estimator has no solution for this sample.
         FormulaError, PriorError
@@ -143,10 +165,13 @@ class Estimator(ABC):
         ConvergenceWarning
             The sampler did not converge.
         """
-        problem = make_problem(sample, population_size, structural_zeros)
+        problem = make_problem(sample, population_size, structural_zeros, known_margins)
+        self.check_margins(problem)
+        self._saved_spec()
         settings = _settings(draws, tune, chains, random_seed, progressbar, method)
         sampler_seed, population_seed, replicate_seed = np.random.SeedSequence(settings.seed).spawn(3)
         parameters = self._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
+        terms = self._pointwise(problem, settings, parameters)
         population = self._draw_population(problem, settings, parameters, np.random.default_rng(population_seed))
         replicates = self._draw_replicates(problem, settings, parameters, np.random.default_rng(replicate_seed))
         groups = {
@@ -158,12 +183,15 @@ class Estimator(ABC):
                     "sample": problem.draws(replicates, chains, "sample"),
                 }
             ),
-            "log_likelihood": self._pointwise(problem, settings, parameters),
+            "log_likelihood": None if terms is None else _by_individual(terms),
+            "cell_log_likelihood": terms,
+            "log_prior": self._log_prior(problem, parameters),
             "observed_data": xr.Dataset({"sample": problem.sample}),
             "constant_data": xr.Dataset(
                 {
                     "population_size": problem.population_size,
                     "structural_zeros": problem.structural_zeros,
+                    **({} if problem.known_margins is None else {"known_margins": problem.known_margins}),
                     **parameters.constants,
                 }
             ),
@@ -189,12 +217,38 @@ class Estimator(ABC):
         """Samples of the same size that the fitted model would give, shape (chains * draws, cells)."""
 
     def _log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64] | None:
-        """Logarithm of p(x_i | x_-i, parameters) for an individual of each occupied cell, (chain, draw, cell)."""
+        """Logarithm of p(x_i | x_-i, parameters) for an individual of each occupied cell.
+
+        Shape (chain, draw, cell), or (cell,) of a plug-in estimator, whose parameters are single values.
+        """
         return None
+
+    def _log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
+        """Logarithm of the prior density of each parameter, (chain, draw); None without parameters that have one."""
+        return None
+
+    def check_margins(self, problem: Problem) -> None:
+        """Raise `ParameterError` where margins are known and this estimator cannot keep them."""
+        if problem.known_margins is not None and not self.keeps_margins:
+            raise ParameterError(
+                f"{type(self).__name__} cannot keep known margins of the population; use DirichletLogLinear"
+            )
 
     def spec(self) -> dict[str, Any]:
         """Return the whole specification as plain values: the estimator's name and its fields."""
         return {"estimator": type(self).__name__, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
+
+    def _saved_spec(self) -> str:
+        """The specification as a saved fit keeps it; an argument that would come back as another is an error."""
+        spec = self.spec()
+        for name, value in spec.items():
+            try:
+                survives = json.loads(json.dumps(value)) == value
+            except (TypeError, ValueError):
+                survives = False
+            if not survives:
+                raise ParameterError(f"{type(self).__name__}: the argument {name} would not survive saving: {value!r}")
+        return json.dumps(spec)
 
     def __repr__(self) -> str:
         """As it would be written: the arguments that differ from their defaults."""
@@ -202,23 +256,24 @@ class Estimator(ABC):
         return f"{type(self).__name__}({', '.join(given)})"
 
     def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
-        if problem.sample_size * settings.draws * settings.chains > _POINTWISE_LIMIT:
+        """Logarithm of p(x_i | x_-i, parameters) for one individual of each occupied cell; all of a cell share it."""
+        if settings.total * len(problem.occupied) > _GROUPED_LIMIT:
             return None
         terms = self._log_conditionals(problem, parameters)
         if terms is None:
             return None
-        counts = problem.counts
-        occupied = np.flatnonzero(counts)
-        per_individual = np.repeat(terms, counts[occupied], axis=-1)
-        coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-        array = xr.DataArray(per_individual, dims=("chain", "draw", "individual"), coords=coords)
-        return xr.Dataset({"sample": array})
+        coords = {
+            "chain": np.arange(settings.chains),
+            "draw": np.arange(settings.draws),
+            **occupied_cells(problem.sample),
+        }
+        return xr.Dataset({"sample": (("chain", "draw", "occupied_cell"), terms)}, coords=coords)
 
     def _record(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> dict[str, Any]:
         versions = {name: _version(name) for name in _RECORDED}
         return {
             "schema_version": SCHEMA_VERSION,
-            "estimator": json.dumps(self.spec()),
+            "estimator": self._saved_spec(),
             "settings": json.dumps(
                 {
                     "draws": settings.draws,
@@ -232,6 +287,40 @@ class Estimator(ABC):
             **({"importance": parameters.importance.to_json()} if parameters.importance else {}),
             "versions": json.dumps(versions),
         }
+
+
+class PlugInEstimator(Estimator):
+    """An estimator whose parameters are single values, computed from the sample.
+
+    They have no posterior to take an individual out of, so that its leave-one-out term is exact: the parameters are
+    computed again without it. An estimate that cannot be made without it is marked by NaN.
+    """
+
+    plug_in: ClassVar[bool] = True
+
+    def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
+        if problem.sample.size * len(problem.occupied) > _GROUPED_LIMIT:  # every estimate passes over all cells
+            return None
+        terms = {
+            "sample": self._log_conditionals(problem, parameters),
+            "leave_one_out": self._leave_one_out(problem, settings),
+        }
+        arrays = {name: ("occupied_cell", term) for name, term in terms.items()}
+        return xr.Dataset(arrays, coords=occupied_cells(problem.sample))
+
+    @abstractmethod
+    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]: ...
+
+    def _leave_one_out(self, problem: Problem, settings: SamplerSettings) -> npt.NDArray[np.float64]:
+        """Logarithm of p(x_i | x_-i) with the parameters that the others give; minus infinity where that is 0."""
+        terms = np.full(len(problem.occupied), np.nan)
+        for number, cell in enumerate(problem.occupied):
+            try:
+                others = self._learn(problem.without(cell), settings, settings.seed)
+            except EstimationError:
+                continue
+            terms[number] = self._log_conditionals(problem, others)[number]
+        return terms
 
 
 class BayesianEstimator(Estimator):
@@ -256,11 +345,43 @@ class BayesianEstimator(Estimator):
         """Draws of the PyMC model."""
 
     @abstractmethod
+    def _priors(self, problem: Problem) -> dict[str, Prior]:
+        """The prior of each parameter that is fitted; empty where none is."""
+
+    @abstractmethod
+    def _log_joint(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
+        """Logarithm of p(what is known | parameters) up to a constant, (chain, draw): of the sample and known margins.
+
+        The conditionals of `_log_conditionals` do not add up to it: they do not factorise.
+        """
+
+    def _log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
+        posterior = parameters.posterior
+        priors = self._priors(problem)
+        if posterior is None or not priors:
+            return None
+        densities = {
+            name: (("chain", "draw"), prior.log_density(posterior[name].transpose("chain", "draw", ...).values))
+            for name, prior in priors.items()
+        }
+        return xr.Dataset(densities, coords={dim: posterior[dim] for dim in ("chain", "draw")})
+
+    @abstractmethod
     def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
         """Parameters by name (leading axis draws), samples and populations (draws, cells), for calibration.
 
         Of the problem only the sizes, the shape and the structural zeros may be used, not what is in the sample.
         """
+
+
+def _by_individual(terms: xr.Dataset) -> xr.Dataset | None:
+    """The same with one column an individual, as ArviZ reads it; None beyond the limit and where there are no draws."""
+    counts = terms["count"].values
+    if "draw" not in terms.dims or terms.sizes["chain"] * terms.sizes["draw"] * counts.sum() > _POINTWISE_LIMIT:
+        return None
+    bare = terms.drop_vars([name for name in terms.coords if name not in ("chain", "draw")])
+    each = np.repeat(np.arange(len(counts)), counts)
+    return bare.isel(occupied_cell=each).rename_dims(occupied_cell="individual")
 
 
 def _settings(
@@ -301,6 +422,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@cache  # reading a package's metadata takes half a millisecond
 def _version(name: str) -> str:
     from importlib.metadata import PackageNotFoundError
 

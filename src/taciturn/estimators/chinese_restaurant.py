@@ -256,6 +256,10 @@ class ChineseRestaurant(BayesianEstimator):
         size = problem.population_size
         return parameters, sample, draw_urn(sample, empty, size, theta, rng, discount=discount, base=base)
 
+    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        assert parameters.posterior is not None
+        return UrnLikelihood(problem.counts, problem.cells)(*self._theta_and_discount(problem, parameters.posterior))
+
     def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
         return super()._pointwise(problem, settings, replace(parameters, posterior=_posterior(parameters, settings)))
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from taciturn.errors import PriorError
@@ -21,7 +22,7 @@ from taciturn.estimators.importance import ImportanceDiagnostics, resample
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
-__all__ = ["log_rising", "sample_main_effects"]
+__all__ = ["log_likelihood", "log_margin_likelihood", "log_rising", "sample_main_effects"]
 
 _GRID: Final = 120
 _FIXED_POINT_STEPS: Final = 8
@@ -29,7 +30,11 @@ _FEWEST_PROPOSALS: Final = 4000
 _MOST_PROPOSALS: Final = 40_000  # tried where few proposals count: large samples far from independence
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
+_NEGLIGIBLE: Final = 20.0  # a node of κ is left out where it is exp(-20) of the highest
+_STEP: Final = 3.0  # of log κ, by which the grid widens
+_WIDENINGS: Final = 12
 _LARGE: Final = 1e6
+_MOST_FACTORS: Final = 12  # of a product: more could overflow
 _LOWEST_KAPPA: Final = 1e-12
 _HIGHEST_KAPPA: Final = 1e15
 _BLOCK: Final = 2**22
@@ -40,6 +45,59 @@ Floats = npt.NDArray[np.float64]
 def log_rising(a: Any, n: Any) -> Any:
     """Logarithm of ``Γ(a + n) / Γ(a)`` for n > 0, without cancellation when `a` is large."""
     return gammaln(n) - betaln(a, n)
+
+
+def log_likelihood(kappa: Floats, weights: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]) -> Floats:
+    """Dirichlet-multinomial log-probability of a sample, up to a constant of the sample.
+
+    Parameters
+    ----------
+    kappa : array, shape (draws,)
+        Sum of the weights of all cells.
+    weights : array, shape (draws, cells)
+        κπ of the occupied cells; an empty cell adds nothing.
+    counts : array, shape (cells,)
+        The sample, positive.
+    """
+    return np.asarray(_sum_log_rising(np.maximum(weights, 1e-300), counts) - log_rising(kappa, counts.sum()))
+
+
+def _sum_log_rising(a: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]) -> Floats:
+    """``log_rising(a, counts).sum(axis=1)``, from the product itself where it is short, which is quicker."""
+    long = counts > _MOST_FACTORS
+    short = np.flatnonzero(~long)
+    short = short[np.argsort(-counts[short])]
+    factors = a[:, short]
+    product = factors.copy()
+    for j in range(1, _MOST_FACTORS):
+        longer = np.count_nonzero(counts[short] > j)
+        product[:, :longer] *= factors[:, :longer] + j
+    return np.asarray(np.log(product).sum(axis=1) + log_rising(a[:, long], counts[long]).sum(axis=1))
+
+
+def log_margin_likelihood(kappa: Floats, weights: Floats, problem: Problem) -> Floats:
+    """Logarithm of p(known margins | sample, parameters), up to a constant.
+
+    The individuals not sampled are Dirichlet-multinomial over the strata, with the weights κπ of a stratum and its
+    sampled individuals.
+
+    Parameters
+    ----------
+    kappa : array, shape (draws,)
+        Sum of the weights of all strata.
+    weights : array, shape (draws, strata)
+        κπ of the strata.
+    problem : Problem
+        With known margins.
+    """
+    sampled = np.bincount(problem.strata, weights=problem.counts, minlength=weights.shape[1])
+    rest = problem.stratum_sizes - sampled
+    open_ = rest > 0
+    if not open_.any():
+        return np.zeros(len(kappa))
+    a = np.maximum(weights[:, open_] + sampled[open_], 1e-300)
+    whole = log_rising(kappa + problem.sample_size, problem.population_size - problem.sample_size)
+    return np.asarray(log_rising(a, rest[open_]).sum(axis=1) - whole)
 
 
 def sample_main_effects(
@@ -56,8 +114,18 @@ def sample_main_effects(
     ImportanceDiagnostics
     """
     target = _Target(problem, dims, priors)
-    log_kappa, width = _kappa_grid(priors["kappa"])
-    weights, shapes = _proposals(target, np.exp(log_kappa))
+    low, high = _kappa_range(priors["kappa"])
+    for _ in range(_WIDENINGS):
+        log_kappa = np.linspace(low, high, _GRID)
+        weights, shapes = _proposals(target, np.exp(log_kappa))
+        # A large sample may know κ to be where its prior hardly reaches.
+        negligible = weights.max() - _NEGLIGIBLE
+        wider = max(low - _STEP, log(_LOWEST_KAPPA)) if weights[0] > negligible else low
+        higher = min(high + _STEP, log(_HIGHEST_KAPPA)) if weights[-1] > negligible else high
+        if (wider, higher) == (low, high):
+            break
+        low, high = wider, higher
+    width = float(log_kappa[1] - log_kappa[0])
     heights = np.exp(weights - weights.max())
     heights = 0.98 * heights / heights.sum() + 0.02 / len(heights)
     for number in (max(draws, _FEWEST_PROPOSALS), max(draws, _MOST_PROPOSALS)):
@@ -84,11 +152,11 @@ def _weigh(
     log_margins: list[Floats] = []
     main, defence = np.zeros(number), np.zeros(number)
     for shape, prior in zip(shapes, target.prior, strict=True):
-        main_shape, wide_shape = shape[node], np.full((number, shape.shape[1]), prior)
-        log_margin = _draw_log_dirichlet(np.where(wide[:, None], wide_shape, main_shape), rng)
+        own = shape[node]
+        log_margin = _draw_log_dirichlet(np.where(wide[:, None], prior, own), rng)
         log_margins.append(log_margin)
-        main += _log_dirichlet(main_shape, log_margin)
-        defence += _log_dirichlet(wide_shape, log_margin)
+        main += _log_constant(shape)[node] + ((own - 1) * log_margin).sum(axis=1)
+        defence += _log_dirichlet(np.full((1, shape.shape[1]), prior), log_margin)
     log_proposal = np.log(heights[node]) + np.logaddexp(log(1 - _WIDE) + main, log(_WIDE) + defence)
     return target.log_posterior(kappa, log_margins) - log_proposal, kappa, log_margins
 
@@ -98,7 +166,6 @@ class _Target:
 
     def __init__(self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> None:
         self.counts = problem.counts[problem.counts > 0].astype(float)
-        self.size = problem.sample_size
         self.kappa = priors["kappa"]
         self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
@@ -110,6 +177,38 @@ class _Target:
         self.constant = -float(np.log(uniform).sum())
         fillable = problem.fillable.ravel()
         self.fillable = None if fillable.all() else [index[axis][fillable] for axis in axes]
+        self.problem = problem
+        if problem.known_margins is not None:
+            self._learn_strata(
+                problem.known_margins, dims, np.eye(problem.known_margins.size)[problem.strata[fillable]]
+            )
+
+    def _learn_strata(self, known: xr.DataArray, dims: Sequence[str], members: Floats) -> None:
+        levels = dict(zip(known.dims, np.indices(known.shape).reshape(known.ndim, -1), strict=True))
+        self.stratum_levels = [levels.get(dim) for dim in dims]
+        self.stratum_constant = -float(sum(log(known.sizes[dim]) for dim in known.dims if dim not in dims))
+        self.stratum_members = members
+
+    def log_stratum(self, log_margins: list[Floats]) -> Floats:
+        """Log-linear probabilities of the strata of the known margins, shape (draws, strata)."""
+        draws = len(log_margins[0]) if log_margins else 1
+        if self.fillable is not None:
+            whole = np.exp(self._log_fillable(log_margins))
+            shares = np.maximum(whole @ self.stratum_members, 1e-300)  # a stratum that cannot be filled has none
+            return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
+        total = np.full((draws, self.stratum_members.shape[1]), self.stratum_constant)
+        for margin, level in zip(log_margins, self.stratum_levels, strict=True):
+            if level is not None:
+                total += margin[:, level]
+        return total
+
+    def _log_fillable(self, log_margins: list[Floats]) -> Floats:
+        """Log-linear values of all cells that can be filled, not normalised."""
+        assert self.fillable is not None
+        whole = np.full((len(log_margins[0]) if log_margins else 1, len(self.fillable[0])), self.constant)
+        for margin, level in zip(log_margins, self.fillable, strict=True):
+            whole += margin[:, level]
+        return whole
 
     def log_pi(self, log_margins: list[Floats]) -> Floats:
         """Log-linear probabilities of the occupied cells, shape (draws, occupied)."""
@@ -117,10 +216,7 @@ class _Target:
         for margin, level in zip(log_margins, self.levels, strict=True):
             total += margin[:, level]
         if self.fillable is not None:
-            whole = np.full((len(total), len(self.fillable[0])), self.constant)
-            for margin, level in zip(log_margins, self.fillable, strict=True):
-                whole += margin[:, level]
-            total -= np.log(np.exp(whole).sum(axis=1, keepdims=True))
+            total -= np.log(np.exp(self._log_fillable(log_margins)).sum(axis=1, keepdims=True))
         return total
 
     def log_posterior(self, kappa: Floats, log_margins: list[Floats]) -> Floats:
@@ -130,55 +226,78 @@ class _Target:
         for start in range(0, len(kappa), step):
             rows = slice(start, start + step)
             some = kappa[rows, None]
-            a = np.maximum(some * np.exp(self.log_pi([margin[rows] for margin in log_margins])), 1e-300)
-            out[rows] = log_rising(a, self.counts).sum(axis=1) - log_rising(some[:, 0], self.size)
+            margins = [margin[rows] for margin in log_margins]
+            out[rows] = log_likelihood(some[:, 0], some * np.exp(self.log_pi(margins)), self.counts)
+            if self.problem.known_margins is not None:
+                strata = some * np.exp(self.log_stratum(margins))
+                out[rows] += log_margin_likelihood(some[:, 0], strata, self.problem)
         out += self.kappa.logpdf(kappa) + np.log(kappa)
         for margin, prior in zip(log_margins, self.prior, strict=True):
             out += _log_dirichlet(np.full((1, margin.shape[1]), prior), margin)
         return out
 
 
-def _kappa_grid(prior: Prior) -> tuple[Floats, float]:
-    """Nodes of log κ over all the prior reaches, and their distance."""
+def _kappa_range(prior: Prior) -> tuple[float, float]:
+    """Logarithms of the ends of what the prior of κ reaches, but for its outermost tails."""
     low, high = prior.quantile(_TAIL), prior.quantile(1 - _TAIL)
     if not 0 <= low < _HIGHEST_KAPPA or not high > _LOWEST_KAPPA:
         raise PriorError(
             f"the prior of 'kappa' must reach between {_LOWEST_KAPPA:g} and {_HIGHEST_KAPPA:g}, got {prior!r}"
         )
-    grid = np.linspace(log(max(low, _LOWEST_KAPPA)), log(min(high, _HIGHEST_KAPPA)), _GRID)
-    return grid, float(grid[1] - grid[0])
+    return log(max(low, _LOWEST_KAPPA)), log(min(high, _HIGHEST_KAPPA))
 
 
 def _proposals(target: _Target, kappa: Floats) -> tuple[Floats, list[Floats]]:
     """Logarithm of the marginal height of each node of κ, and the Dirichlet shapes of its margins."""
-    onehot = [np.eye(size)[level] for size, level in zip(target.categories, target.levels, strict=True)]
-
-    def normalised(tables: Floats) -> list[Floats]:
-        margins = [tables @ hot + a for hot, a in zip(onehot, target.prior, strict=True)]
-        return [margin / margin.sum(axis=1, keepdims=True) for margin in margins]
-
-    def weights(margins: list[Floats]) -> Floats:
-        log_pi = target.log_pi([np.log(margin) for margin in margins])
-        return np.maximum(kappa[:, None] * np.exp(log_pi), 1e-300)
-
-    margins = normalised(np.broadcast_to(target.counts, (len(kappa), len(target.counts))))
-    tables = np.empty(0)
+    evidence = _Evidence(target, kappa)
+    margins = evidence.margins(
+        [np.broadcast_to(counts, (len(kappa), len(counts))) for counts in (target.counts, evidence.sizes)]
+    )
     for _ in range(_FIXED_POINT_STEPS):
-        a = weights(margins)
-        tables = _expected_tables(a, target.counts)
-        margins = normalised(tables)
-    a = weights(margins)
-    spread = _table_information(a, target.counts).sum(axis=1)
-    total = tables.sum(axis=1)
+        a = evidence.weights(margins)
+        tables = [_expected_tables(a[0], target.counts), _expected_tables(a[1], evidence.sizes)]
+        margins = evidence.margins(tables)
+    a = evidence.weights(margins)
+    spread = [_table_information(a[0], target.counts), _table_information(a[1], evidence.sizes)]
     shapes = []
-    for hot, prior, size in zip(onehot, target.prior, target.categories, strict=True):
-        temper = np.minimum((spread + prior * size) / (total + prior * size), 1.0)
-        shapes.append((tables @ hot + prior) * temper[:, None])
+    for hot, source, prior in zip(evidence.onehot, evidence.source, target.prior, strict=True):
+        flat = prior * hot.shape[1]
+        temper = np.minimum((spread[source].sum(axis=1) + flat) / (tables[source].sum(axis=1) + flat), 1.0)
+        shapes.append((tables[source] @ hot + prior) * temper[:, None])
     log_margins = [np.log(margin) for margin in margins]
     height = target.log_posterior(kappa, log_margins)
     for shape, log_margin in zip(shapes, log_margins, strict=True):
         height -= _log_dirichlet(shape, log_margin)
     return height, shapes
+
+
+class _Evidence:
+    """What informs each margin: the occupied cells of the sample (source 0), or the known strata (source 1)."""
+
+    def __init__(self, target: _Target, kappa: Floats) -> None:
+        self.target, self.kappa = target, kappa
+        known = target.problem.known_margins is not None
+        strata = target.stratum_levels if known else [None] * len(target.levels)
+        self.sizes = target.problem.stratum_sizes.astype(float) if known else np.ones(0)
+        self.source = [0 if level is None else 1 for level in strata]
+        levels = [cells if level is None else level for cells, level in zip(target.levels, strata, strict=True)]
+        self.onehot = [np.eye(size)[level] for size, level in zip(target.categories, levels, strict=True)]
+
+    def margins(self, tables: list[Floats]) -> list[Floats]:
+        """Margins in proportion to the tables of their categories and their prior."""
+        shapes = [
+            tables[source] @ hot + prior
+            for hot, source, prior in zip(self.onehot, self.source, self.target.prior, strict=True)
+        ]
+        return [shape / shape.sum(axis=1, keepdims=True) for shape in shapes]
+
+    def weights(self, margins: list[Floats]) -> list[Floats]:
+        """κπ of the occupied cells and of the strata."""
+        log_margins = [np.log(margin) for margin in margins]
+        log_pi = [self.target.log_pi(log_margins)]
+        known = self.target.problem.known_margins is not None
+        log_pi.append(self.target.log_stratum(log_margins) if known else np.zeros((len(self.kappa), 0)))
+        return [np.maximum(self.kappa[:, None] * np.exp(x), 1e-300) for x in log_pi]
 
 
 def _expected_tables(a: Floats, counts: Floats) -> Floats:
@@ -204,5 +323,9 @@ def _draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _log_dirichlet(shape: Floats, logs: Floats) -> Floats:
-    density = gammaln(shape.sum(axis=1)) - gammaln(shape).sum(axis=1) + ((shape - 1) * logs).sum(axis=1)
-    return np.asarray(density)
+    return np.asarray(_log_constant(shape) + ((shape - 1) * logs).sum(axis=1))
+
+
+def _log_constant(shape: Floats) -> Floats:
+    """Logarithm of what scales the density of each Dirichlet to 1."""
+    return np.asarray(gammaln(shape.sum(axis=1)) - gammaln(shape).sum(axis=1))

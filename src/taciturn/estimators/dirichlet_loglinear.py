@@ -11,12 +11,13 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import BayesianEstimator, Counts, Parameters, PriorDraws, SamplerSettings
-from taciturn.estimators.dirichlet_fast import sample_main_effects
+from taciturn.estimators.dirichlet_fast import log_likelihood, log_margin_likelihood, sample_main_effects
 from taciturn.estimators.draws import draw_dirichlet_multinomial
 from taciturn.estimators.formula import Terms, parse_formula
 from taciturn.estimators.nuts import check_convergence, sample_posterior
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -58,6 +59,10 @@ class DirichletLogLinear(BayesianEstimator):
     log-linear model has beside the sample is spread widely whatever `n`; margins are uniform on the simplex;
     interaction scales half-normal with scale 1.
 
+    Known margins of the population say something of :math:`\kappa` and of the margins, too: their likelihood given the
+    sample is Dirichlet-multinomial over the strata, with the weights :math:`\kappa\pi + f` summed in each. Within a
+    stratum the population is then Dirichlet-multinomial on its own.
+
     Examples
     --------
     >>> import taciturn as tc
@@ -70,26 +75,33 @@ class DirichletLogLinear(BayesianEstimator):
     formula: str | None = None
     priors: Mapping[str, Prior] = field(default_factory=dict)
 
+    keeps_margins: ClassVar[bool] = True
     title: ClassVar[str] = "Dirichlet-multinomial log-linear model, Bayesian"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
 
     def build(
-        self, sample: xr.DataArray, population_size: int, *, structural_zeros: xr.DataArray | None = None
+        self,
+        sample: xr.DataArray,
+        population_size: int,
+        *,
+        structural_zeros: xr.DataArray | None = None,
+        known_margins: xr.DataArray | None = None,
     ) -> "pm.Model":
         """Return the PyMC model of a sample, with the table's variables as named dims.
 
-        The observed variable is ``sample_counts``, the cells in row-major order.
+        The observed variable is ``sample_counts``, the cells in row-major order; known margins of the population are a
+        potential of that name.
         """
-        return self._build(make_problem(sample, population_size, structural_zeros))
+        return self._build(make_problem(sample, population_size, structural_zeros, known_margins))
 
     def _build(self, problem: Problem) -> "pm.Model":
         import pymc as pm
         import pytensor.tensor as pt
 
         terms = self._terms(problem)
-        priors = self._all_priors(problem, terms)
+        priors = self._priors(problem)
         sizes = dict(problem.sample.sizes)
         with pm.Model(coords=_labels(problem)) as model:
             hyperparameters = {
@@ -115,6 +127,14 @@ class DirichletLogLinear(BayesianEstimator):
             pi = pm.math.softmax(full[kept])
             counts = pm.Data("counts", problem.counts[kept])
             _dirichlet_multinomial("sample_counts", kappa * pi, counts)
+            if problem.known_margins is not None:
+                of_stratum = np.eye(problem.known_margins.size)[problem.strata[kept]]
+                sampled = pt.dot(counts, of_stratum)
+                a = pt.dot(kappa * pi, of_stratum) + sampled
+                rest = pm.Data("margins", problem.stratum_sizes) - sampled
+                # Of the individuals not sampled: Dirichlet-multinomial over the strata.
+                log_p = (pt.gammaln(a + rest) - pt.gammaln(a))[pt.nonzero(rest)[0]].sum()
+                pm.Potential("known_margins", log_p + pt.gammaln(a.sum()) - pt.gammaln(a.sum() + rest.sum()))
         return model
 
     def _terms(self, problem: Problem) -> Terms:
@@ -122,7 +142,8 @@ class DirichletLogLinear(BayesianEstimator):
         terms = parse_formula(self.formula, problem.variables)
         return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
 
-    def _all_priors(self, problem: Problem, terms: Terms) -> dict[str, Prior]:
+    def _priors(self, problem: Problem) -> dict[str, Prior]:
+        terms = self._terms(problem)
         priors = merge_priors(self._default_priors(problem, terms), self.priors)
         _refuse_name_clash(problem, priors, terms)
         return priors
@@ -140,17 +161,15 @@ class DirichletLogLinear(BayesianEstimator):
         terms = self._terms(problem)
         if any(len(term) > 1 for term in terms):
             return None
-        priors = self._all_priors(problem, terms)
+        priors = self._priors(problem)
         dims = [term[0] for term in terms]
         kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, settings.total, rng)
-        posterior = {"kappa": _by_chain(kappa, settings)}
-        for dim, margin in zip(dims, margins, strict=True):
-            posterior[f"margin_{dim}"] = _by_chain(margin, settings, dim, problem.sample[dim].values)
-        return Parameters(xr.Dataset(posterior), sampler="importance sampling", importance=diagnostics)
+        posterior = _posterior(problem, kappa, dict(zip(dims, margins, strict=True)), settings)
+        return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
 
     def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         terms = self._terms(problem)
-        priors = self._all_priors(problem, terms)
+        priors = self._priors(problem)
         names = ["kappa", *(_effect_name(term) for term in terms)]
         names += [f"scale_{'_'.join(term)}" for term in terms if len(term) > 1]
         # The prior of κ depends on the sample size by default, so its parameters are data, too.
@@ -158,6 +177,9 @@ class DirichletLogLinear(BayesianEstimator):
         others = {name: prior.to_dict() for name, prior in priors.items()}
         key = f"{type(self)} {terms} {others} {kappa.distribution} {_labels(problem)} {problem.fillable.tobytes()!r}"
         data = {"counts": problem.counts[problem.fillable.ravel()], **_hyperparameters(kappa)}
+        if problem.known_margins is not None:
+            key += f" margins of {problem.known_margins.dims}"
+            data["margins"] = problem.stratum_sizes
         posterior, stats, sampler = sample_posterior(
             lambda: self._build(problem), settings, seed, names, key=key, data=data
         )
@@ -169,67 +191,82 @@ class DirichletLogLinear(BayesianEstimator):
         """κπ of each draw, shape (chains * draws, cells); 0 at structural zeros."""
         posterior = parameters.posterior
         assert posterior is not None
-        log_pi: Any = 0.0
+        kappa = posterior["kappa"].transpose("chain", "draw").values.ravel()
+        pi = np.ones((len(kappa), *[1] * len(problem.variables)))
         for term in self._terms(problem):
             effect = posterior[_effect_name(term)].transpose("chain", "draw", *term)
             values = effect.values.reshape(
                 -1, *[problem.sample.sizes[d] if d in term else 1 for d in problem.variables]
             )
-            with np.errstate(divide="ignore"):
-                log_pi = log_pi + (np.log(values) if len(term) == 1 else values)
-        kappa = posterior["kappa"].transpose("chain", "draw").values.ravel()
-        log_pi = np.broadcast_to(log_pi, (len(kappa), *problem.sample.shape)).reshape(len(kappa), -1)
-        log_pi = np.where(problem.fillable.ravel(), log_pi, -np.inf)
-        pi: Floats = np.exp(log_pi - log_pi.max(axis=1, keepdims=True))
-        return kappa[:, None] * pi / pi.sum(axis=1, keepdims=True)
+            if len(term) > 1:  # relative to the largest, so that none overflows
+                values = np.exp(values - values.max(axis=tuple(range(1, values.ndim)), keepdims=True))
+            pi = pi * values
+        weights: Floats = (pi * problem.fillable).reshape(len(kappa), -1)
+        weights *= (kappa / weights.sum(axis=1))[:, None]
+        return weights
 
     def _draw_population(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
     ) -> Counts:
         weights = self._weights(problem, parameters) + problem.counts
-        rest = problem.population_size - problem.sample_size
-        return problem.counts + draw_dirichlet_multinomial(rest, weights, rng)
+        return problem.counts + draw_rest(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def _draw_replicates(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
     ) -> Counts:
-        return draw_dirichlet_multinomial(problem.sample_size, self._weights(problem, parameters), rng)
+        weights = self._weights(problem, parameters)
+        return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
         terms = self._terms(problem)
         if any(len(term) > 1 for term in terms):
             raise ParameterError(f"calibration knows main effects only, the formula is {self.formula!r}")
-        priors = self._all_priors(problem, terms)
+        priors = self._priors(problem)
         settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
-        drawn = {"kappa": priors["kappa"].draw(rng, draws)}
-        posterior = {"kappa": _by_chain(drawn["kappa"], settings)}
-        for (dim,) in terms:
-            name, labels = f"margin_{dim}", problem.sample[dim].values
-            drawn[name] = priors[name].draw(rng, draws, categories=len(labels))
-            posterior[name] = _by_chain(drawn[name], settings, dim, labels)
-        weights = self._weights(problem, Parameters(xr.Dataset(posterior)))
+        kappa = priors["kappa"].draw(rng, draws)
+        margins = {
+            dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim]) for (dim,) in terms
+        }
+        weights = self._weights(problem, Parameters(_posterior(problem, kappa, margins, settings)))
         population = draw_dirichlet_multinomial(problem.population_size, weights, rng)
         # The individuals are exchangeable, so that any n of them are a sample.
         sample = [rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals") for F in population]
-        return drawn, np.array(sample), population
+        drawn = {f"margin_{dim}": margin for dim, margin in margins.items()}
+        return {"kappa": kappa, **drawn}, np.array(sample), population
+
+    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        posterior = parameters.posterior
+        assert posterior is not None
+        kappa = posterior["kappa"].transpose("chain", "draw").values
+        occupied = problem.counts > 0
+        weights = self._weights(problem, parameters)
+        value = log_likelihood(kappa.ravel(), weights[:, occupied], problem.counts[occupied])
+        if problem.known_margins is not None:
+            strata = weights @ np.eye(problem.known_margins.size)[problem.strata]
+            value += log_margin_likelihood(kappa.ravel(), strata, problem)
+        return value.reshape(kappa.shape)
 
     def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
         posterior = parameters.posterior
         assert posterior is not None
-        occupied = np.flatnonzero(problem.counts)
-        kappa = posterior["kappa"].values.reshape(-1, 1)
-        weights = self._weights(problem, parameters)[:, occupied]
-        terms = np.log(problem.counts[occupied] - 1 + weights) - np.log(problem.sample_size - 1 + kappa)
+        occupied, weights = problem.occupied, self._weights(problem, parameters)
+        others, whole = np.array(problem.sample_size - 1), weights.sum(axis=1, keepdims=True)
+        if problem.known_margins is not None:  # the stratum takes the place of the table
+            of_stratum = np.eye(problem.known_margins.size)[problem.strata]
+            others = (problem.counts @ of_stratum)[problem.strata[occupied]] - 1
+            whole = (weights @ of_stratum)[:, problem.strata[occupied]]
+        within = np.log(problem.counts[occupied] - 1 + weights[:, occupied]) - np.log(others + whole)
+        terms: Floats = log_stratum_chance(problem) + within
         return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
 
 
-def _by_chain(values: Floats, settings: SamplerSettings, dim: str | None = None, labels: Any = None) -> xr.DataArray:
-    coords: dict[str, Any] = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-    dims = ["chain", "draw"]
-    if dim is not None:
-        coords[dim] = labels
-        dims.append(dim)
-    return xr.DataArray(values.reshape(settings.chains, settings.draws, *values.shape[1:]), dims=dims, coords=coords)
+def _posterior(problem: Problem, kappa: Floats, margins: Mapping[str, Floats], settings: SamplerSettings) -> xr.Dataset:
+    """Draws of κ and of the margin of each variable, with chain and draw."""
+    shape, dims = (settings.chains, settings.draws), ("chain", "draw")
+    drawn = {f"margin_{dim}": ((*dims, dim), margin.reshape(*shape, -1)) for dim, margin in margins.items()}
+    coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+    labels = {dim: problem.sample[dim].values for dim in margins}
+    return xr.Dataset({"kappa": (dims, kappa.reshape(shape)), **drawn}, coords={**coords, **labels})
 
 
 def _effect_name(term: tuple[str, ...]) -> str:
@@ -238,7 +275,7 @@ def _effect_name(term: tuple[str, ...]) -> str:
 
 def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Terms) -> None:
     interactions = [f"raw_{'_'.join(term)}" for term in terms if len(term) > 1]
-    names = {"sample_counts", "counts", *priors, *(_effect_name(term) for term in terms), *interactions}
+    names = {"sample_counts", "counts", "margins", *priors, *(_effect_name(term) for term in terms), *interactions}
     names |= set(_hyperparameters(priors["kappa"]))
     clash = sorted(names & set(problem.variables))
     if clash:

@@ -5,6 +5,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.estimators._kernels import open_cells, place_one_by_one, split
+
 __all__ = ["draw_dirichlet_multinomial", "draw_multinomial", "draw_urn", "draw_urn_from_nothing"]
 
 Counts = npt.NDArray[np.int64]
@@ -12,6 +14,9 @@ Floats = npt.NDArray[np.float64]
 
 
 _SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
+_FEW: Final = 6  # individuals a cell expects: as many cost as much, one by one, as a gamma and a binomial variate
+_MOST: Final = 64  # individuals a cell, where more came than were expected: beyond, they are not placed one by one
+_MOST_IN_NEW_CELLS: Final = 256  # likewise
 
 
 def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generator) -> Counts:
@@ -30,23 +35,19 @@ def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generat
     rng : Generator
         Source of randomness.
     """
-    cells = shares.shape[1]
     draws = max(len(shares), np.size(total))
-    left = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), draws))
-    columns = np.ascontiguousarray(shares.T)
-    tails = np.cumsum(columns[::-1], axis=0)[::-1]
-    chance = np.divide(columns, tails, out=np.zeros_like(columns), where=tails > 0)
-    out = np.empty((cells, draws), dtype=np.int64)
-    for cell in range(cells):
-        out[cell] = rng.binomial(left, chance[cell])
-        left -= out[cell]
-    return np.ascontiguousarray(out.T)
+    totals = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), draws))
+    out = np.empty((draws, shares.shape[1]), dtype=np.int64)
+    split(totals, np.ascontiguousarray(shares), rng, out)
+    return out
 
 
 def draw_dirichlet_multinomial(
-    total: int | Counts, weights: Floats, rng: np.random.Generator, *, block: int = 2**22
+    total: int | Counts, weights: Floats, rng: np.random.Generator, *, block: int = 2**16
 ) -> Counts:
     """One Dirichlet-multinomial table for each row of weights.
+
+    The cells that expect few individuals are one cell at first, whose individuals are then placed one by one.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def draw_dirichlet_multinomial(
     rng : Generator
         Source of randomness.
     block : int
-        How many values to work on at a time, so that memory stays bounded.
+        How many values to work on at a time, so that they stay in the processor's cache.
     """
     draws, cells = weights.shape
     totals = np.broadcast_to(np.asarray(total, dtype=np.int64), draws)
@@ -65,7 +66,24 @@ def draw_dirichlet_multinomial(
     step = max(1, block // cells)
     for start in range(0, draws, step):
         rows = slice(start, start + step)
-        out[rows] = draw_multinomial(totals[rows], _gammas(weights[rows], rng), rng)
+        out[rows] = _draw_block(totals[rows], weights[rows], rng)
+    return out
+
+
+def _draw_block(totals: Counts, weights: Floats, rng: np.random.Generator) -> Counts:
+    expected = totals @ (weights / weights.sum(axis=1, keepdims=True)) / len(totals)
+    few, many = np.flatnonzero(expected <= _FEW), np.flatnonzero(expected > _FEW)
+    if len(few) < 2:
+        return draw_multinomial(totals, _gammas(weights, rng), rng)
+    light = weights.take(few, axis=1)
+    table = draw_multinomial(totals, _gammas(np.column_stack([weights[:, many], light.sum(axis=1)]), rng), rng)
+    rest = table[:, -1]
+    crowded = rest > _MOST * len(few)
+    placed = np.zeros(light.shape, dtype=np.int64)
+    placed[crowded] = draw_multinomial(rest[crowded], _gammas(light[crowded], rng), rng)
+    place_one_by_one(np.where(crowded, 0, rest), light, rng, placed)
+    out = np.empty(weights.shape, dtype=np.int64)
+    out[:, many], out[:, few] = table[:, :-1], placed
     return out
 
 
@@ -98,9 +116,9 @@ def draw_urn(
 
     Each new individual joins a seen cell `i` with weight ``F_i - σ`` or opens a new one with weight ``θ + kσ`` for
     `k` open cells; a new one takes one of the empty cells with chances in proportion to `base`. When the last empty
-    cell opens, the black balls leave the urn. The individuals are never drawn one by one: the mass that goes to new
-    cells is beta-binomial, it is cut into blocks in order of appearance, and the rest is Dirichlet-multinomial over
-    the seen cells, so the cost grows with the number of cells opened and not with the population.
+    cell opens, the black balls leave the urn. The mass that goes to new cells is beta-binomial, it is cut into blocks
+    in order of appearance until a few individuals are left, who come one by one, and the rest is Dirichlet-multinomial
+    over the seen cells, so the cost grows with the number of cells opened and not with the population.
 
     Parameters
     ----------
@@ -124,28 +142,23 @@ def draw_urn(
     array, shape (draws, cells)
     """
     draws = len(theta)
-    sigma = np.broadcast_to(np.asarray(discount, dtype=float), draws)
-    population = np.broadcast_to(counts, (draws, counts.shape[-1])).copy()
-    can_open = np.broadcast_to(empty, population.shape)
-    open_cells = (population > 0).sum(axis=1)
-    size = population.sum(axis=1)
-    missing = population_size - size
-    black = theta + open_cells * sigma
+    sigma = np.full(draws, discount, dtype=float)
+    sample = np.broadcast_to(counts, (draws, counts.shape[-1]))
+    filled = (sample > 0).sum(axis=1)
+    missing = population_size - sample.sum(axis=1)
+    seen = sample.sum(axis=1) - filled * sigma
+    black = theta + filled * sigma
     new = np.zeros(draws, dtype=np.int64)
-    opens = (black > 0) & can_open.any(axis=1)
+    opens = (black > 0) & empty.any(axis=-1)
     if opens.any():
         share = np.zeros(draws)
-        share[opens] = rng.beta(black[opens], (size - open_cells * sigma)[opens])
+        share[opens] = rng.beta(black[opens], seen[opens])
         new = rng.binomial(missing, share)
-    seen = np.flatnonzero(counts if counts.ndim == 1 else counts.any(axis=0))
-    weights = np.where(population[:, seen] > 0, population[:, seen] - sigma[:, None], 0.0)
-    population[:, seen] += draw_dirichlet_multinomial(missing - new, weights, rng)
-    if counts.ndim == 1 and base is None:
-        free = np.flatnonzero(empty)
-        order = rng.permuted(np.broadcast_to(free, (draws, len(free))), axis=1)
-    else:
-        order = _race(can_open, base, rng)
-    _open_cells(population, new, order, open_cells, can_open, theta, sigma, rng)
+    opened, joined = _open_cells(new, _order(empty, base, draws, rng), empty, black, seen + missing - new, sigma, rng)
+    cells = np.flatnonzero(counts if counts.ndim == 1 else counts.any(axis=0))
+    weights = np.where(sample[:, cells] > 0, sample[:, cells] - sigma[:, None], 0.0)
+    population = sample + opened
+    population[:, cells] += draw_dirichlet_multinomial(missing - new + joined, weights, rng)
     return population
 
 
@@ -160,54 +173,53 @@ def draw_urn_from_nothing(
 ) -> Counts:
     """Tables of `size` individuals from the urn of `draw_urn` before anything was seen, one for each `theta`."""
     draws = len(theta)
-    sigma = np.broadcast_to(np.asarray(discount, dtype=float), draws)
-    out = np.zeros((draws, len(fillable)), dtype=np.int64)
-    can_open = np.broadcast_to(fillable, out.shape)
-    rest = np.full(draws, size, dtype=np.int64)
-    nobody = np.zeros(draws, dtype=np.int64)
-    _open_cells(out, rest, _race(can_open, base, rng), nobody, can_open, theta, sigma, rng)
-    return out
+    sigma = np.full(draws, discount, dtype=float)
+    order, black = _order(fillable, base, draws, rng), np.array(theta, dtype=float)
+    return _open_cells(np.full(draws, size), order, fillable, black, np.zeros(draws), sigma, rng)[0]
 
 
-def _race(can_open: npt.NDArray[np.bool_], base: Floats | None, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _order(
+    can_open: npt.NDArray[np.bool_], base: Floats | None, draws: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
     """Order in which the cells that can open would do so, chosen one after the other without replacement.
 
     Exponential times with the weights as rates: the next to arrive is each of those left with a chance in proportion
     to its weight (Efraimidis & Spirakis 2006). Cells that cannot open come last, in as many columns as any row needs.
     """
-    columns = np.flatnonzero(can_open.any(axis=0))
-    times = rng.standard_exponential((len(can_open), len(columns)))
+    columns = np.flatnonzero(can_open if can_open.ndim == 1 else can_open.any(axis=0))
+    if can_open.ndim == 1 and base is None:
+        return rng.permuted(np.tile(columns, (draws, 1)), axis=1)
+    times = rng.standard_exponential((draws, len(columns)))
     if base is not None:
         times /= base[columns]
-    times[~can_open[:, columns]] = np.inf
+    times[~np.broadcast_to(can_open, (draws, can_open.shape[-1]))[:, columns]] = np.inf
     return np.asarray(columns[np.argsort(times, axis=1)])
 
 
 def _open_cells(
-    population: Counts,
-    rest: Counts,
+    new: Counts,
     order: npt.NDArray[np.int64],
-    open_cells: Counts,
     can_open: npt.NDArray[np.bool_],
-    theta: Floats,
+    black: Floats,
+    seen: Floats,
     sigma: Floats,
     rng: np.random.Generator,
-) -> None:
-    """Cut the mass that goes to new cells into blocks and place them; what is left once all are open joins them."""
-    limit = can_open.sum(axis=1)
-    opened = 0
-    while (active := np.flatnonzero((rest > 0) & (opened < limit))).size:
-        left = theta[active] + (open_cells[active] + opened + 1) * sigma[active]
-        share = np.ones(len(active))
-        some = left > 0  # else no further cell opens
-        share[some] = rng.beta(1 - sigma[active[some]], left[some])
-        block = 1 + rng.binomial(rest[active] - 1, share)
-        population[active, order[active, opened]] = block
-        rest[active] -= block
-        opened += 1
+) -> tuple[Counts, Counts]:
+    """Tables of the `new` individuals, who open cells with weight `black` at first; and how many join the seen cells.
+
+    Once all cells are open those who are left join any: the seen ones, whose weight is `seen`, are like one cell then.
+    """
+    rest = new.copy()
+    opened = np.zeros((len(rest), can_open.shape[-1]), dtype=np.int64)
+    limit = np.full(len(rest), can_open.sum(axis=-1))
+    open_cells(rest, limit, order, black, sigma, _MOST_IN_NEW_CELLS, rng, opened)
+    joined = np.zeros_like(rest)
     full = np.flatnonzero(rest > 0)
     if len(full):
-        cells = np.flatnonzero((population[full] > 0).any(axis=0))
-        filled = population[np.ix_(full, cells)]
+        cells = np.flatnonzero(opened[full].any(axis=0))
+        filled = opened[np.ix_(full, cells)]
         weights = np.where(filled > 0, filled - sigma[full, None], 0.0)
-        population[np.ix_(full, cells)] += draw_dirichlet_multinomial(rest[full], weights, rng)
+        added = draw_dirichlet_multinomial(rest[full], np.column_stack([seen[full], weights]), rng)
+        joined[full] = added[:, 0]
+        opened[np.ix_(full, cells)] += added[:, 1:]
+    return opened, joined

@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from taciturn.errors import EstimationError
 from taciturn.estimators.formula import Terms, generating_class
@@ -19,7 +20,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def fit_margins(
-    counts: npt.NDArray[np.int64], variables: tuple[str, ...], terms: Terms, fillable: npt.NDArray[np.bool_]
+    counts: npt.NDArray[np.int64],
+    variables: tuple[str, ...],
+    terms: Terms,
+    fillable: npt.NDArray[np.bool_],
+    known: xr.DataArray | None = None,
 ) -> Floats:
     """Maximum-likelihood cell probabilities of a hierarchical log-linear model.
 
@@ -38,6 +43,8 @@ def fit_margins(
         The model; variables in no term are uniform.
     fillable : array of bool, shape of `counts`
         False at structural zeros.
+    known : DataArray, optional
+        The population's table over some of the variables: what it says of a margin replaces what the sample says.
 
     Returns
     -------
@@ -47,17 +54,18 @@ def fit_margins(
     Raises
     ------
     EstimationError
-        No convergence: the margins contradict the structural zeros.
+        Nobody in the sample, or no convergence: the margins contradict the structural zeros.
 
     References
     ----------
     Bishop, Fienberg & Holland (1975), Discrete Multivariate Analysis, chapter 3.
     """
+    if not counts.any():
+        raise EstimationError("nobody is in the sample: it has no margins to fit")
     axes_of = {name: axis for axis, name in enumerate(variables)}
     kept = [tuple(axes_of[name] for name in term) for term in generating_class(terms)]
     summed = [tuple(axis for axis in range(counts.ndim) if axis not in keep) for keep in kept]
-    observed = counts / counts.sum()
-    targets = [observed.sum(axis=axes, keepdims=True) for axes in summed]
+    targets = [_target(counts, axes, variables, known) for axes in summed]
     fitted: Floats = fillable / fillable.sum()
     for cycle in range(_MOST_CYCLES):
         largest = 0.0
@@ -72,3 +80,21 @@ def fit_margins(
         f"iterative proportional fitting did not converge in {_MOST_CYCLES} cycles (largest difference of a margin "
         f"{largest:.2g}): the sample's margins contradict its structural zeros; use fewer terms"
     )
+
+
+def _target(
+    counts: npt.NDArray[np.int64], summed: tuple[int, ...], variables: tuple[str, ...], known: xr.DataArray | None
+) -> Floats:
+    """Margin of a term: the sample's, scaled to the population's over the variables where that is known."""
+    target: Floats = (counts / counts.sum()).sum(axis=summed, keepdims=True)
+    if known is None:
+        return target
+    shared = [axis for axis, name in enumerate(variables) if name in known.dims and axis not in summed]
+    others = tuple(axis for axis in range(counts.ndim) if axis not in shared)
+    of_sample = target.sum(axis=others, keepdims=True)
+    elsewhere = [dim for dim in known.dims if variables.index(str(dim)) not in shared]
+    of_population = (known.sum(elsewhere) / known.sum()).values.reshape(of_sample.shape)
+    if target.shape == of_sample.shape:
+        return np.asarray(of_population)
+    scale: Floats = np.divide(of_population, of_sample, out=np.zeros_like(of_sample), where=of_sample > 0)
+    return target * scale

@@ -25,8 +25,16 @@ from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
 from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.nuts import Diagnostics, check_convergence
 from taciturn.estimators.problem import Problem
+from taciturn.schema import RESERVED_NAMES
 
-__all__ = ["LinearPool", "PooledDiagnostics", "pooled_diagnostics"]
+__all__ = [
+    "LinearPool",
+    "PooledDiagnostics",
+    "member_draws",
+    "mixture_diagnostics",
+    "pooled_diagnostics",
+    "turns",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +69,8 @@ class LinearPool(Estimator):
     `calibrate` therefore applies to the members, and what is claimed for the pool rests on repeated samples.
 
     ``posterior`` holds every member's parameters for every draw, and ``member``: the number of the member, in the order
-    given, that made that draw of the population. ``log_likelihood`` holds one variable for each member.
+    given, that made that draw of the population. ``cell_log_likelihood`` and ``log_likelihood`` hold one variable for
+    each member.
 
     References
     ----------
@@ -98,16 +107,21 @@ class LinearPool(Estimator):
             return np.full(len(self.members), 1 / len(self.members))
         return np.array([self.weights[name] for name in self.members])
 
+    def check_margins(self, problem: Problem) -> None:
+        """Raise `ParameterError` where margins are known and a member cannot keep them."""
+        for member in self.members.values():
+            member.check_margins(problem)
+
     def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
         learned = {
             name: member._learn(problem, settings, int(own.generate_state(1)[0]))
             for (name, member), own in zip(self.members.items(), seeds, strict=True)
         }
-        turns = _turns(self.shares, settings.draws)
+        whose = turns(self.shares, settings.draws)
         # Members come in random order, so that a chain's neighbours are as far apart as any two draws.
         rng = np.random.default_rng(order)
-        member = np.stack([rng.permutation(turns) for _ in range(settings.chains)])
+        member = np.stack([rng.permutation(whose) for _ in range(settings.chains)])
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
         posterior = xr.Dataset({"member": (("chain", "draw"), member)}, coords=coords)
         stats = xr.Dataset()
@@ -158,6 +172,10 @@ class LinearPool(Estimator):
             terms[name] = found["sample"]
         return xr.Dataset(terms)
 
+    def _log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
+        own = {name: member._log_prior(problem, _parameters(parameters, name)) for name, member in self.members.items()}
+        return xr.merge([_prefixed(found, name) for name, found in own.items() if found is not None]) or None
+
     def _record(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> dict[str, Any]:
         assert isinstance(parameters, PooledParameters)
         importance = {name: asdict(found) for name, found in parameters.members.items()}
@@ -179,17 +197,17 @@ class PooledParameters(Parameters):
 
 @dataclass(frozen=True)
 class PooledDiagnostics:
-    """Diagnostics of every member that has parameters.
+    """Diagnostics of every member of a mixture that has parameters.
 
     Attributes
     ----------
     members : dict
-        Diagnostics by the member's name; None for one without parameters to fit.
+        Diagnostics by the member's name, a mixture's for a pool; None for one without parameters to sample.
     ess : float
-        Effective number of draws of the pool: what the members' draws are worth, in their shares.
+        Effective number of draws of the mixture: what the members' draws are worth, in their shares.
     """
 
-    members: dict[str, Diagnostics | ImportanceDiagnostics | None]
+    members: "dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None]"
     ess: float
 
     @property
@@ -204,8 +222,21 @@ class PooledDiagnostics:
         return not self.problems
 
     def __str__(self) -> str:
-        said = {name: "no parameters" if own is None else str(own) for name, own in self.members.items()}
-        return "\n".join(f"{name}: {text}" for name, text in said.items())
+        said = {name: "no parameters sampled" if own is None else str(own) for name, own in self.members.items()}
+        return "\n".join(f"{name}: {line}" for name, text in said.items() for line in text.splitlines())
+
+
+def mixture_diagnostics(
+    members: "dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None]",
+    shares: Mapping[str, float],
+    draws: int,
+) -> PooledDiagnostics:
+    """Diagnostics of a mixture of so many draws, from those of its members and their shares."""
+    variance = 0.0  # of a mean, in units of one draw's
+    for name, own in members.items():
+        ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
+        variance += shares[name] / min(draws, ess)
+    return PooledDiagnostics(members, 1 / variance)
 
 
 def pooled_diagnostics(pool: LinearPool, fit: xr.DataTree) -> PooledDiagnostics:
@@ -213,21 +244,20 @@ def pooled_diagnostics(pool: LinearPool, fit: xr.DataTree) -> PooledDiagnostics:
     importance = json.loads(fit.attrs.get("importance", "{}"))
     posterior = fit["posterior"].to_dataset().compute()
     stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else xr.Dataset()
-    found: dict[str, Diagnostics | ImportanceDiagnostics | None] = {}
-    variance = 0.0  # of a mean, in units of one draw's
-    for name, share in zip(pool.members, pool.shares, strict=True):
+    found: dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None] = {}
+    for name in pool.members:
         own = _of_member(posterior, name)
-        worth = float(posterior["member"].size)
         if name in importance:
-            found[name] = weighed = ImportanceDiagnostics(**importance[name])
-            worth = min(worth, weighed.ess)
-        elif own.data_vars:
-            found[name] = chain = check_convergence(own, _of_member(stats, name))
-            worth = min(worth, chain.ess_bulk)
+            found[name] = ImportanceDiagnostics(**importance[name])
         else:
-            found[name] = None
-        variance += share / worth
-    return PooledDiagnostics(found, 1 / variance)
+            found[name] = check_convergence(own, _of_member(stats, name)) if own.data_vars else None
+    return mixture_diagnostics(found, dict(zip(pool.members, pool.shares, strict=True)), posterior["member"].size)
+
+
+def member_draws(pool: LinearPool, posterior: xr.Dataset) -> dict[str, tuple[xr.Dataset, npt.NDArray[np.bool_]]]:
+    """Parameters of each member under their own names, and which draws of the population it made, (chain, draw)."""
+    member = posterior["member"].transpose("chain", "draw").values
+    return {name: (_of_member(posterior, name), member == number) for number, name in enumerate(pool.members)}
 
 
 def _checked_members(members: Any) -> dict[str, Estimator]:
@@ -236,6 +266,8 @@ def _checked_members(members: Any) -> dict[str, Estimator]:
     for name, member in members.items():
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
             raise ParameterError(f"the name of a member must be letters and digits, got {name!r}")
+        if name in RESERVED_NAMES or name == "individual":
+            raise ParameterError(f"{name!r} is a name that fits use themselves: give the member another")
         if not isinstance(member, BayesianEstimator):
             raise ParameterError(f"the member {name!r} must be a Bayesian estimator, got {member!r}")
     return dict(members)
@@ -250,7 +282,7 @@ def _checked_weights(weights: Any, members: Mapping[str, Estimator]) -> dict[str
     return values
 
 
-def _turns(shares: npt.NDArray[np.float64], draws: int) -> Counts:
+def turns(shares: npt.NDArray[np.float64], draws: int) -> Counts:
     """Number of the member that makes each draw: as near to their shares as whole draws allow."""
     ends = np.cumsum(shares)
     return np.searchsorted(ends / ends[-1], (np.arange(draws) + 0.5) / draws)
@@ -277,6 +309,8 @@ def _refuse_name_clash(problem: Problem, learned: Parameters, name: str) -> None
     known = [dataset for dataset in (learned.posterior, learned.sample_stats) if dataset is not None]
     names = {f"{name}_{variable}" for dataset in known for variable in dataset.data_vars}
     clash = sorted(names & set(problem.variables))
+    if name in problem.variables:
+        raise TableError(f"the variable {name!r} has the name of a member of the pool: rename one of them")
     if clash:
         raise TableError(f"the variable {clash[0]!r} has the name of a parameter of the model: rename it")
 

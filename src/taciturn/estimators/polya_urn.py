@@ -5,11 +5,12 @@ from math import exp, log
 from typing import ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import digamma
 
 from taciturn.errors import EstimationError, ParameterError
-from taciturn.estimators.base import Counts, Estimator, Parameters, SamplerSettings, checked_number
+from taciturn.estimators.base import Counts, Parameters, PlugInEstimator, SamplerSettings, checked_number
 from taciturn.estimators.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.formula import parse_formula
 from taciturn.estimators.ipf import fit_margins
@@ -21,7 +22,7 @@ _LARGEST_LOG_THETA: Final = 60.0
 
 
 @dataclass(frozen=True, repr=False)
-class PolyaUrn(Estimator):
+class PolyaUrn(PlugInEstimator):
     r"""Hoppe's urn with the number of black balls set by the expected number of empty cells.
 
     The urn starts with the sample's `f_i` balls of each colour and :math:`\theta` black ones. A drawn colour gets
@@ -73,7 +74,6 @@ class PolyaUrn(Estimator):
     empty_cells: int | None = None
     formula: str | None = None
 
-    plug_in: ClassVar[bool] = True
     title: ClassVar[str] = "Pólya urn, plug-in"
 
     def __post_init__(self) -> None:
@@ -118,6 +118,19 @@ class PolyaUrn(Estimator):
     ) -> Counts:
         theta = np.full(settings.chains * settings.draws, parameters.constants["theta"])
         return draw_urn_from_nothing(problem.fillable.ravel(), problem.sample_size, theta, rng)
+
+    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
+        theta, others = parameters.constants["theta"], problem.sample_size - 1
+        counts = problem.counts[problem.occupied]
+        seen = len(counts)
+        if others == 0:  # the first individual opens a cell whatever θ is
+            return np.array([-log(problem.cells)])
+        # Whoever is alone in a cell opened it, one of the K - k + 1 that were empty to the others. Where the others
+        # fill every cell the black balls have left the urn.
+        opened = theta / (others + theta) / (problem.cells - seen + 1)
+        joined = (counts - 1) / (others if seen == problem.cells else others + theta)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(counts == 1, opened, joined))
 
 
 def expected_new_colours(theta: float, sample_size: int, population_size: int) -> float:

@@ -1,7 +1,8 @@
 """Priors as small values that can be named, saved and compared."""
 
 from collections.abc import Mapping
-from math import exp, isfinite, log
+from functools import lru_cache
+from math import exp, isfinite, lgamma, log
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
 }
 _LARGEST_EXPONENT: Final = 700.0  # exp of more is infinite, of less than its negative 0
 _REAL: Final = frozenset({"mu", "lower", "upper"})
+_BOUNDED: Final = frozenset({"Beta", "Dirichlet", "Uniform"})
+_SMALLEST: Final = 1e-300  # a proportion that underflowed
 
 
 class Prior:
@@ -97,40 +100,34 @@ class Prior:
         """Independent draws: shape (size,), or (size, categories) of a margin."""
         if self.distribution == "Dirichlet":
             return rng.dirichlet(np.full(categories or 1, self.parameters["a"]), size=size)
-        return np.asarray(self._frozen().rvs(size=size, random_state=rng), dtype=float)
+        return np.asarray(_frozen(self).rvs(size=size, random_state=rng), dtype=float)
 
     def logpdf(self, values: Floats) -> Floats:
         """Logarithm of the density of positive numbers."""
-        return np.asarray(self._frozen().logpdf(values), dtype=float)
+        return np.asarray(_frozen(self).logpdf(values), dtype=float)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether values have an upper end, as a Beta, a Uniform and a margin have."""
+        return self.distribution in _BOUNDED
+
+    def log_density(self, values: Floats) -> Floats:
+        r"""Logarithm of the density on the scale on which priors are power-scaled; of a margin, over the last axis.
+
+        That is the density of the logarithm of a number without an upper end, and of the value itself otherwise.
+        Raised to a power :math:`\alpha` and scaled to 1, a log-normal then keeps its median and has
+        :math:`\sigma/\sqrt\alpha`, a Gamma(a, b) is Gamma(:math:`\alpha a, \alpha b`) with the same mean, and a
+        uniform stays as it is.
+        """
+        if self.distribution == "Dirichlet":
+            a, categories = self.parameters["a"], values.shape[-1]
+            logs = np.log(np.maximum(values, _SMALLEST))
+            return np.asarray(lgamma(a * categories) - categories * lgamma(a) + (a - 1) * logs.sum(axis=-1))
+        return self.logpdf(values) + (0.0 if self.is_bounded else np.log(values))
 
     def quantile(self, probability: float) -> float:
         """Quantile of a distribution of positive numbers."""
-        return float(self._frozen().ppf(probability))
-
-    def _frozen(self) -> Any:
-        from scipy import stats
-
-        x = self.parameters
-        match self.distribution:
-            case "Beta":
-                return stats.beta(x["alpha"], x["beta"])
-            case "Exponential":
-                return stats.expon(scale=1 / x["lam"])
-            case "Gamma":
-                return stats.gamma(x["alpha"], scale=1 / x["beta"])
-            case "HalfCauchy":
-                return stats.halfcauchy(scale=x["beta"])
-            case "HalfNormal":
-                return stats.halfnorm(scale=x["sigma"])
-            case "HalfStudentT":
-                return _HalfStudentT(x["nu"], x["sigma"])
-            case "InverseGamma":
-                return stats.invgamma(x["alpha"], scale=x["beta"])
-            case "LogNormal":
-                return stats.lognorm(s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT)))
-            case "Uniform":
-                return stats.uniform(x["lower"], x["upper"] - x["lower"])
-        raise PriorError(f"{self.distribution} is no distribution of one number")
+        return float(_frozen(self).ppf(probability))
 
     def variable(
         self,
@@ -150,6 +147,33 @@ class Prior:
         if self.distribution == "Dirichlet":
             return build(name, a=np.full(size or 1, self.parameters["a"]), dims=dims)
         return build(name, **(parameters or self.parameters), dims=dims)
+
+
+@lru_cache(maxsize=128)  # SciPy takes longer to make one than to evaluate it a thousand times
+def _frozen(prior: Prior) -> Any:
+    from scipy import stats
+
+    x = prior.parameters
+    match prior.distribution:
+        case "Beta":
+            return stats.beta(x["alpha"], x["beta"])
+        case "Exponential":
+            return stats.expon(scale=1 / x["lam"])
+        case "Gamma":
+            return stats.gamma(x["alpha"], scale=1 / x["beta"])
+        case "HalfCauchy":
+            return stats.halfcauchy(scale=x["beta"])
+        case "HalfNormal":
+            return stats.halfnorm(scale=x["sigma"])
+        case "HalfStudentT":
+            return _HalfStudentT(x["nu"], x["sigma"])
+        case "InverseGamma":
+            return stats.invgamma(x["alpha"], scale=x["beta"])
+        case "LogNormal":
+            return stats.lognorm(s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT)))
+        case "Uniform":
+            return stats.uniform(x["lower"], x["upper"] - x["lower"])
+    raise PriorError(f"{prior.distribution} is no distribution of one number")
 
 
 class _HalfStudentT:

@@ -1,6 +1,6 @@
 """What an estimator is given: a checked sample, the size of its population and the cells that cannot be filled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +14,22 @@ from taciturn.tables import check_table, same_categories
 __all__ = ["Problem", "make_problem"]
 
 _TAKEN: Final = frozenset(
-    {"expected_empty_cells", "individual", "member", "population", "population_size", "probability", "sample"}
+    {
+        "expected_empty_cells",
+        "individual",
+        "known_margins",
+        "leave_one_out",
+        "member",
+        "occupied_cell",
+        "population",
+        "population_size",
+        "probability",
+        "sample",
+    }
     | {"structural_zeros", "theta"}
 )
 """Names of a fit's own variables, which no dimension beside them can have."""
+_MARGIN_NAMES: Final = ("known_margins", "sample")
 
 
 @dataclass(frozen=True)
@@ -32,11 +44,14 @@ class Problem:
         `N`.
     fillable : array of bool
         Shape of the sample; False at structural zeros.
+    known_margins : DataArray, optional
+        The population's table over some of the variables, in the sample's order of variables and categories.
     """
 
     sample: xr.DataArray
     population_size: int
     fillable: npt.NDArray[np.bool_]
+    known_margins: xr.DataArray | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -63,6 +78,35 @@ class Problem:
         """True where a cell cannot be filled."""
         return self.sample.copy(data=~self.fillable).rename("structural_zeros")
 
+    @property
+    def strata(self) -> npt.NDArray[np.int64]:
+        """For each cell, which value of the known margins it counts towards; all towards one without them."""
+        if self.known_margins is None:
+            return np.zeros(self.sample.size, dtype=np.int64)
+        numbers = xr.DataArray(
+            np.arange(self.known_margins.size).reshape(self.known_margins.shape), dims=self.known_margins.dims
+        )
+        _, spread = xr.broadcast(xr.DataArray(self.sample.values, dims=self.variables), numbers)
+        return np.asarray(spread.transpose(*self.variables).values).ravel()
+
+    @property
+    def stratum_sizes(self) -> npt.NDArray[np.int64]:
+        """Individuals of the population in each stratum."""
+        if self.known_margins is None:
+            return np.array([self.population_size])
+        return np.asarray(self.known_margins.values, dtype=np.int64).ravel()
+
+    @property
+    def occupied(self) -> npt.NDArray[np.int64]:
+        """Positions of the cells somebody sampled is in, in row-major order."""
+        return np.flatnonzero(self.counts)
+
+    def without(self, cell: int) -> "Problem":
+        """The problem with one individual fewer in the sample, somebody of that cell."""
+        counts = self.counts.copy()
+        counts[cell] -= 1
+        return replace(self, sample=self.sample.copy(data=counts.reshape(self.sample.shape)))
+
     def draws(self, values: npt.NDArray[np.int64], chains: int, name: str) -> xr.DataArray:
         """Label tables of shape (chains * draws, cells) with chain, draw and the variables."""
         shaped = values.reshape(chains, -1, *self.sample.shape)
@@ -74,14 +118,20 @@ class Problem:
         return xr.DataArray(shaped, dims=("chain", "draw", *self.variables), coords=coords, name=name)
 
 
-def make_problem(sample: xr.DataArray, population_size: int, structural_zeros: xr.DataArray | None = None) -> Problem:
+def make_problem(
+    sample: xr.DataArray,
+    population_size: int,
+    structural_zeros: xr.DataArray | None = None,
+    known_margins: xr.DataArray | None = None,
+) -> Problem:
     """Check a sample against its population.
 
     Raises
     ------
     TableError
         Fewer than two cells, nobody in the sample, a structural zero with a positive count, or a variable with a name
-        that a fit uses itself.
+        that a fit uses itself; known margins that are no table over some of the variables, or contradict the sample,
+        the population size or the structural zeros.
     ParameterError
         A population size that is not a whole number, is below the sample size or beyond 2**53.
     """
@@ -108,7 +158,45 @@ def make_problem(sample: xr.DataArray, population_size: int, structural_zeros: x
             raise TableError(f"{int(fillable.sum())} cell can be filled; a table needs at least two")
     coords = {dim: sample[dim].values for dim in table_dims(sample)}
     bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
-    return Problem(bare, int(population_size), fillable)
+    problem = Problem(bare, int(population_size), fillable)
+    if known_margins is None:
+        return problem
+    return replace(problem, known_margins=_checked_margins(problem, known_margins))
+
+
+def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
+    """The known margins in the sample's order, once nothing contradicts them."""
+    if isinstance(margins, list | tuple):
+        raise TableError("known_margins must be one DataArray: several margins at once are not supported")
+    table = check_table(margins, name="known_margins")
+    dims = [dim for dim in problem.variables if dim in table.dims]
+    if not dims or len(dims) < table.ndim:
+        raise TableError(
+            f"known_margins must be a table over some of the sample's variables {problem.variables}, got {table.dims}"
+        )
+    for dim in dims:
+        labels = problem.sample[dim].values
+        if set(labels.tolist()) == set(table[dim].values.tolist()):
+            table = table.sel({dim: labels})  # the order of a file of its own means nothing
+    same_categories(table, problem.sample.sum([d for d in problem.variables if d not in dims]), names=_MARGIN_NAMES)
+    table = table.transpose(*dims)
+    total = int(table.sum())
+    if total != problem.population_size:
+        raise TableError(f"known_margins sum to {total}, but population_size is {problem.population_size}")
+    bare = xr.DataArray(table.values, dims=dims, coords={dim: problem.sample[dim].values for dim in dims})
+    known = replace(problem, known_margins=bare)
+    strata, sizes = known.strata, known.stratum_sizes
+    sampled = np.bincount(strata, weights=problem.counts, minlength=len(sizes)).astype(np.int64)
+    fillable = np.bincount(strata, weights=problem.fillable.ravel(), minlength=len(sizes)) > 0
+    for what, wrong in (
+        ("is below the sample's {sampled}", sizes < sampled),
+        ("cannot be filled: all its cells are structural zeros", (sizes > 0) & ~fillable),
+    ):
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            at = cell_label(bare, tuple(int(i) for i in np.unravel_index(first, bare.shape)))
+            raise TableError(f"the known margin {sizes[first]} of {at} " + what.format(sampled=sampled[first]))
+    return bare.rename("known_margins")
 
 
 def _is_whole(value: Any) -> bool:

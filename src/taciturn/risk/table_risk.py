@@ -108,19 +108,21 @@ def disclosure_risk(
         if where is not None:
             cell_mask(released, where)
         sums = sums_of_pair(population, released, mask, over, smallest_cells=2)
-    log_cells: Any = np.log(sums["cells"])  # a DataArray, as NumPy's functions return what they get
-    log_total: Any = np.log(sums["total"])
-    before: dict[str, xr.DataArray] = {
-        "zero_term": sums["zeros"] / sums["cells"],
-        "entropy_term": (1 - sums["entropy"] / log_cells).clip(0, 1),
-        "size_term": (1 + log_total / 2) / sums["total"] ** 0.5,
+    total = sums["total"]
+    # They are alike in their labels, which xarray would compare at every step.
+    x = {name: array.data for name, array in sums.items()}
+    before = {
+        "zero_term": x["zeros"] / x["cells"],
+        "entropy_term": np.clip(1 - x["entropy"] / np.log(x["cells"]), 0, 1),
+        "size_term": (1 + np.log(x["total"]) / 2) / x["total"] ** 0.5,
     }
     risk = {"R1": _weighted(before, checked)}
-    after = before if released is None else _after_release(before, sums, variant)
+    after = before if released is None else _after_release(before, x, variant)
     if released is not None:
         risk["R2"] = _weighted(after, checked)
     attrs = {"weights": list(checked), "variant": variant}
-    return xr.Dataset({**risk, **after}, attrs=attrs)
+    variables = {name: (total.dims, values) for name, values in {**risk, **after}.items()}
+    return xr.Dataset(variables, coords=total.coords, attrs=attrs)
 
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
@@ -136,19 +138,14 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     return values
 
 
-def _after_release(
-    before: dict[str, xr.DataArray], sums: dict[str, xr.DataArray], variant: str
-) -> dict[str, xr.DataArray]:
-    """Terms of R2 from those of R1 and the sums of the pair."""
-    both = sums["zeros_both"]
-    exponent = sums["zeros_either"] / both.where(both > 0, 1)
-    zero_term = (before["zero_term"] ** exponent).where(both > 0, 0.0)
-    entropy = sums["entropy"]
-    left = (sums["conditional_entropy"] / entropy.where(entropy > 0, 1)).where(entropy > 0, 0.0)
-    factor = left if variant == "2014" else 1 - left
-    factor = factor.where(sums["released_total"] > 0, 0.0)
+def _after_release(before: dict[str, Any], x: dict[str, Any], variant: str) -> dict[str, Any]:
+    """Terms of R2 from those of R1 and the sums of the pair, arrays of NumPy or dask."""
+    both, entropy = x["zeros_both"], x["entropy"]
+    zero_term = np.where(both > 0, before["zero_term"] ** (x["zeros_either"] / np.maximum(both, 1)), 0.0)
+    left = np.where(entropy > 0, x["conditional_entropy"] / np.where(entropy > 0, entropy, 1), 0.0)
+    factor = np.where(x["released_total"] > 0, left if variant == "2014" else 1 - left, 0.0)
     return {**before, "zero_term": zero_term, "entropy_term": before["entropy_term"] * factor}
 
 
-def _weighted(terms: dict[str, xr.DataArray], weights: tuple[float, float, float]) -> xr.DataArray:
+def _weighted(terms: dict[str, Any], weights: tuple[float, float, float]) -> Any:
     return weights[0] * terms["zero_term"] + weights[1] * terms["entropy_term"] + weights[2] * terms["size_term"]

@@ -48,14 +48,15 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     >>> int(risk.tau1), float(risk.tau2)
     (1, 1.25)
     """
-    population, sample = _checked(population, sample)
+    population, sample, lazy = _checked(population, sample)
     cells = list(table_dims(population))
 
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
-        _check_chunk(F, f)
-        axes = tuple(range(-len(cells), 0))
-        alone = f == 1
-        return (alone & (F == 1)).sum(axis=axes), (alone / np.where(alone, F, 1)).sum(axis=axes)
+        if lazy:
+            _check_chunk(F, f)
+        somewhere = (f == 1).any(axis=tuple(range(f.ndim - len(cells))))  # most cells have nobody alone in any sample
+        F, alone = F[..., somewhere], f[..., somewhere] == 1
+        return (alone & (F == 1)).sum(axis=-1), (alone / np.where(alone, F, 1)).sum(axis=-1)
 
     tau1, tau2 = xr.apply_ufunc(
         kernel,
@@ -112,10 +113,11 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     >>> risk.p_unique.values.tolist(), risk.p_match.values.tolist()
     ([0.5, 0.0, 0.0], [0.75, 0.25, 0.0])
     """
-    population, sample = _checked(population, sample)
+    population, sample, lazy = _checked(population, sample)
 
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
-        _check_chunk(F, f)
+        if lazy:
+            _check_chunk(F, f)
         sampled = np.broadcast_to(f > 0, np.broadcast_shapes(F.shape, f.shape))
         return np.broadcast_to(F == 1, sampled.shape).astype(float), sampled / np.where(sampled, F, 1)
 
@@ -134,15 +136,16 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({name: mean.transpose(*order) for name, mean in means.items()})
 
 
-def _checked(population: xr.DataArray, sample: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Population and sample, the one nowhere below the other; lazy arrays are left to `_check_chunk`."""
+def _checked(population: xr.DataArray, sample: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, bool]:
+    """Population and sample, the one nowhere below the other; whether they are lazy, and left to `_check_chunk`."""
     population, sample = checked_pair(population, sample)
-    if population.chunks is None and sample.chunks is None:
+    lazy = population.chunks is not None or sample.chunks is not None
+    if not lazy:
         below = population < sample
         if bool(below.any()):
             position = tuple(int(i) for i in np.argwhere(below.values)[0])
             raise TableError(f"the population is below the sample at {cell_label(below, position)}")
-    return population, sample
+    return population, sample, lazy
 
 
 def _check_chunk(population: Any, sample: Any) -> None:

@@ -1,7 +1,8 @@
 """Simulation-based calibration: whether an estimator finds again what its own prior made."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies._parallel import run_all
 from taciturn.studies._scores import MEASURES, fit_draws, measure
+from taciturn.studies.repeated import known_table
 from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]
@@ -33,6 +35,7 @@ def calibrate(
     thin: int = 5,
     bins: int = 20,
     structural_zeros: xr.DataArray | None = None,
+    known_margins: str | Sequence[str] = (),
     method: Literal["fast", "nuts"] = "fast",
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
@@ -66,6 +69,8 @@ def calibrate(
         Of equal width, for the chi-square test.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled.
+    known_margins : str or sequence of str
+        Variables whose joint table in each simulated population the estimator is told.
     method : {"fast", "nuts"}
         As in an estimator's `fit`.
     random_seed : int or Generator, optional
@@ -120,7 +125,11 @@ def calibrate(
     if not isinstance(estimator, BayesianEstimator):
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator._draw_prior(problem, 1, np.random.default_rng(0))
-    jobs = [Simulation(estimator, problem, draws, thin, method, seed, number) for number in range(simulations)]
+    estimator.check_margins(replace(problem, known_margins=known_table(problem.sample, known_margins)))
+    jobs = [
+        Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
+        for number in range(simulations)
+    ]
     ranks: dict[int, dict[str, float] | None] = {}
     for number, found in run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"):
         ranks[number] = found
@@ -156,6 +165,7 @@ class Simulation:
 
     estimator: BayesianEstimator
     problem: Problem
+    known_margins: str | Sequence[str]
     draws: int
     thin: int
     method: Literal["fast", "nuts"]
@@ -168,8 +178,11 @@ def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
     prior_seed, fit_seed, tie_seed = np.random.SeedSequence(job.seed, spawn_key=(job.number,)).spawn(3)
     rng = np.random.default_rng(prior_seed)
     parameters, samples, populations = job.estimator._draw_prior(job.problem, 1, rng)
-    sample = job.problem.sample.copy(data=samples[0].reshape(job.problem.sample.shape))
-    problem = make_problem(sample, job.problem.population_size, job.problem.structural_zeros)
+    sample, population = (
+        job.problem.sample.copy(data=x[0].reshape(job.problem.sample.shape)) for x in (samples, populations)
+    )
+    margins = known_table(population, job.known_margins)
+    problem = make_problem(sample, job.problem.population_size, job.problem.structural_zeros, margins)
     seed = int(fit_seed.generate_state(1)[0])
     try:
         fit = fit_draws(job.estimator, problem, job.draws * job.thin, seed, job.method)

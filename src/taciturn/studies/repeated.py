@@ -19,7 +19,7 @@ from taciturn.risk.table_risk import DEFAULT_WEIGHTS, check_weights
 from taciturn.studies._parallel import run_all
 from taciturn.studies._scores import INTERVAL, MEASURES, fit_draws, interval, measure
 from taciturn.studies._store import Store, recorded
-from taciturn.tables import check_table, draw_sample
+from taciturn.tables import check_table, draw_sample, margin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,7 @@ def study(
     draws: int = 1000,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     structural_zeros: xr.DataArray | None = None,
+    known_margins: str | Sequence[str] = (),
     method: Literal["fast", "nuts"] = "fast",
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
@@ -79,6 +80,8 @@ def study(
         As in `disclosure_risk`.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled.
+    known_margins : str or sequence of str
+        Variables whose joint table in the population the estimators are told.
     method : {"fast", "nuts"}
         As in an estimator's `fit`; NUTS runs one chain here.
     random_seed : int or Generator, optional
@@ -152,11 +155,14 @@ def study(
     for name, estimator in estimators.items():
         if not isinstance(estimator, Estimator):
             raise ParameterError(f"the estimator {name!r} must be an Estimator, such as LogLinear(), got {estimator!r}")
-    make_problem(table, int(table.sum()), structural_zeros)
+    margins = known_table(table, known_margins)
+    problem = make_problem(table, int(table.sum()), structural_zeros, margins)
+    for estimator in estimators.values():
+        estimator.check_margins(problem)
     if random_seed is None and store is not None:
         random_seed = recorded(store, "random_seed", int)
     job = Job(
-        table, structural_zeros, 0, 0, dict(estimators), draws, check_weights(weights), method,
+        table, structural_zeros, margins, 0, 0, dict(estimators), draws, check_weights(weights), method,
         seed_number(random_seed),
     )  # fmt: skip
     header = _header(job, sizes)
@@ -178,6 +184,7 @@ class Job:
 
     population: xr.DataArray
     structural_zeros: xr.DataArray | None
+    known_margins: xr.DataArray | None
     size: int
     sample: int
     estimators: dict[str, Estimator]
@@ -187,6 +194,12 @@ class Job:
     seed: int
 
 
+def known_table(population: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray | None:
+    """The population's table over some variables; None over none."""
+    dims = [variables] if isinstance(variables, str) else list(variables)
+    return margin(population, dims) if dims else None
+
+
 def draw_job_sample(job: Job) -> xr.DataArray:
     """The sample of a job, the same for all estimators."""
     return draw_sample(job.population, size=job.size, random_seed=np.random.default_rng(_sequence(job, "sample")))
@@ -194,7 +207,7 @@ def draw_job_sample(job: Job) -> xr.DataArray:
 
 def run_job(job: Job) -> list[dict[str, Any]]:
     """Draw the sample and give a record for each estimator."""
-    problem = make_problem(draw_job_sample(job), int(job.population.sum()), job.structural_zeros)
+    problem = make_problem(draw_job_sample(job), int(job.population.sum()), job.structural_zeros, job.known_margins)
     truth = measure(job.population.values.reshape(1, -1), problem, job.weights)[:, 0]
     records = []
     for name, estimator in job.estimators.items():
@@ -242,7 +255,9 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
     digest.update(np.ascontiguousarray(table.values, dtype="<i8").tobytes())
     if job.structural_zeros is not None:
         digest.update(np.ascontiguousarray(job.structural_zeros.transpose(*table.dims).values, dtype=bool).tobytes())
+    known = {} if job.known_margins is None else {"known_margins": list(job.known_margins.dims)}
     return {
+        **known,
         "population": digest.hexdigest(),
         "sample_sizes": sorted(sizes.values()),
         "estimators": {name: estimator.spec() for name, estimator in sorted(job.estimators.items())},

@@ -1,0 +1,301 @@
+"""What a model card holds."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.datasets import load_dataset
+from taciturn.errors import FileFormatError, TableError
+from taciturn.estimators import Estimator
+from taciturn.schema import table_dims
+from taciturn.tables import draw_sample, margin, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "MEASURES", "Calibration", "Card", "CardTable", "Run", "cells_mask", "table_hash"]
+
+MEASURES: Final = ("R1", "R2", "tau1", "tau2")
+COLUMNS: Final = ("mean", "sd", "2.5%", "50%", "97.5%", "mcse")
+
+
+@dataclass(frozen=True)
+class CardTable:
+    """The table of a card, and how its sample was drawn.
+
+    Attributes
+    ----------
+    dataset : str or None
+        Name of a packaged table.
+    file : str or None
+        Otherwise a CSV or Parquet file in the card's folder or below.
+    citation : str
+        Where the table comes from.
+    hash : str
+        `table_hash` of the table.
+    fraction, random_seed : float and int, or None
+        The sample is ``draw_sample(table, fraction=fraction, random_seed=random_seed)``; without them the table itself.
+    sample_size : int
+        `n`.
+    sample_hash : str
+        `table_hash` of the sample.
+    population_size : int
+        `N`.
+    structural_zeros : tuple of tuples
+        Cells that cannot be filled, by their labels in the order of the table's variables.
+    known_margins : tuple of str
+        Variables over which the fit knew the population's table.
+    """
+
+    dataset: str | None
+    file: str | None
+    citation: str
+    hash: str
+    fraction: float | None
+    random_seed: int | None
+    sample_size: int
+    sample_hash: str
+    population_size: int
+    structural_zeros: tuple[tuple[Any, ...], ...] = ()
+    known_margins: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The packaged table or the file."""
+        return str(self.dataset or self.file)
+
+    def __str__(self) -> str:
+        drawn = "" if self.fraction is None else f", fraction {self.fraction:g}, seed {self.random_seed}"
+        zeros = f", {len(self.structural_zeros)} structural zeros" if self.structural_zeros else ""
+        known = f", known margins of {', '.join(self.known_margins)}" if self.known_margins else ""
+        return f"{self.source}, n = {self.sample_size} of N = {self.population_size}{drawn}{zeros}{known}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fit in numbers.
+
+    Attributes
+    ----------
+    draws, tune, chains, random_seed, method
+        As in an estimator's `fit`.
+    sampler : str
+        What drew the parameters.
+    checks : mapping of str to float
+        Diagnostics by name, with the member's name before it in a pool; empty for a plug-in estimator.
+    summary : mapping of str to mapping
+        For R1, R2, tau1, tau2 and each parameter that is one number: ``mean``, ``sd``, ``2.5%``, ``50%``, ``97.5%``
+        and ``mcse``, the Monte Carlo error of the mean.
+    """
+
+    draws: int
+    tune: int
+    chains: int
+    random_seed: int
+    method: str
+    sampler: str
+    checks: Mapping[str, float]
+    summary: Mapping[str, Mapping[str, float]]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of `fit`."""
+        return {name: getattr(self, name) for name in ("draws", "tune", "chains", "random_seed", "method")}
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The summary as a table."""
+        import pandas as pd
+
+        return pd.DataFrame({name: dict(row) for name, row in self.summary.items()}).T[list(COLUMNS)]
+
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        checks = ", ".join(f"{name} {value:.4g}" for name, value in self.checks.items()) or "none needed"
+        sampler = "independent draws" if self.sampler == "none" else self.sampler
+        return f"{settings}\n             {sampler}; checks: {checks}"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Simulation-based calibration of the estimator on tables of this shape, or the reason there is none.
+
+    Attributes
+    ----------
+    reason : str or None
+        Why there are no numbers.
+    settings : mapping
+        ``sample_size``, ``population_size``, ``simulations``, ``draws``, ``thin``, ``bins``, ``random_seed``,
+        ``method``, ``version`` and ``failures``; see `calibrate`.
+    p_values : mapping of str to mapping
+        For each quantity the p-values ``chi_square`` and ``kolmogorov_smirnov`` of uniform ranks.
+    """
+
+    reason: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    p_values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if self.reason is not None:
+            return self.reason
+        values = [value for tests in self.p_values.values() for value in tests.values()]
+        of = self.settings
+        return (
+            f"{of['simulations']} simulations with n = {of['sample_size']}, N = {of['population_size']}, "
+            f"{of['failures']} refused; the smallest of {len(values)} p-values is {min(values):.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class Card:
+    """One estimator on one table, with numbers to hold a new fit against; printing it gives the text.
+
+    Attributes
+    ----------
+    estimator : Estimator
+        Ready to fit.
+    table : CardTable
+        What it was fitted to.
+    weights : tuple of float
+        Of the three terms of R1 and R2.
+    fit : Run
+        The fit that `validate_card` repeats.
+    reference : Run
+        A longer one to compare with, by NUTS where the estimator is Bayesian.
+    calibration : Calibration
+        Whether the estimator finds again what its own prior made.
+    versions : mapping of str to str
+        Packages that made the fits.
+    command : str
+        What wrote the card.
+    path : Path
+        The file.
+    """
+
+    estimator: Estimator
+    table: CardTable
+    weights: tuple[float, ...]
+    fit: Run
+    reference: Run
+    calibration: Calibration
+    versions: Mapping[str, str]
+    command: str
+    path: Path = field(compare=False)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The estimator's whole specification as plain values."""
+        return self.estimator.spec()
+
+    def load_table(self) -> xr.DataArray:
+        """Load the table and hold it against its hash.
+
+        Raises
+        ------
+        FileFormatError
+            The file is missing or unreadable, or holds another table.
+        """
+        of = self.table
+        table = load_dataset(of.dataset) if of.dataset is not None else read_table(self.path.parent / str(of.file))
+        return self._checked(table, "table.hash", of.hash)
+
+    def load_sample(self) -> xr.DataArray:
+        """Load the table, draw the sample again and hold both against their hashes.
+
+        Raises
+        ------
+        FileFormatError
+            What `load_table` refuses, or another sample: another version of NumPy may draw another one.
+        """
+        table = self.load_table()
+        if self.table.fraction is not None:
+            table = draw_sample(table, fraction=self.table.fraction, random_seed=self.table.random_seed)
+        return self._checked(table, "sample.hash", self.table.sample_hash)
+
+    def fit_arguments(self) -> dict[str, Any]:
+        """Everything but the sample that the fit of the card was given: `N`, what was known, and the settings.
+
+        Raises
+        ------
+        FileFormatError
+            Structural zeros or known margins that the table does not have.
+        """
+        table = self.load_table()
+        arguments: dict[str, Any] = {"population_size": self.table.population_size, **self.fit.settings}
+        try:
+            if self.table.structural_zeros:
+                arguments["structural_zeros"] = cells_mask(table, self.table.structural_zeros)
+            if self.table.known_margins:
+                arguments["known_margins"] = margin(table, self.table.known_margins)
+        except ValueError as error:
+            raise FileFormatError(f"{self.path}: table: {error}") from error
+        return arguments
+
+    def _checked(self, table: xr.DataArray, name: str, expected: str) -> xr.DataArray:
+        found = table_hash(table)
+        if found != expected:
+            raise FileFormatError(
+                f"{self.path}: {name} is {expected}, but {self.table.source} gives {found}: this is not what was fitted"
+            )
+        return table
+
+    def __str__(self) -> str:
+        numbers = self.reference.table.assign(fit=self.fit.table["mean"])
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        lines = [
+            f"Model card {self.path.name}",
+            "",
+            f"Estimator:   {self.estimator!r}",
+            f"Table:       {self.table}",
+            f"             {self.table.citation}",
+            f"Reference:   {self.reference}",
+            f"Fit:         {self.fit}",
+            f"Calibration: {self.calibration}",
+            f"Versions:    {versions}",
+            "",
+            "Reference, and the mean of the fit beside it:",
+            numbers.to_string(float_format=lambda value: f"{value:.4f}"),
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Card {self.path}: {self.estimator!r}>"
+
+
+def table_hash(table: xr.DataArray) -> str:
+    """SHA-256 of a table's variables, labels and counts, all in their order; ``1`` and ``"1"`` are different labels.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> from taciturn.cards import table_hash
+    >>> table_hash(tc.load_dataset("area_by_sex"))[:7]
+    'sha256:'
+    """
+    labels = [[dim, table[dim].values.tolist()] for dim in table_dims(table)]
+    head = json.dumps(labels, default=str).encode()
+    counts = np.ascontiguousarray(table.values, dtype="<i8").tobytes()
+    return f"sha256:{hashlib.sha256(head + b'\n' + counts).hexdigest()}"
+
+
+def cells_mask(table: xr.DataArray, cells: tuple[tuple[Any, ...], ...]) -> xr.DataArray:
+    """True in the cells of these labels.
+
+    Raises
+    ------
+    TableError
+        A cell that the table does not have.
+    """
+    mask = np.zeros(table.shape, dtype=bool)
+    for cell in cells:
+        try:
+            mask[tuple(table.indexes[dim].get_loc(label) for dim, label in zip(table.dims, cell, strict=True))] = True
+        except (KeyError, ValueError) as error:
+            raise TableError(f"no cell {list(cell)!r} in the table over {table_dims(table)}") from error
+    return table.copy(data=mask)

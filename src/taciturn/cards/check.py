@@ -1,0 +1,146 @@
+"""Fits in numbers, held against each other."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import hypot
+from os import PathLike
+from typing import TYPE_CHECKING, Final
+
+import xarray as xr
+
+from taciturn.assessment import AnyDiagnostics, assess, diagnose, draws_table
+from taciturn.cards.card import COLUMNS, MEASURES, Card
+from taciturn.cards.reading import load_card
+from taciturn.estimators import Diagnostics, PooledDiagnostics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CardCheck", "check_numbers", "compare_means", "fit_in_numbers", "rounded", "validate_card"]
+
+MOST_ERRORS: Final = 4.0
+"""Combined Monte Carlo errors that two means of one quantity may lie apart."""
+
+_TINY: Final = 1e-9  # relative: what is left of a constant after rounding
+_DIGITS: Final = 6
+
+Rows = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class CardCheck:
+    """A new fit held against a card; printing it gives the text.
+
+    Attributes
+    ----------
+    card : Card
+        The card.
+    table : pandas.DataFrame
+        One row a quantity: the means of ``reference`` and ``refit``, their ``difference``, its Monte Carlo ``error``,
+        and how many of these it is, ``errors``.
+    problems : tuple of str
+        What does not agree, in words; empty when all does.
+    """
+
+    card: Card
+    table: "pd.DataFrame"
+    problems: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the new fit converged and every mean agrees with the reference."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        rows = self.table.to_string(float_format=lambda value: f"{value:.4f}")
+        verdict = "agrees with its reference" if self.passed else f"FAILED: {'; '.join(self.problems)}"
+        return f"{self.card.path}: {self.card.estimator!r}\n{rows}\n{verdict}"
+
+
+def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> CardCheck:
+    """Fit again what a card describes and compare every mean with its reference.
+
+    The table and the sample are held against their hashes; the fit has the recorded settings. A mean agrees when it
+    lies within four combined Monte Carlo errors of the reference; by chance alone one in 16,000 does not.
+
+    Parameters
+    ----------
+    path : path
+        A model card.
+    progressbar : bool
+        Show the sampler's progress.
+
+    Returns
+    -------
+    CardCheck
+
+    Raises
+    ------
+    FileFormatError
+        What `load_card` refuses, or a table or sample that is not the one that was fitted.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> tc.validate_card("models/area_by_religion-ChineseRestaurant.toml").passed
+    True
+    """
+    card = load_card(path)
+    sample = card.load_sample()
+    fit = card.estimator.fit(sample, **card.fit_arguments(), progressbar=progressbar)
+    rows, diagnostics = fit_in_numbers(assess(fit, weights=card.weights))
+    table, problems = compare_means(card.reference.summary, rows)
+    if diagnostics is not None:
+        problems += [f"the new fit did not converge: {problem}" for problem in diagnostics.problems]
+    return CardCheck(card, table, tuple(problems))
+
+
+def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDiagnostics | None]:
+    """Summary of an assessed fit's measures and of each parameter that is one number, and its diagnostics."""
+    risk = fit["risk"].to_dataset()
+    diagnostics = diagnose(fit, risk)
+    independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
+    posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
+    single = [name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}]
+    parameters = posterior[[name for name in single if name != "member"]]
+    rows = draws_table(risk[list(MEASURES)].merge(parameters, join="override"), 0.95, independent).to_dict("index")
+    numbers = {str(name): {column: rounded(row[column]) for column in COLUMNS} for name, row in rows.items()}
+    return numbers, diagnostics
+
+
+def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
+    """Diagnostics as numbers by name, with the member's name before it in a pool."""
+    if diagnostics is None:
+        return {}
+    if isinstance(diagnostics, PooledDiagnostics):
+        own = {name: check_numbers(of) for name, of in diagnostics.members.items()}
+        return {f"{name}_{check}": value for name, checks in own.items() for check, value in checks.items()}
+    numbers = asdict(diagnostics)
+    return {name: value if isinstance(value, int) else rounded(value) for name, value in numbers.items()}
+
+
+def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
+    """Means beside each other, and which are further apart than their Monte Carlo errors explain."""
+    import pandas as pd
+
+    table, problems = {}, []
+    for name, expected in reference.items():
+        if name not in rows:
+            problems.append(f"the fit has no {name}")
+            continue
+        difference = rows[name]["mean"] - expected["mean"]
+        error = hypot(expected["mcse"], rows[name]["mcse"])
+        errors = 0.0 if abs(difference) <= _TINY * abs(expected["mean"]) else abs(difference) / max(error, 5e-324)
+        table[name] = [expected["mean"], rows[name]["mean"], difference, error, errors]
+        if not errors <= MOST_ERRORS:
+            problems.append(
+                f"{name}: the mean is {rows[name]['mean']:.6g}, the reference {expected['mean']:.6g}, "
+                f"{errors:.1f} Monte Carlo errors apart; {MOST_ERRORS:g} are accepted"
+            )
+    columns = ["reference", "refit", "difference", "error", "errors"]
+    return pd.DataFrame.from_dict(table, orient="index", columns=columns), problems
+
+
+def rounded(value: float) -> float:
+    """As it stands in a card: six significant digits."""
+    return float(f"{value:.{_DIGITS}g}")

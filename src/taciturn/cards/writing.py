@@ -1,0 +1,206 @@
+"""From a fit and its reference to a model card."""
+
+import json
+import os
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from taciturn.assessment import assess
+from taciturn.cards._toml import toml_text
+from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash
+from taciturn.cards.check import check_numbers, compare_means, fit_in_numbers, rounded
+from taciturn.cards.reading import card_content, load_card
+from taciturn.datasets import DATASETS, load_dataset
+from taciturn.errors import EstimationError, FileFormatError, ParameterError
+from taciturn.estimators import Estimator, estimator_from_spec
+from taciturn.fits import check_writable, fit_parts, known_margins
+from taciturn.tables import draw_sample, margin, read_table
+
+__all__ = ["write_card"]
+
+
+def write_card(
+    path: str | PathLike[str],
+    fit: xr.DataTree,
+    *,
+    reference: xr.DataTree,
+    table: str | PathLike[str],
+    citation: str,
+    fraction: float | None = None,
+    random_seed: int | None = None,
+    calibration: xr.Dataset | str,
+    command: str,
+) -> Card:
+    """Write the card of a fit; the file appears complete or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Where to; an existing file is replaced.
+    fit : DataTree
+        What an estimator of this package returned.
+    reference : DataTree
+        Another fit of the same estimator to the same sample, with more draws and another seed: by NUTS where the
+        estimator is Bayesian.
+    table : str or path
+        Name of a packaged table, or a file of one in the folder of the card or below, its counts in ``count``.
+    citation : str
+        Where the table comes from.
+    fraction, random_seed : float and int, optional
+        How `draw_sample` drew the sample from the table; without them the table is the sample.
+    calibration : Dataset or str
+        What `calibrate` returned for the estimator, or why there is no calibration.
+    command : str
+        What wrote the card, so that it can be written again.
+
+    Returns
+    -------
+    Card
+        As read back from the file.
+
+    Raises
+    ------
+    ParameterError
+        `fit` and `reference` are not of the same estimator, sample and population; the table does not give the sample
+        or its known margins; the calibration is another estimator's; the file lies outside the card's folder.
+    EstimationError
+        A fit did not converge, or the means of the two are further apart than their Monte Carlo errors explain.
+    FileFormatError
+        The place cannot be written to, or something would not survive the writing.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> from tempfile import TemporaryDirectory
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), fraction=0.1, random_seed=1)
+    >>> settings = {"population_size": 2449, "progressbar": False}
+    >>> fit = tc.LogLinear().fit(sample, draws=500, random_seed=1, **settings)
+    >>> longer = tc.LogLinear().fit(sample, draws=2000, random_seed=2, **settings)
+    >>> with TemporaryDirectory() as folder:
+    ...     card = tc.write_card(
+    ...         f"{folder}/card.toml", fit, reference=longer, table="area_by_sex", citation="Census of 2001",
+    ...         fraction=0.1, random_seed=1, calibration="A plug-in estimator has no prior.", command="by hand",
+    ...     )
+    >>> card.estimator
+    LogLinear()
+    """
+    path = Path(path)
+    check_writable(path)
+    estimator = _one_estimator(fit, reference)
+    if "risk" not in fit.children:
+        fit = assess(fit)
+    weights = tuple(float(weight) for weight in fit["risk"].attrs["weights"])
+    runs = {"fit": _run(fit, "fit"), "reference": _run(assess(reference, weights=weights), "reference")}
+    _, apart = compare_means(runs["reference"].summary, runs["fit"].summary)
+    if apart:
+        raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
+    card = Card(
+        estimator=estimator,
+        table=_described(path, fit, table, citation, fraction, random_seed),
+        weights=weights,
+        **runs,
+        calibration=_calibration(calibration, estimator),
+        versions=json.loads(fit.attrs["versions"]),
+        command=command,
+        path=path,
+    )
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(toml_text(card_content(card)), encoding="utf-8")
+        if load_card(temporary) != card:
+            raise FileFormatError(f"{path}: something of the card would not be read back as it is")
+        temporary.replace(path)
+    except FileFormatError:
+        raise
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return card
+
+
+def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
+    """The estimator of both fits, which must be of the same sample and population."""
+    for name, tree in (("fit", fit), ("reference", reference)):
+        if not {"estimator", "settings", "versions"} <= set(tree.attrs):
+            raise ParameterError(f"the {name} does not record its estimator and settings; a card cannot describe it")
+    estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
+    (_, *ours), (_, *theirs) = fit_parts(fit), fit_parts(reference)
+    alike = all(_alike(a, b) for a, b in zip(ours, theirs, strict=True))
+    if estimators[0] != estimators[1] or not alike or not _alike(known_margins(fit), known_margins(reference)):
+        raise ParameterError("fit and reference must be of the same estimator, sample, population size and constraints")
+    return estimators[0]
+
+
+def _alike(a: Any, b: Any) -> bool:
+    return a.equals(b) if isinstance(a, xr.DataArray) and isinstance(b, xr.DataArray) else bool(a is b or a == b)
+
+
+def _run(fit: xr.DataTree, name: str) -> Run:
+    rows, diagnostics = fit_in_numbers(fit)
+    if diagnostics is not None and not diagnostics.converged:
+        raise EstimationError(f"the {name} did not converge: {'; '.join(diagnostics.problems)}")
+    settings = json.loads(fit.attrs["settings"])
+    return Run(**settings, sampler=fit.attrs["sampler"], checks=check_numbers(diagnostics), summary=rows)
+
+
+def _described(
+    path: Path,
+    fit: xr.DataTree,
+    table: str | PathLike[str],
+    citation: str,
+    fraction: float | None,
+    random_seed: int | None,
+) -> CardTable:
+    _, sample, population_size, zeros = fit_parts(fit)
+    packaged = table in DATASETS
+    source = load_dataset(str(table)) if packaged else read_table(table)
+    if (fraction is None) != (random_seed is None):
+        raise ParameterError("give both fraction and random_seed of the sample, or neither")
+    drawn = source if fraction is None else draw_sample(source, fraction=fraction, random_seed=random_seed)
+    if table_hash(drawn) != table_hash(sample):
+        raise ParameterError(f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}")
+    margins = known_margins(fit)
+    known = () if margins is None else tuple(map(str, margins.dims))
+    if margins is not None and (fraction is None or not np.array_equal(margin(source, known), margins)):
+        raise ParameterError("a card can describe known margins only where they are those of the table")
+    cells = np.argwhere(zeros.transpose(*sample.dims).values) if zeros is not None else ()
+    labels = [sample[dim].values.tolist() for dim in sample.dims]
+    return CardTable(
+        dataset=str(table) if packaged else None,
+        file=None if packaged else _beside(Path(table), path),
+        citation=citation,
+        hash=table_hash(source),
+        fraction=fraction,
+        random_seed=random_seed,
+        sample_size=int(sample.sum()),
+        sample_hash=table_hash(drawn),
+        population_size=population_size,
+        structural_zeros=tuple(tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells),
+        known_margins=known,
+    )
+
+
+def _beside(file: Path, card: Path) -> str:
+    try:
+        return file.resolve().relative_to(card.parent.resolve()).as_posix()
+    except ValueError as error:
+        raise ParameterError(f"{file}: must lie in the folder of the card, {card.parent}, or below") from error
+
+
+def _calibration(calibration: xr.Dataset | str, estimator: Estimator) -> Calibration:
+    if isinstance(calibration, str):
+        return Calibration(calibration)
+    settings = json.loads(calibration.attrs["settings"])
+    if estimator_from_spec(settings.pop("estimator")) != estimator:
+        raise ParameterError(f"the calibration is of another estimator than {estimator!r}")
+    tests = {"chi_square": "p_value", "kolmogorov_smirnov": "p_value_ks"}
+    values = {
+        str(quantity): {test: rounded(float(calibration[name].sel(quantity=quantity))) for test, name in tests.items()}
+        for quantity in calibration["quantity"].values
+    }
+    return Calibration(None, {**settings, "failures": int(calibration["failures"])}, values)
