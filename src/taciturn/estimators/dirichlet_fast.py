@@ -30,9 +30,10 @@ _FEWEST_PROPOSALS: Final = 4000
 _MOST_PROPOSALS: Final = 40_000  # tried where few proposals count: large samples far from independence
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
-_NEGLIGIBLE: Final = 20.0  # a node of κ is left out where it is exp(-20) of the highest
-_STEP: Final = 3.0  # of log κ, by which the grid widens
-_WIDENINGS: Final = 12
+_NEGLIGIBLE: Final = (
+    12.0  # an end of the grid is far enough out where it is exp(-12) of the top, as the prior's tail is
+)
+_WIDENINGS: Final = 8
 _LARGE: Final = 1e6
 _MOST_FACTORS: Final = 12  # of a product: more could overflow
 _LOWEST_KAPPA: Final = 1e-12
@@ -119,12 +120,13 @@ def sample_main_effects(
         log_kappa = np.linspace(low, high, _GRID)
         weights, shapes = _proposals(target, np.exp(log_kappa))
         # A large sample may know κ to be where its prior hardly reaches.
-        negligible = weights.max() - _NEGLIGIBLE
-        wider = max(low - _STEP, log(_LOWEST_KAPPA)) if weights[0] > negligible else low
-        higher = min(high + _STEP, log(_HIGHEST_KAPPA)) if weights[-1] > negligible else high
-        if (wider, higher) == (low, high):
+        step = (high - low) / 2
+        lower, higher = max(low - step, log(_LOWEST_KAPPA)), min(high + step, log(_HIGHEST_KAPPA))
+        reached = np.isfinite(priors["kappa"].logpdf(np.exp([lower, higher])))
+        needed = weights[[0, -1]] > weights.max() - _NEGLIGIBLE
+        if not (reached & needed).any() or (lower, higher) == (low, high):
             break
-        low, high = wider, higher
+        low, high = (lower if reached[0] and needed[0] else low), (higher if reached[1] and needed[1] else high)
     width = float(log_kappa[1] - log_kappa[0])
     heights = np.exp(weights - weights.max())
     heights = 0.98 * heights / heights.sum() + 0.02 / len(heights)
