@@ -192,16 +192,16 @@ class DirichletLogLinear(BayesianEstimator):
         posterior = parameters.posterior
         assert posterior is not None
         kappa = posterior["kappa"].transpose("chain", "draw").values.ravel()
-        pi = np.ones((len(kappa), *[1] * len(problem.variables)))
+        log_pi = np.zeros((len(kappa), *problem.sample.shape))
         for term in self._terms(problem):
-            effect = posterior[_effect_name(term)].transpose("chain", "draw", *term)
-            values = effect.values.reshape(
-                -1, *[problem.sample.sizes[d] if d in term else 1 for d in problem.variables]
-            )
-            if len(term) > 1:  # relative to the largest, so that none overflows
-                values = np.exp(values - values.max(axis=tuple(range(1, values.ndim)), keepdims=True))
-            pi = pi * values
-        weights: Floats = (pi * problem.fillable).reshape(len(kappa), -1)
+            effect = posterior[_effect_name(term)].transpose("chain", "draw", *term).values
+            with np.errstate(divide="ignore"):
+                values = np.log(effect) if len(term) == 1 else effect
+            log_pi += values.reshape(-1, *[problem.sample.sizes[d] if d in term else 1 for d in problem.variables])
+        log_pi[:, ~problem.fillable] = -np.inf
+        weights: Floats = log_pi.reshape(len(kappa), -1)
+        # Relative to the largest cell that can be filled, so that they neither overflow nor vanish all at once.
+        np.exp(weights - weights.max(axis=1, keepdims=True), out=weights)
         weights *= (kappa / weights.sum(axis=1))[:, None]
         return weights
 
