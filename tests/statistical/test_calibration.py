@@ -4,6 +4,8 @@ Each test has level 1e-6 / m for its m quantities, at a fixed seed. Resolution: 
 quantity whose 95 % intervals hold it in 85 % of simulations fails with near certainty.
 """
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -85,3 +87,17 @@ def test_estimators_are_calibrated(estimator, sample_size, population_size):
     )  # fmt: skip
     assert int(result.failures) <= 3
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
+
+
+def test_known_margins_are_calibrated():
+    """Each simulated population has margins of its own. Ignoring them would be calibrated too; draws that keep them,
+    but with another law, would not.
+    """
+    template = xr.DataArray(np.zeros((4, 3), dtype=np.int64), dims=("a", "b"))
+    result = tc.calibrate(
+        tc.DirichletLogLinear(), template, sample_size=24, population_size=500, known_margins="a", simulations=300,
+        bins=10, draws=99, thin=10, random_seed=2015, progressbar=False, workers=1,
+    )  # fmt: skip
+    assert int(result.failures) <= 3
+    assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
+    assert json.loads(result.attrs["settings"])["known_margins"] == ["a"]

@@ -260,6 +260,58 @@ def test_known_margins_are_kept(religion, religion_sample, tmp_path):
     whole = {"table": "area_by_religion", "fraction": None, "random_seed": None}
     with pytest.raises(ParameterError, match="the sample of the fit is not that of area_by_religion"):
         tc.write_card(tmp_path / "x.toml", fit, reference=reference, **whole, **TEXTS)
+    other = margins + xr.DataArray([1, -1] + [0] * 8, dims="area")
+    fits = [
+        tc.LogLinear().fit(religion_sample, population_size=2449, known_margins=other, draws=d, random_seed=d)
+        for d in (500, 1000)
+    ]
+    with pytest.raises(ParameterError, match="the known margins of the fit are not those of area_by_religion"):
+        tc.write_card(tmp_path / "x.toml", fits[0], reference=fits[1], **DRAWN, **TEXTS)
+
+
+@pytest.mark.parametrize("dims", ["sex", ["sex", "area"]], ids=str)
+def test_known_margins_of_a_sample_that_is_a_file(dims, tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text("area,sex,count\nA,f,3\nA,m,0\nB,f,2\nB,m,4\nC,f,1\nC,m,0\n", encoding="utf-8")
+    sample = tc.read_table(file)
+    margins = tc.margin(sample, dims) * 3 + 1
+    size = int(margins.sum())
+    fit, reference = (
+        tc.LogLinear().fit(sample, population_size=size, known_margins=margins, draws=d, random_seed=d)
+        for d in (500, 2000)
+    )
+    card = tc.write_card(tmp_path / "own.toml", fit, reference=reference, table=file, **TEXTS)
+    assert tc.load_card(card.path) == card
+    xr.testing.assert_equal(card.fit_arguments()["known_margins"], margins)
+    assert tc.validate_card(card.path).passed
+    counts = (*card.table.known_counts[1:-1], 0, 0, sum(card.table.known_counts[:1] + card.table.known_counts[-1:]))
+    odd = rewritten(card, tmp_path / "odd.toml", table=replace(card.table, known_counts=counts))
+    with pytest.raises(FileFormatError, match=rf"odd\.toml: table: known_counts must be {margins.size} counts, got"):
+        tc.validate_card(odd)
+
+
+def test_the_known_margins_of_a_calibration_are_those_of_the_fit(religion, religion_sample, tmp_path):
+    model = tc.DirichletLogLinear()
+    common = {"population_size": 2449, "known_margins": tc.margin(religion, "area"), "progressbar": False}
+    fit, reference = (model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (500, 1000))
+    told, untold = (
+        tc.calibrate(
+            model, religion, sample_size=245, population_size=2449, known_margins=dims, simulations=3, draws=10,
+            random_seed=1, workers=1, progressbar=False,
+        )
+        for dims in ("area", ())
+    )  # fmt: skip
+    path = tmp_path / "card.toml"
+    card = tc.write_card(path, fit, reference=reference, **DRAWN, **TEXTS | {"calibration": told})
+    assert tc.load_card(path).calibration == card.calibration
+    assert card.calibration.settings["known_margins"] == ["area"]
+    assert "3 simulations with n = 245, N = 2449 and known margins of area, 0 refused" in str(card)
+    with pytest.raises(ParameterError, match=r"with known margins of \[\], the fit with those of \['area'\]"):
+        tc.write_card(tmp_path / "x.toml", fit, reference=reference, **DRAWN, **TEXTS | {"calibration": untold})
+    bad = rewritten(card, tmp_path / "bad.toml", calibration=replace(
+        card.calibration, settings={**card.calibration.settings, "known_margins": "area"}))  # fmt: skip
+    with pytest.raises(FileFormatError, match=r"bad\.toml: calibration\.known_margins must be a list"):
+        tc.load_card(bad)
 
 
 # ---- what cannot be written
@@ -406,10 +458,22 @@ def test_a_card_reads_no_file_outside_its_folder(card, tmp_path, file, message):
         tc.load_card(bad)
 
 
-def test_known_margins_need_a_drawn_sample(card, tmp_path):
-    table = replace(card.table, fraction=None, random_seed=None, known_margins=("area",))
-    with pytest.raises(FileFormatError, match=r"table\.known_margins can stand only where the sample is drawn"):
-        tc.load_card(rewritten(card, tmp_path / "bad.toml", table=table))
+def test_known_margins_of_a_sample_that_is_not_drawn_need_their_counts(card, tmp_path):
+    def refused(message: str, *counts: Any) -> None:
+        table = replace(
+            card.table, fraction=None, random_seed=None, known_margins=("area",), known_counts=counts,
+            hash=card.table.sample_hash, file="own.csv", dataset=None,
+        )  # fmt: skip
+        with pytest.raises(FileFormatError, match=rf"bad\.toml: {message}"):
+            tc.load_card(rewritten(card, tmp_path / "bad.toml", table=table))
+
+    refused(r"the field table\.known_counts is missing")
+    refused(r"table\.known_counts sum to 2450, not to 2449, the population", 2450)
+    for wrong in (-1, 2449.0, True, "2449", 2**54):
+        refused(r"table\.known_counts must list whole numbers from 0 to \d+, got", wrong)
+    drawn = replace(card.table, known_margins=("area",), known_counts=(2449,))
+    with pytest.raises(FileFormatError, match=r"no field table\.known_counts"):
+        tc.load_card(rewritten(card, tmp_path / "bad.toml", table=drawn))
 
 
 SPELLINGS: list[tuple[str, Callable[[str], bytes], str]] = [

@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 import taciturn as tc
 from taciturn.errors import EstimationError, ParameterError, TableError
 from taciturn.schema import check_population
+from taciturn.studies import calibration
 
 SAMPLE = xr.DataArray([[2, 0], [1, 1]], dims=("a", "b"), coords={"a": ["x", "y"], "b": ["u", "v"]})
 ROWS = xr.DataArray([5, 4], dims="a", coords={"a": ["x", "y"]})
@@ -187,3 +188,23 @@ def test_a_study_tells_the_estimators(religion) -> None:
         draws=20, random_seed=1, progressbar=False, workers=1,
     )  # fmt: skip
     np.testing.assert_allclose(result["rmse"], 0, atol=1e-12)
+
+
+def test_a_calibration_tells_each_fit_the_margins_of_its_own_population(monkeypatch) -> None:
+    """With all variables known every draw is the simulated population, and so is its risk."""
+    measured = []
+
+    def remembered(*arguments):
+        measured.append(calibration_measure(*arguments))
+        return measured[-1]
+
+    calibration_measure = calibration.measure
+    monkeypatch.setattr(calibration, "measure", remembered)
+    tc.calibrate(
+        tc.DirichletLogLinear(), SAMPLE, sample_size=20, population_size=200, known_margins=["b", "a"], simulations=3,
+        draws=10, random_seed=1, progressbar=False, workers=1,
+    )  # fmt: skip
+    truths, drawn = measured[::2], measured[1::2]
+    for truth, draws in zip(truths, drawn, strict=True):
+        np.testing.assert_array_equal(draws, np.repeat(truth, 10, axis=1))
+    assert len({float(truth[0, 0]) for truth in truths}) == 3

@@ -18,8 +18,12 @@ SIZE = 20
 def test_the_page_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    assert sum(bool(line.strip()) for line in blocks[0].splitlines()) <= 30
+    for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
+    population = names["fit"]["posterior_predictive"]["population"]
+    assert population.dims == ("chain", "draw", "area", "religion")
     printed = capsys.readouterr().out
     assert "Poisson-lognormal model, by hand" in printed
     assert "mine" in printed

@@ -51,6 +51,8 @@ class CardTable:
         Cells that cannot be filled, by their labels in the order of the table's variables.
     known_margins : tuple of str
         Variables over which the fit knew the population's table.
+    known_counts : tuple of int
+        The counts of that table, cells in row-major order, where the sample is the table itself and cannot tell them.
     """
 
     dataset: str | None
@@ -64,6 +66,7 @@ class CardTable:
     population_size: int
     structural_zeros: tuple[tuple[Any, ...], ...] = ()
     known_margins: tuple[str, ...] = ()
+    known_counts: tuple[int, ...] = ()
 
     @property
     def source(self) -> str:
@@ -132,7 +135,7 @@ class Calibration:
         Why there are no numbers.
     settings : mapping
         ``sample_size``, ``population_size``, ``simulations``, ``draws``, ``thin``, ``bins``, ``random_seed``,
-        ``method``, ``version`` and ``failures``; see `calibrate`.
+        ``method``, ``version`` and ``failures``, and ``known_margins`` where there were any; see `calibrate`.
     p_values : mapping of str to mapping
         For each quantity the p-values ``chi_square`` and ``kolmogorov_smirnov`` of uniform ranks.
     """
@@ -146,8 +149,9 @@ class Calibration:
             return self.reason
         values = [value for tests in self.p_values.values() for value in tests.values()]
         of = self.settings
+        known = f" and known margins of {', '.join(of['known_margins'])}" if "known_margins" in of else ""
         return (
-            f"{of['simulations']} simulations with n = {of['sample_size']}, N = {of['population_size']}, "
+            f"{of['simulations']} simulations with n = {of['sample_size']}, N = {of['population_size']}{known}, "
             f"{of['failures']} refused; the smallest of {len(values)} p-values is {min(values):.3g}"
         )
 
@@ -232,7 +236,7 @@ class Card:
             if self.table.structural_zeros:
                 arguments["structural_zeros"] = cells_mask(table, self.table.structural_zeros)
             if self.table.known_margins:
-                arguments["known_margins"] = margin(table, self.table.known_margins)
+                arguments["known_margins"] = _margins(table, self.table)
         except ValueError as error:
             raise FileFormatError(f"{self.path}: table: {error}") from error
         return arguments
@@ -282,6 +286,24 @@ def table_hash(table: xr.DataArray) -> str:
     head = json.dumps(labels, default=str).encode()
     counts = np.ascontiguousarray(table.values, dtype="<i8").tobytes()
     return f"sha256:{hashlib.sha256(head + b'\n' + counts).hexdigest()}"
+
+
+def _margins(table: xr.DataArray, described: CardTable) -> xr.DataArray:
+    """The population's table over the known margins: that of the table, or the counts that the card has itself.
+
+    Raises
+    ------
+    ParameterError
+        A variable that the table does not have.
+    TableError
+        Another number of counts than the margins have cells.
+    """
+    margins = margin(table, described.known_margins)
+    if not described.known_counts:
+        return margins
+    if len(described.known_counts) != margins.size:
+        raise TableError(f"known_counts must be {margins.size} counts, got {len(described.known_counts)}")
+    return margins.copy(data=np.reshape(described.known_counts, margins.shape))
 
 
 def cells_mask(table: xr.DataArray, cells: tuple[tuple[Any, ...], ...]) -> xr.DataArray:

@@ -14,6 +14,7 @@ from taciturn.datasets import DATASETS
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
 from taciturn.risk.table_risk import check_weights
+from taciturn.schema import MAX_COUNT
 
 __all__ = ["card_content", "load_card"]
 
@@ -82,6 +83,7 @@ def card_content(card: Card) -> dict[str, Any]:
     of = card.table
     source = {"dataset": of.dataset} if of.dataset is not None else {"file": of.file}
     drawn = {} if of.fraction is None else {"fraction": of.fraction, "random_seed": of.random_seed}
+    counts = {"known_counts": list(of.known_counts)} if of.known_counts else {}
     calibration = card.calibration
     return {
         "format_version": FORMAT_VERSION,
@@ -95,6 +97,7 @@ def card_content(card: Card) -> dict[str, Any]:
             "population_size": of.population_size,
             "structural_zeros": [list(cell) for cell in of.structural_zeros],
             "known_margins": list(of.known_margins),
+            **counts,
         },
         "sample": {**drawn, "size": of.sample_size, "hash": of.sample_hash},
         **{
@@ -160,6 +163,7 @@ def _table(table: Fields, sample: Fields) -> CardTable:
     dataset = table.text("dataset", DATASETS) if "dataset" in table else None
     file = None if dataset is not None else _file(table)
     drawn = "fraction" in sample or "random_seed" in sample
+    known = tuple(_names(table, "known_margins"))
     described = CardTable(
         dataset=dataset,
         file=file,
@@ -171,14 +175,17 @@ def _table(table: Fields, sample: Fields) -> CardTable:
         sample_hash=_hash(sample),
         population_size=table.whole("population_size", least=1),
         structural_zeros=tuple(_cell(table, cell) for cell in table.values("structural_zeros")),
-        known_margins=tuple(_names(table, "known_margins")),
+        known_margins=known,
+        known_counts=_counts(table) if known and not drawn else (),
     )
     if described.sample_size > described.population_size:
         raise sample.error(
             "size", f"is {described.sample_size}, more than the population's {described.population_size}"
         )
-    if described.known_margins and not drawn:
-        raise table.error("known_margins", "can stand only where the sample is drawn from the table")
+    if described.known_counts and sum(described.known_counts) != described.population_size:
+        raise table.error(
+            "known_counts", f"sum to {sum(described.known_counts)}, not to {described.population_size}, the population"
+        )
     table.end()
     sample.end()
     return described
@@ -210,6 +217,16 @@ def _names(table: Fields, field: str) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise table.error(field, f"must list names of variables, got {names!r}")
     return names
+
+
+def _counts(table: Fields) -> tuple[int, ...]:
+    """The known margins of a sample that is the table itself."""
+    counts = table.values("known_counts")
+    wrong = [count for count in counts if type(count) is not int or not 0 <= count <= MAX_COUNT]
+    if wrong or not counts:
+        got = repr(wrong[0])[:80] if wrong else "none"
+        raise table.error("known_counts", f"must list whole numbers from 0 to {MAX_COUNT}, got {got}")
+    return tuple(counts)
 
 
 def _run(found: Fields) -> Run:
@@ -251,6 +268,8 @@ def _calibration(found: Fields) -> Calibration:
         return Calibration(reason)
     numbers = ("sample_size", "population_size", "simulations", "draws", "thin", "bins")
     settings: dict[str, Any] = {name: found.whole(name, least=1) for name in numbers}
+    if "known_margins" in found:
+        settings["known_margins"] = _names(found, "known_margins")
     settings["method"] = found.text("method", _METHODS)
     settings["random_seed"] = found.whole("random_seed", most=_LARGEST_SEED)
     settings["version"] = found.text("version")

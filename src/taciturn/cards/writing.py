@@ -66,7 +66,8 @@ def write_card(
     ------
     ParameterError
         `fit` and `reference` are not of the same estimator, sample and population; the table does not give the sample
-        or its known margins; the calibration is another estimator's; the file lies outside the card's folder.
+        or its known margins; the calibration is another estimator's, or knew other margins than the fit; the file lies
+        outside the card's folder.
     EstimationError
         A fit did not converge, or the means of the two are further apart than their Monte Carlo errors explain.
     FileFormatError
@@ -103,7 +104,7 @@ def write_card(
         table=_described(path, fit, table, citation, fraction, random_seed),
         weights=weights,
         **runs,
-        calibration=_calibration(calibration, estimator),
+        calibration=_calibration(calibration, estimator, known_margins(fit)),
         versions=json.loads(fit.attrs["versions"]),
         command=command,
         path=path,
@@ -166,8 +167,11 @@ def _described(
         raise ParameterError(f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}")
     margins = known_margins(fit)
     known = () if margins is None else tuple(map(str, margins.dims))
-    if margins is not None and (fraction is None or not np.array_equal(margin(source, known), margins)):
-        raise ParameterError("a card can describe known margins only where they are those of the table")
+    counts: tuple[int, ...] = ()
+    if margins is not None and fraction is None:
+        counts = tuple(int(count) for count in margins.values.ravel())
+    elif margins is not None and not np.array_equal(margin(source, known), margins):
+        raise ParameterError(f"the known margins of the fit are not those of {table}, from which the sample is drawn")
     cells = np.argwhere(zeros.transpose(*sample.dims).values) if zeros is not None else ()
     labels = [sample[dim].values.tolist() for dim in sample.dims]
     return CardTable(
@@ -182,6 +186,7 @@ def _described(
         population_size=population_size,
         structural_zeros=tuple(tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells),
         known_margins=known,
+        known_counts=counts,
     )
 
 
@@ -192,12 +197,15 @@ def _beside(file: Path, card: Path) -> str:
         raise ParameterError(f"{file}: must lie in the folder of the card, {card.parent}, or below") from error
 
 
-def _calibration(calibration: xr.Dataset | str, estimator: Estimator) -> Calibration:
+def _calibration(calibration: xr.Dataset | str, estimator: Estimator, margins: xr.DataArray | None) -> Calibration:
     if isinstance(calibration, str):
         return Calibration(calibration)
     settings = json.loads(calibration.attrs["settings"])
     if estimator_from_spec(settings.pop("estimator")) != estimator:
         raise ParameterError(f"the calibration is of another estimator than {estimator!r}")
+    told, known = settings.get("known_margins", []), [] if margins is None else list(map(str, margins.dims))
+    if sorted(told) != sorted(known):
+        raise ParameterError(f"the calibration is with known margins of {told}, the fit with those of {known}")
     tests = {"chi_square": "p_value", "kolmogorov_smirnov": "p_value_ks"}
     values = {
         str(quantity): {test: rounded(float(calibration[name].sel(quantity=quantity))) for test, name in tests.items()}

@@ -125,7 +125,8 @@ def calibrate(
     if not isinstance(estimator, BayesianEstimator):
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator._draw_prior(problem, 1, np.random.default_rng(0))
-    estimator.check_margins(replace(problem, known_margins=known_table(problem.sample, known_margins)))
+    margins = known_table(problem.sample, known_margins)
+    estimator.check_margins(replace(problem, known_margins=margins))
     jobs = [
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)
@@ -143,8 +144,9 @@ def calibrate(
             table[:, number] = [found[name] for name in quantities]
     names = ("chi_square", "p_value", "p_value_ks")
     tests = np.array([uniformity(row[~np.isnan(row)], bins) for row in table]).T
+    known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
-        "estimator": estimator.spec(), "sample_size": sample_size, "population_size": population_size,
+        **known, "estimator": estimator.spec(), "sample_size": sample_size, "population_size": population_size,
         "simulations": simulations, "draws": draws, "thin": thin, "bins": bins, "method": method, "random_seed": seed,
         "version": version("taciturn"),
     }  # fmt: skip
