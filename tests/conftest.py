@@ -61,3 +61,8 @@ def fast_fits(religion_sample: xr.DataArray) -> dict[str, xr.DataTree]:
 @pytest.fixture(scope="session")
 def fit_pool(religion_sample: xr.DataArray) -> xr.DataTree:
     return tc.LinearPool().fit(religion_sample, draws=1000, tune=500, method="nuts", **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_latent_class(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.LatentClass().fit(religion_sample, draws=1000, tune=500, **SHORT)

@@ -29,6 +29,7 @@ from .estimators import (
     ChineseRestaurant as ChineseRestaurant,
     DirichletLogLinear as DirichletLogLinear,
     Estimator as Estimator,
+    LatentClass as LatentClass,
     LinearPool as LinearPool,
     LogLinear as LogLinear,
     PolyaUrn as PolyaUrn,

@@ -215,7 +215,10 @@ def diagnose(fit: xr.DataTree, risk: xr.Dataset | None = None) -> AnyDiagnostics
     if "posterior" not in fit.children:
         return None
     stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
-    checked = fit["posterior"].to_dataset().compute()
+    checked = fit["posterior"].to_dataset()
+    if estimator is not None:
+        checked = estimator.monitored(checked)
+    checked = checked.compute()
     if risk is not None and float(risk["R2"].std()) > 0:  # a sample of everybody leaves nothing to sample
         checked = checked.assign(R2=risk["R2"])
     return check_convergence(checked, stats)

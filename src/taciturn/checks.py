@@ -9,7 +9,7 @@ import xarray as xr
 from taciturn.errors import TableError
 from taciturn.fits import fit_makers, fit_parts
 from taciturn.information.entropies import entropy
-from taciturn.schema import draw_dims, table_dims
+from taciturn.schema import draw_dims, split_draws, table_dims
 from taciturn.validate import number_between
 
 __all__ = ["check_lines", "predictive_checks"]
@@ -100,7 +100,10 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
         raise TableError(f"the replicates must have the dimensions {sorted(expected)}, got {predictive['sample'].dims}")
     cells = sample.size - (0 if zeros is None else int(zeros.sum()))
     observed = _statistics(sample, cells)
-    replicated = _statistics(predictive["sample"], cells)
+    samples = predictive["sample"].transpose("chain", "draw", ...)
+    parts = [_statistics(part, cells) for part in split_draws(samples)]
+    replicated = np.concatenate([part.reshape(-1, len(_IN_WORDS)) for part in parts])
+    replicated = replicated.reshape(*samples.shape[:2], -1)
     makers = fit_makers(fit)
     made_by = [("all", np.ones(replicated.shape[:2], dtype=bool))]
     if len(makers) > 1:

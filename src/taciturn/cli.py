@@ -26,6 +26,7 @@ _MODELS: Final = {
     "linear-pool": "LinearPool",
     "dirichlet-log-linear": "DirichletLogLinear",
     "chinese-restaurant": "ChineseRestaurant",
+    "latent-class": "LatentClass",
     "log-linear": "LogLinear",
     "polya-urn": "PolyaUrn",
 }

@@ -15,6 +15,7 @@ import xarray as xr
 from taciturn._leave_one_out import first_cell, leave_one_out, observed_sample
 from taciturn.errors import ComparisonWarning, EstimationError, ParameterError, TableError
 from taciturn.estimators.linear_pool import turns
+from taciturn.estimators.streaming import STORED_LIMIT, TablesOnDemand
 from taciturn.fits import fit_parts, known_margins
 from taciturn.schema import SCHEMA_VERSION, table_dims
 from taciturn.tables import same_categories
@@ -391,7 +392,26 @@ def _take_turns(draws: list[xr.DataArray], member: npt.NDArray[np.int64], variab
     """Each draw from the one whose turn it is, at the same chain and draw."""
     chains, length = member.shape
     own = [array.transpose("chain", "draw", *variables)[:chains, :length] for array in draws]
-    values = np.empty(own[0].shape, dtype=np.result_type(*(array.dtype for array in own)))
-    for number, array in enumerate(own):
-        values[member == number] = array.values[member == number]
-    return own[0].copy(data=values).assign_coords(chain=np.arange(chains), draw=np.arange(length))
+    taken = TablesInTurn(own, member)
+    values = taken.lazily()
+    if member.size * int(np.prod(taken.shape[2:])) <= STORED_LIMIT:
+        values = np.asarray(values)
+    coords = {"chain": np.arange(chains), "draw": np.arange(length), **{dim: own[0][dim] for dim in variables}}
+    return xr.DataArray(values, dims=own[0].dims, coords=coords)
+
+
+class TablesInTurn(TablesOnDemand):
+    """Draws of several fits, of which one has its turn at each chain and draw."""
+
+    def __init__(self, draws: list[xr.DataArray], member: npt.NDArray[np.int64]) -> None:
+        super().__init__(draws[0].shape)
+        self.draws, self.member = draws, member
+
+    def tables(self, chain: int, draws: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Tables at some draws of one chain, (draw, *cells)."""
+        out = np.empty((len(draws), *self.shape[2:]), dtype=np.int64)
+        for number, array in enumerate(self.draws):
+            turn = self.member[chain, draws] == number
+            if turn.any():
+                out[turn] = array[chain, draws[turn]].values
+        return out

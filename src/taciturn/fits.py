@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import FileFormatError, TableError
+from taciturn.errors import FileFormatError, TableError, TaciturnError
 from taciturn.estimators import Estimator, LinearPool, estimator_from_spec, member_draws
+from taciturn.estimators.base import Parameters, SamplerSettings
+from taciturn.estimators.problem import make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
 from taciturn.risk.uniques import unique_risk
-from taciturn.schema import SCHEMA_VERSION, check_population, table_dims
+from taciturn.schema import SCHEMA_VERSION, check_population, split_draws, table_dims
 from taciturn.tables import check_table
 from taciturn.validate import whole_number
 
@@ -92,12 +94,20 @@ def fit_risk(fit: xr.DataTree, *, weights: Sequence[float] | None = None) -> xr.
     """
     if weights is None and "risk" in fit.children and {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         return fit["risk"].to_dataset().compute()
-    population, sample, population_size, zeros = fit_parts(fit)
+    population, sample, size, zeros = fit_parts(fit)
     margins = known_margins(fit)
-    check_population(population, sample, population_size=population_size, structural_zeros=zeros, known_margins=margins)
     where = None if zeros is None else ~zeros
-    risk = disclosure_risk(population, sample, weights=DEFAULT_WEIGHTS if weights is None else weights, where=where)
-    return risk.merge(unique_risk(population, sample), combine_attrs="override")
+    given = DEFAULT_WEIGHTS if weights is None else weights
+    parts: list[xr.Dataset] = []
+    for part in split_draws(population):
+        check_population(part, sample, population_size=size, structural_zeros=zeros, known_margins=margins)
+        risk = disclosure_risk(part, sample, weights=given, where=where)
+        parts.append(risk.merge(unique_risk(part, sample), combine_attrs="override"))
+    each = len(parts) // population.sizes["chain"]
+    if len(parts) == 1:
+        return parts[0]
+    chains = [xr.concat(parts[start : start + each], "draw") for start in range(0, len(parts), each)]
+    return xr.concat(chains, "chain", combine_attrs="override")
 
 
 def known_margins(fit: xr.DataTree) -> xr.DataArray | None:
@@ -175,6 +185,8 @@ def _makers(fit: xr.DataTree, made: npt.NDArray[np.bool_]) -> dict[str, Maker]:
 def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or not at all.
 
+    Tables that are drawn as they are read are not written: `read_fit` draws them again from parameters and seed.
+
     Parameters
     ----------
     fit : DataTree
@@ -190,6 +202,8 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     fit_parts(fit)
     path = Path(path)
     check_writable(path)
+    if "streamed" in fit.attrs:
+        fit = fit.drop_nodes("posterior_predictive")
     packed = {"zlib": True, "complevel": 4, "shuffle": True}
     encoding = {
         node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
@@ -235,10 +249,38 @@ def read_fit(path: str | PathLike[str]) -> xr.DataTree:
     if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
         raise FileFormatError(f"{path}: written by a newer version (layout {written}, this one reads {SCHEMA_VERSION})")
     try:
+        if "streamed" in fit.attrs and "posterior_predictive" not in fit.children:
+            fit["posterior_predictive"] = xr.DataTree(_streamed_tables(fit))
         fit_parts(fit)
-    except TableError as error:
+    except (TaciturnError, KeyError) as error:
         raise FileFormatError(f"{path}: holds no fit: {error}") from error
     return fit
+
+
+def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
+    """Population and sample of a fit that was saved without them."""
+    try:
+        estimator, settings = estimator_from_spec(fit.attrs["estimator"]), _settings(fit)
+    except (KeyError, FileFormatError) as error:
+        raise FileFormatError(f"it holds no tables, and they cannot be drawn again: {error}") from error
+    constants = fit["constant_data"].to_dataset()
+    sample = check_table(fit["observed_data"].to_dataset()["sample"], name="the sample of the fit")
+    size = whole_number(constants["population_size"].item(), "population_size", least=1)
+    problem = make_problem(sample, size, _zeros(fit, sample), known_margins(fit))
+    posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else None
+    plugged_in = {str(name): value if value.ndim else value.item() for name, value in constants.items()}
+    return estimator.draw_tables(problem, settings, Parameters(posterior, constants=plugged_in))
+
+
+def _settings(fit: xr.DataTree) -> SamplerSettings:
+    """The settings that a fit records."""
+    try:
+        settings = json.loads(fit.attrs["settings"])
+        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
+        method = settings.get("method", "nuts")
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
+    return SamplerSettings(known["draws"], known["tune"], known["chains"], known["random_seed"], False, method)
 
 
 def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
@@ -268,21 +310,22 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
             "them again"
         )
     margins = known_margins(fit)
+    settings = _settings(fit)
     try:
         estimator = estimator_from_spec(fit.attrs["estimator"])
-        settings = json.loads(fit.attrs["settings"])
-        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
-        method = settings.get("method", "nuts")
-    except (KeyError, ValueError, TypeError) as error:
+    except KeyError as error:
         raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
     return estimator.fit(
         sample,
         population_size=population_size,
         structural_zeros=zeros,
         known_margins=margins,
+        draws=settings.draws,
+        tune=settings.tune,
+        chains=settings.chains,
+        random_seed=settings.seed,
         progressbar=progressbar,
-        method=method,
-        **known,
+        method=settings.method,
     )
 
 

@@ -3,6 +3,7 @@
 What every module shares lives here, so that a fit made by one part can be read by all others.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,9 @@ __all__ = [
     "cell_label",
     "check_population",
     "draw_dims",
+    "draws_at_a_time",
     "occupied_cells",
+    "split_draws",
     "table_dims",
 ]
 
@@ -38,6 +41,28 @@ RESERVED_NAMES: Final = frozenset({*DRAW_DIMS, COUNT})
 
 MAX_COUNT: Final = 2**53
 """Largest count that double precision holds exactly."""
+
+
+_BLOCK: Final = 2**22
+
+
+def draws_at_a_time(cells: int) -> int:
+    """How many tables are worked on at once, so that their values take some tens of megabytes."""
+    return max(1, _BLOCK // cells)
+
+
+def split_draws(draws: xr.DataArray) -> Iterator[xr.DataArray]:
+    """Parts of posterior draws, each of consecutive ones of one chain, where all together are many.
+
+    Tables that are made as they are read are then in memory a part at a time.
+    """
+    step = draws_at_a_time(draws.size // (draws.sizes["chain"] * draws.sizes["draw"]))
+    if draws.size <= _BLOCK:
+        yield draws
+        return
+    for chain in range(draws.sizes["chain"]):
+        for start in range(0, draws.sizes["draw"], step):
+            yield draws.isel(chain=[chain], draw=slice(start, start + step))
 
 
 def table_dims(table: xr.DataArray) -> tuple[str, ...]:

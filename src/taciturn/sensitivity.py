@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator, Parameters
+from taciturn.estimators.base import BayesianEstimator, Parameters, SamplerSettings
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.fits import Maker, fit_makers, fit_parts, fit_risk, known_margins
@@ -171,7 +171,8 @@ def _rows(maker: Maker, problem: Problem, risk: xr.Dataset) -> dict[str, dict[st
     each = {str(name): density.values.ravel() for name, density in densities.items()}
     alone = {name: _power_weights(density) for name, density in each.items()}
     together = _power_weights(np.sum(list(each.values()), axis=0))
-    likelihood = _power_weights(estimator._log_joint(problem, parameters).ravel())
+    settings = SamplerSettings(posterior.sizes["draw"], 0, 1, 0, False)
+    likelihood = _power_weights(estimator.log_joint(problem, settings, parameters).ravel())
     rows = {}
     for name, values in _quantities(priors, posterior, risk):
         moved_by = {one: _sensitivity(values, weights) for one, weights in alone.items()}

@@ -24,6 +24,7 @@ FITS = {
     "LinearPool": "fit_pool",
     "DirichletLogLinear": "fit_dirichlet",
     "ChineseRestaurant": "fit_restaurant",
+    "LatentClass": "fit_latent_class",
     "LogLinear": "fit_loglinear",
     "PolyaUrn": "fit_urn",
 }
@@ -85,6 +86,14 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     shape = (SETTINGS.chains, SETTINGS.draws)
     seed = draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
+    if isinstance(estimator, tc.LatentClass):
+        spread = draw(st.sampled_from([1e-2, 1.0, 1e4]))
+        weight = rng.dirichlet(np.full(5, spread), size=shape)
+        shares = {
+            f"share_{dim}": (("chain", "draw", "class", dim), rng.dirichlet(np.full(size, spread), size=(*shape, 5)))
+            for dim, size in sample.sizes.items()
+        }
+        return Parameters(xr.Dataset({"weight": (("chain", "draw", "class"), weight), **shares}))
     positive = st.floats(1e-12, 1e15)
     if isinstance(estimator, tc.ChineseRestaurant):
         theta = draw(hnp.arrays(float, shape, elements=positive))
@@ -119,7 +128,8 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
 def test_bayesian_estimators_at_any_parameters(name, problem, formula, discount, base, data, seed) -> None:
     sample, size, zeros = problem
     restaurant = tc.ChineseRestaurant(discount, base)
-    estimator = tc.DirichletLogLinear(formula) if name == "DirichletLogLinear" else restaurant
+    models = {"DirichletLogLinear": tc.DirichletLogLinear(formula), "ChineseRestaurant": restaurant}
+    estimator = models.get(name) or ESTIMATORS[name]()
     given_problem = make_problem(sample, size, zeros)
     parameters = arbitrary_parameters(data.draw, estimator, sample)
     rng = np.random.default_rng(seed)
@@ -140,7 +150,8 @@ def test_real_fits(name, request, religion_sample) -> None:
     xr.testing.assert_equal(fit["observed_data"]["sample"].astype(int), religion_sample)
     assert not fit["constant_data"]["structural_zeros"].any()
     bayesian = not ESTIMATORS[name].plug_in
-    assert ("posterior" in fit.children) == ("sample_stats" in fit.children) == bayesian
+    assert ("posterior" in fit.children) == bayesian
+    assert ("sample_stats" in fit.children) == (json.loads(fit.attrs["settings"])["method"] == "nuts" and bayesian)
     assert ("log_likelihood" in fit.children) == bayesian
     terms = fit["cell_log_likelihood"].to_dataset()
     assert int(terms["count"].sum()) == 245
@@ -209,6 +220,8 @@ SPECIFICATIONS = [
     tc.PolyaUrn(formula="~ area + `mode of travel`"),
     tc.DirichletLogLinear(),
     tc.DirichletLogLinear("~ (a + b)^2", priors={"kappa": LOGNORMAL, "margin_a": tc.Prior("Dirichlet", a=0.5)}),
+    tc.LatentClass(),
+    tc.LatentClass({"concentration": LOGNORMAL}),
     tc.ChineseRestaurant(),
     tc.ChineseRestaurant(discount=-0.5, base="log-linear"),
     tc.ChineseRestaurant(priors={"discount": tc.Prior("Beta", alpha=1, beta=5)}),

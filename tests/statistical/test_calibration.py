@@ -89,6 +89,17 @@ def test_estimators_are_calibrated(estimator, sample_size, population_size):
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
 
 
+def test_latent_classes_are_calibrated():
+    """300 simulations of a 3 x 2 x 2 table; parameters, R1, R2 and tau1."""
+    template = xr.DataArray(np.zeros((3, 2, 2), dtype=np.int64), dims=("a", "b", "c"))
+    result = tc.calibrate(
+        tc.LatentClass(), template, sample_size=24, population_size=500, simulations=300, bins=10, draws=50, thin=2,
+        random_seed=2015, progressbar=False,
+    )  # fmt: skip
+    assert int(result.failures) == 0
+    assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
+
+
 def test_known_margins_are_calibrated():
     """Each simulated population has margins of its own. Ignoring them would be calibrated too; draws that keep them,
     but with another law, would not.

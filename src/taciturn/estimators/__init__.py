@@ -10,6 +10,7 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
 from taciturn.estimators.importance import ImportanceDiagnostics
+from taciturn.estimators.latent_class import LatentClass
 from taciturn.estimators.linear_pool import (
     LinearPool,
     PooledDiagnostics,
@@ -29,6 +30,7 @@ __all__ = [
     "DirichletLogLinear",
     "Estimator",
     "ImportanceDiagnostics",
+    "LatentClass",
     "LinearPool",
     "LogLinear",
     "PolyaUrn",
@@ -42,7 +44,7 @@ __all__ = [
 ]
 
 ESTIMATORS: Final[dict[str, type[Estimator]]] = {
-    cls.__name__: cls for cls in (LinearPool, DirichletLogLinear, ChineseRestaurant, LogLinear, PolyaUrn)
+    cls.__name__: cls for cls in (LinearPool, DirichletLogLinear, ChineseRestaurant, LatentClass, LogLinear, PolyaUrn)
 }
 """Estimators by name; a saved fit can name these and nothing else."""
 

@@ -2,8 +2,8 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from importlib.metadata import version
 from numbers import Real
@@ -17,7 +17,8 @@ from taciturn.errors import EstimationError, ParameterError
 from taciturn.estimators.importance import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
-from taciturn.schema import SCHEMA_VERSION, occupied_cells
+from taciturn.estimators.streaming import STORED_LIMIT, DrawnTables
+from taciturn.schema import SCHEMA_VERSION, draws_at_a_time, occupied_cells
 from taciturn.validate import seed_number, whole_number
 
 __all__ = [
@@ -76,6 +77,12 @@ class Parameters:
     constants: dict[str, Any] = field(default_factory=dict)
     sampler: str = "none"
     importance: ImportanceDiagnostics | None = None
+
+    def at(self, chain: int, draws: slice) -> "Parameters":
+        """Return those of some draws of one chain."""
+        if self.posterior is None:
+            return self
+        return replace(self, posterior=self.posterior.isel(chain=[chain], draw=draws))
 
 
 class Estimator(ABC):
@@ -169,20 +176,12 @@ class Estimator(ABC):
         self.check_margins(problem)
         self._saved_spec()
         settings = _settings(draws, tune, chains, random_seed, progressbar, method)
-        sampler_seed, population_seed, replicate_seed = np.random.SeedSequence(settings.seed).spawn(3)
-        parameters = self._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
+        parameters = self._learn(problem, settings, int(_seeds(settings)[0].generate_state(1)[0]))
         terms = self._pointwise(problem, settings, parameters)
-        population = self._draw_population(problem, settings, parameters, np.random.default_rng(population_seed))
-        replicates = self._draw_replicates(problem, settings, parameters, np.random.default_rng(replicate_seed))
         groups = {
             "posterior": parameters.posterior,
             "sample_stats": parameters.sample_stats,
-            "posterior_predictive": xr.Dataset(
-                {
-                    "population": problem.draws(population, chains, "population"),
-                    "sample": problem.draws(replicates, chains, "sample"),
-                }
-            ),
+            "posterior_predictive": self.draw_tables(problem, settings, parameters),
             "log_likelihood": None if terms is None else _by_individual(terms),
             "cell_log_likelihood": terms,
             "log_prior": self._log_prior(problem, parameters),
@@ -199,6 +198,48 @@ class Estimator(ABC):
         tree = xr.DataTree.from_dict({name: group for name, group in groups.items() if group is not None})
         tree.attrs.update(self._record(problem, settings, parameters))
         return tree
+
+    def draw_tables(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset:
+        """Return ``population`` and ``sample``, (chain, draw, *variables), given the parameters.
+
+        Beyond fifty million values each they are not stored but drawn as they are read, a block of draws at a time.
+        """
+        tables = {}
+        for what in ("population", "sample"):
+            if is_streamed(problem, settings):
+                lazy = DrawnTables(self, what, problem, settings, parameters).lazily()
+                tables[what] = problem.label(lazy, what)
+            else:
+                drawn = self._draw(what, problem, settings, parameters, np.random.default_rng(_seed_of(what, settings)))
+                tables[what] = problem.draws(drawn, settings.chains, what)
+        return xr.Dataset(tables)
+
+    def draw_block(
+        self,
+        what: Literal["population", "sample"],
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        chain: int,
+        block: int,
+    ) -> Counts:
+        """Tables at some consecutive draws of one chain, (draws, cells); each block has a seed of its own."""
+        step = draws_at_a_time(problem.sample.size)
+        rows = slice(block * step, min((block + 1) * step, settings.draws))
+        own = replace(settings, chains=1, draws=rows.stop - rows.start)
+        seed = np.random.SeedSequence(_seed_of(what, settings).entropy, spawn_key=(_SEEDS.index(what), chain, block))
+        return self._draw(what, problem, own, parameters.at(chain, rows), np.random.default_rng(seed))
+
+    def _draw(
+        self,
+        what: Literal["population", "sample"],
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> Counts:
+        draw = self._draw_population if what == "population" else self._draw_replicates
+        return draw(problem, settings, parameters, rng)
 
     @abstractmethod
     def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
@@ -226,6 +267,10 @@ class Estimator(ABC):
     def _log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
         """Logarithm of the prior density of each parameter, (chain, draw); None without parameters that have one."""
         return None
+
+    def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
+        """Return the variables of a posterior that a Markov chain must have converged in: all of them."""
+        return posterior
 
     def check_margins(self, problem: Problem) -> None:
         """Raise `ParameterError` where margins are known and this estimator cannot keep them."""
@@ -259,7 +304,7 @@ class Estimator(ABC):
         """Logarithm of p(x_i | x_-i, parameters) for one individual of each occupied cell; all of a cell share it."""
         if settings.total * len(problem.occupied) > _GROUPED_LIMIT:
             return None
-        terms = self._log_conditionals(problem, parameters)
+        terms = by_blocks(self._log_conditionals, problem, settings, parameters)
         if terms is None:
             return None
         coords = {
@@ -286,6 +331,7 @@ class Estimator(ABC):
             "sampler": parameters.sampler,
             **({"importance": parameters.importance.to_json()} if parameters.importance else {}),
             "versions": json.dumps(versions),
+            **({"streamed": 1} if is_streamed(problem, settings) else {}),
         }
 
 
@@ -348,6 +394,12 @@ class BayesianEstimator(Estimator):
     def _priors(self, problem: Problem) -> dict[str, Prior]:
         """The prior of each parameter that is fitted; empty where none is."""
 
+    def log_joint(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> npt.NDArray[np.float64]:
+        """`_log_joint`, a block of draws at a time."""
+        value = by_blocks(self._log_joint, problem, settings, parameters)
+        assert value is not None
+        return value
+
     @abstractmethod
     def _log_joint(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
         """Logarithm of p(what is known | parameters) up to a constant, (chain, draw): of the sample and known margins.
@@ -372,6 +424,45 @@ class BayesianEstimator(Estimator):
 
         Of the problem only the sizes, the shape and the structural zeros may be used, not what is in the sample.
         """
+
+
+def is_streamed(problem: Problem, settings: SamplerSettings) -> bool:
+    """Whether tables are drawn as they are read, as too many to store."""
+    return settings.total * problem.sample.size > STORED_LIMIT
+
+
+def by_blocks(
+    compute: Callable[[Problem, Parameters], npt.NDArray[np.float64] | None],
+    problem: Problem,
+    settings: SamplerSettings,
+    parameters: Parameters,
+) -> npt.NDArray[np.float64] | None:
+    """Something that parameters and sample give for each draw, (chain, draw, ...), a block of draws at a time.
+
+    What is computed on the way has a value for each cell.
+    """
+    step = draws_at_a_time(problem.sample.size)
+    if settings.total <= step:
+        return compute(problem, parameters)
+    chains = []
+    for chain in range(settings.chains):
+        starts = range(0, settings.draws, step)
+        parts = [compute(problem, parameters.at(chain, slice(start, start + step))) for start in starts]
+        if any(part is None for part in parts):
+            return None
+        chains.append(np.concatenate([part for part in parts if part is not None], axis=1))
+    return np.concatenate(chains)
+
+
+_SEEDS: Final = ("sampler", "population", "sample")
+
+
+def _seeds(settings: SamplerSettings) -> list[np.random.SeedSequence]:
+    return np.random.SeedSequence(settings.seed).spawn(len(_SEEDS))
+
+
+def _seed_of(what: str, settings: SamplerSettings) -> np.random.SeedSequence:
+    return _seeds(settings)[_SEEDS.index(what)]
 
 
 def _by_individual(terms: xr.Dataset) -> xr.Dataset | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from taciturn.estimators.base import BayesianEstimator, Counts, Parameters, Prio
 from taciturn.estimators.dirichlet_fast import log_likelihood, log_margin_likelihood, sample_main_effects
 from taciturn.estimators.draws import draw_dirichlet_multinomial
 from taciturn.estimators.formula import Terms, parse_formula
+from taciturn.estimators.interactions import Interactions, halves
 from taciturn.estimators.nuts import check_convergence, sample_posterior
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["DirichletLogLinear"]
 
 Floats = npt.NDArray[np.float64]
+
+
+_COORDINATES: Final = "interaction_coordinates"
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +96,8 @@ class DirichletLogLinear(BayesianEstimator):
         """Return the PyMC model of a sample, with the table's variables as named dims.
 
         The observed variable is ``sample_counts``, the cells in row-major order; known margins of the population are a
-        potential of that name.
+        potential of that name. Interactions are one vector, ``interaction_coordinates``: standard normal coordinates of
+        all effects, to be multiplied with their terms' scales; a fit has the effects, ``effect_<variable>_<variable>``.
         """
         return self._build(make_problem(sample, population_size, structural_zeros, known_margins))
 
@@ -102,27 +107,25 @@ class DirichletLogLinear(BayesianEstimator):
 
         terms = self._terms(problem)
         priors = self._priors(problem)
-        sizes = dict(problem.sample.sizes)
+        sizes = _sizes(problem)
         with pm.Model(coords=_labels(problem)) as model:
             hyperparameters = {
                 name.removeprefix("kappa_"): pm.Data(name, value)
                 for name, value in _hyperparameters(priors["kappa"]).items()
             }
             kappa = priors["kappa"].variable("kappa", parameters=hyperparameters)
-            log_pi = pt.zeros(())
-            for term in terms:
-                shape = [sizes[dim] if dim in term else 1 for dim in problem.variables]
-                if len(term) == 1:
-                    (dim,) = term
-                    margin = priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim])
-                    effect = pt.log(margin)
-                else:
-                    name = "_".join(term)
-                    scale = priors[f"scale_{name}"].variable(f"scale_{name}")
-                    raw = pm.ZeroSumNormal(f"raw_{name}", sigma=1, n_zerosum_axes=len(term), dims=term)
-                    effect = pm.Deterministic(f"effect_{name}", scale * raw, dims=term)
-                log_pi = log_pi + effect.reshape(shape)
-            full = pt.broadcast_to(log_pi, problem.sample.shape).ravel()
+            margins = {
+                dim: pt.log(priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim]))
+                for (dim,) in (term for term in terms if len(term) == 1)
+            }
+            full = _main_effects(margins, sizes)
+            if interactions := _interactions(terms, sizes):
+                scales = [priors[name].variable(name) for name in map(_scale_name, interactions.terms)]
+                raw = pm.Normal(_COORDINATES, 0, 1, shape=interactions.size)
+                coordinates = raw * pt.stack(scales)[interactions.term]
+                between = pt.zeros(interactions.shape)[interactions.row, interactions.column].set(coordinates)
+                full = full + pt.dot(pt.dot(interactions.left, between), interactions.right.T)
+            full = full.ravel()
             kept = np.flatnonzero(problem.fillable.ravel())
             pi = pm.math.softmax(full[kept])
             counts = pm.Data("counts", problem.counts[kept])
@@ -154,7 +157,7 @@ class DirichletLogLinear(BayesianEstimator):
             if len(term) == 1:
                 priors[f"margin_{term[0]}"] = Prior("Dirichlet", a=1.0)
             else:
-                priors[f"scale_{'_'.join(term)}"] = Prior("HalfNormal", sigma=1.0)
+                priors[_scale_name(term)] = Prior("HalfNormal", sigma=1.0)
         return priors
 
     def _learn_fast(self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator) -> Parameters | None:
@@ -170,8 +173,9 @@ class DirichletLogLinear(BayesianEstimator):
     def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         terms = self._terms(problem)
         priors = self._priors(problem)
-        names = ["kappa", *(_effect_name(term) for term in terms)]
-        names += [f"scale_{'_'.join(term)}" for term in terms if len(term) > 1]
+        interactions = _interactions(terms, _sizes(problem))
+        names = ["kappa", *(_effect_name(term) for term in terms if len(term) == 1)]
+        names += [_COORDINATES, *map(_scale_name, interactions.terms)] if interactions else []
         # The prior of κ depends on the sample size by default, so its parameters are data, too.
         kappa = priors.pop("kappa")
         others = {name: prior.to_dict() for name, prior in priors.items()}
@@ -183,6 +187,8 @@ class DirichletLogLinear(BayesianEstimator):
         posterior, stats, sampler = sample_posterior(
             lambda: self._build(problem), settings, seed, names, key=key, data=data
         )
+        if interactions:
+            posterior = _with_effects(posterior, interactions)
         check_convergence(posterior, stats, warn=True)
         labels = {dim: problem.sample[dim].values for dim in problem.variables if dim in posterior.dims}
         return Parameters(posterior=posterior.assign_coords(labels), sample_stats=stats, sampler=sampler)
@@ -269,13 +275,46 @@ def _posterior(problem: Problem, kappa: Floats, margins: Mapping[str, Floats], s
     return xr.Dataset({"kappa": (dims, kappa.reshape(shape)), **drawn}, coords={**coords, **labels})
 
 
+def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:
+    """The effect of each interaction in place of the coordinates of all."""
+    coordinates = posterior[_COORDINATES].transpose("chain", "draw", ...).values
+    effects = {}
+    for number, term in enumerate(interactions.terms):
+        scale = posterior[_scale_name(term)].transpose("chain", "draw").values
+        effect = interactions.effect(number, coordinates)
+        effects[_effect_name(term)] = (("chain", "draw", *term), effect * scale.reshape(*scale.shape, *[1] * len(term)))
+    (own,) = set(posterior[_COORDINATES].dims) - {"chain", "draw"}
+    return posterior.drop_dims([own]).assign(effects)
+
+
+def _main_effects(margins: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
+    """Sum of the main effects, a matrix: combinations of the first variables' categories by those of the others."""
+    import pytensor.tensor as pt
+
+    sums = []
+    for half in halves(sizes):
+        total = pt.zeros(1)
+        for dim in half:
+            total = (total[:, None] + margins.get(dim, np.zeros(sizes[dim]))).ravel()
+        sums.append(total)
+    return sums[0][:, None] + sums[1]
+
+
+def _interactions(terms: Terms, sizes: Mapping[str, int]) -> Interactions | None:
+    own = tuple(term for term in terms if len(term) > 1)
+    return Interactions(own, sizes) if own else None
+
+
+def _scale_name(term: tuple[str, ...]) -> str:
+    return f"scale_{'_'.join(term)}"
+
+
 def _effect_name(term: tuple[str, ...]) -> str:
     return f"margin_{term[0]}" if len(term) == 1 else f"effect_{'_'.join(term)}"
 
 
 def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Terms) -> None:
-    interactions = [f"raw_{'_'.join(term)}" for term in terms if len(term) > 1]
-    names = {"sample_counts", "counts", "margins", *priors, *(_effect_name(term) for term in terms), *interactions}
+    names = {"sample_counts", "counts", "margins", _COORDINATES, *priors, *(_effect_name(term) for term in terms)}
     names |= set(_hyperparameters(priors["kappa"]))
     clash = sorted(names & set(problem.variables))
     if clash:
@@ -284,6 +323,10 @@ def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Ter
     twice = sorted({name for name in effects if effects.count(name) > 1})
     if twice:
         raise TableError(f"two interactions would both be named {twice[0]!r}: rename a variable")
+
+
+def _sizes(problem: Problem) -> dict[str, int]:
+    return {dim: problem.sample.sizes[dim] for dim in problem.variables}
 
 
 def _labels(problem: Problem) -> dict[str, list[Any]]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import isclose
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -141,15 +141,20 @@ class LinearPool(Estimator):
     def _draw_population(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
     ) -> Counts:
-        return self._draw("_draw_population", problem, settings, parameters, rng)
+        return self._in_turns("population", problem, settings, parameters, rng)
 
     def _draw_replicates(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
     ) -> Counts:
-        return self._draw("_draw_replicates", problem, settings, parameters, rng)
+        return self._in_turns("sample", problem, settings, parameters, rng)
 
-    def _draw(
-        self, how: str, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+    def _in_turns(
+        self,
+        what: Literal["population", "sample"],
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
         """Tables of every member, each from its own parameters at the draws that are its turn."""
         assert parameters.posterior is not None
@@ -160,7 +165,7 @@ class LinearPool(Estimator):
             draws = int(turn[0].sum())
             if draws:
                 own = _at(_parameters(parameters, name), turn)
-                out[turn] = getattr(estimator, how)(problem, replace(settings, draws=draws), own, rng)
+                out[turn] = estimator._draw(what, problem, replace(settings, draws=draws), own, rng)
         return out.reshape(-1, problem.sample.size)
 
     def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
@@ -250,6 +255,7 @@ def pooled_diagnostics(pool: LinearPool, fit: xr.DataTree) -> PooledDiagnostics:
         if name in importance:
             found[name] = ImportanceDiagnostics(**importance[name])
         else:
+            own = pool.members[name].monitored(own)
             found[name] = check_convergence(own, _of_member(stats, name)) if own.data_vars else None
     return mixture_diagnostics(found, dict(zip(pool.members, pool.shares, strict=True)), posterior["member"].size)
 

@@ -109,13 +109,16 @@ class Problem:
 
     def draws(self, values: npt.NDArray[np.int64], chains: int, name: str) -> xr.DataArray:
         """Label tables of shape (chains * draws, cells) with chain, draw and the variables."""
-        shaped = values.reshape(chains, -1, *self.sample.shape)
+        return self.label(values.reshape(chains, -1, *self.sample.shape), name)
+
+    def label(self, tables: Any, name: str) -> xr.DataArray:
+        """Label an array of shape (chains, draws, *sample.shape)."""
         coords = {
-            "chain": np.arange(chains),
-            "draw": np.arange(shaped.shape[1]),
+            "chain": np.arange(tables.shape[0]),
+            "draw": np.arange(tables.shape[1]),
             **{dim: self.sample[dim].values for dim in self.variables},
         }
-        return xr.DataArray(shaped, dims=("chain", "draw", *self.variables), coords=coords, name=name)
+        return xr.DataArray(tables, dims=("chain", "draw", *self.variables), coords=coords, name=name)
 
 
 def make_problem(

@@ -1,0 +1,84 @@
+"""τ1, R1 and R2 in repeated samples of eight-variable populations: latent classes, and the plug-in log-linear model.
+
+Run as ``python docs/studies/large_tables.py``, an hour on two cores. It can be interrupted: what is done is kept in
+``--store`` (a folder) and the same command continues. The result is ``docs/explanation/_large_tables.md`` and
+``docs/studies/large_tables.csv``. Seeds are fixed.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from default_estimator import write
+from generated_large import LARGE_KINDS, POPULATION_SIZE, large_population
+
+import taciturn as tc
+
+HERE = Path(__file__).resolve().parent
+SAMPLES = (1_000, 5_000, 10_000)
+ESTIMATORS: dict[str, tc.Estimator] = {"LatentClass": tc.LatentClass(), "LogLinear": tc.LogLinear()}
+
+
+def main() -> None:
+    """Run the study of every population, or go on with it, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=50)
+    parser.add_argument("--draws", type=int, default=250)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--seed", type=int, default=2027)
+    parser.add_argument("--kinds", nargs="+", choices=list(LARGE_KINDS), default=list(LARGE_KINDS))
+    parser.add_argument("--store", type=Path, default=HERE / "_store")
+    parser.add_argument("--output", type=Path, default=HERE / "large_tables.csv")
+    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_large_tables.md")
+    given = parser.parse_args()
+    given.store.mkdir(parents=True, exist_ok=True)
+    frames = []
+    for kind in given.kinds:
+        population = large_population(kind, given.seed)
+        print(kind, file=sys.stderr, flush=True)
+        result = tc.study(
+            population,
+            ESTIMATORS,
+            fractions=[size / POPULATION_SIZE for size in SAMPLES],
+            samples=given.samples,
+            draws=given.draws,
+            random_seed=given.seed,
+            workers=given.workers,
+            store=given.store / f"large_{kind}.jsonl",
+        )
+        frames.append(tc.study_table(result).assign(population=kind))
+    rows = pd.concat(frames)
+    rows["sample_size"] = (rows["fraction"] * POPULATION_SIZE).round().astype(int)
+    write(given.output, rows.to_csv(index=False, float_format="%.6g"))
+    write(given.fragment, f"{given.samples} samples a row, {given.draws} draws each.\n\n{markdown(rows)}")
+
+
+def markdown(rows: pd.DataFrame) -> str:
+    """A row for each population, measure and sample size: truth and both estimators."""
+    lines = [
+        "| population | measure | n | truth | latent classes: mean | coverage | width | log-linear: mean | coverage |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    by: list[str] = ["population", "measure", "sample_size"]
+    order = {name: number for number, name in enumerate([*LARGE_KINDS, "tau1", "R2", "R1"])}
+    for (population, measure, size), group in sorted(
+        rows.groupby(by), key=lambda item: (order[item[0][1]], order[item[0][0]], item[0][2])
+    ):
+        own = group.set_index("estimator")
+        digits = 1 if measure == "tau1" else 3
+        one, other = own.loc["LatentClass"], own.loc["LogLinear"]
+        lines.append(
+            f"| {population} | {'τ1' if measure == 'tau1' else measure} | {size:,} | {one.truth:.{digits}f} "
+            f"| {one.estimate:.{digits}f} ± {one.estimate_mcse:.{digits}f} "
+            f"| {one.coverage:.0%} | {one.width:.{digits}f} "
+            f"| {other.estimate:.{digits}f} ± {other.estimate_mcse:.{digits}f} | {other.coverage:.0%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,442 @@
+"""Latent classes: a large sparse table as a mixture of tables whose variables are independent."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from math import log
+from threading import Event
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import EstimationError, ParameterError, TableError
+from taciturn.estimators._class_kernels import (
+    assign_classes,
+    class_shares,
+    count_classes,
+    draw_class_of,
+    log_of_concentration,
+    log_of_profile,
+    split_or_merge,
+)
+from taciturn.estimators.base import BayesianEstimator, Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.draws import draw_multinomial
+from taciturn.estimators.nuts import check_convergence
+from taciturn.estimators.priors import Prior, check_priors, merge_priors
+from taciturn.estimators.problem import Problem
+
+__all__ = ["LatentClass"]
+
+Floats = npt.NDArray[np.float64]
+
+_START: Final = 3
+"""Classes a chain starts with. From many the sampler takes long to join them again."""
+_THIN: Final = 5
+"""Sweeps a draw, after the warm-up."""
+_PROPOSALS: Final = 10
+"""To split or merge classes, a sweep."""
+_SPARE: Final = 64
+"""Classes that can open in a sweep."""
+_UNSEEN: Final = 1e-4
+"""Share of the population in classes nobody sampled is in, that is left to the last of them."""
+_MOST_UNSEEN: Final = 100
+_MOST_MISSES: Final = 100
+"""Individuals at structural zeros that the model may imply, for each in the sample."""
+_SMALLEST: Final = 1e-280
+_TAIL: Final = 1e-10
+_GRID: Final = 4001
+
+
+@dataclass(frozen=True, repr=False)
+class LatentClass(BayesianEstimator):
+    r"""Mixture of classes within each of which the variables are independent, with as many classes as it takes.
+
+    .. math::
+
+        \pi(x) &= \sum_h w_h \prod_j \psi_{hj}(x_j), \qquad
+        w_h = v_h \prod_{g < h} (1 - v_g), \quad v_h \sim \text{Beta}(1, \alpha) \\
+        \psi_{hj} &\sim \text{Dirichlet}(b_j / d_j, \dots, b_j / d_j), \qquad
+        f \sim \text{Multinomial}(n, \pi), \quad F - f \sim \text{Multinomial}(N - n, \pi)
+
+    for variables with :math:`d_j` categories: a Dirichlet process mixture of products of multinomials. For tables of
+    three to eight variables that are large and nearly empty, where a log-linear model would need to be told which
+    interactions matter. Its cost grows with the sample and the number of variables, not with the cells.
+
+    Parameters
+    ----------
+    priors : mapping of str to Prior, optional
+        Replaces priors by name. The parameters are ``concentration`` (:math:`\alpha`) and ``profile_<variable>``
+        (:math:`b_j`, how alike the classes are in that variable: small where each has its own categories).
+
+    Raises
+    ------
+    PriorError
+        On `fit`: a prior for a parameter the model does not have.
+    ParameterError
+        On `fit`: ``method="nuts"``, or known margins, which the sampler does not take.
+    EstimationError
+        On `fit`: structural zeros that hold nearly all of what the model fits.
+
+    Notes
+    -----
+    *Priors.* The concentration is Gamma(1/4, 1/4) as in Dunson & Xing; :math:`b_j` log-normal around 1 with standard
+    deviation 2, where they and Manrique-Vallier & Reiter have the uniform :math:`b_j = d_j`.
+
+    *Sampler.* A Gibbs sampler with weights and shares summed out draws the class of each individual given all others
+    (Neal 2000, algorithm 3), :math:`\alpha` and :math:`b_j` by slices; others split and merge
+    classes (Jain & Neal 2004). Five sweeps a draw after the warm-up, one a
+    draw in it. Given the classes weights and
+    shares are drawn exactly, with classes that nobody sampled is in until less than 1 in 10,000 of the population is
+    left for the last. There is no limit to their number. Classes have no order that means anything; they are sorted by
+    weight. Convergence is judged by what the classes say of the risk and not by what they are: ``expected_tau1``,
+    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, beside R2. ``concentration`` and ``classes``, how many have somebody
+    sampled in them, move slowly, as classes that are alike come and go.
+
+    *Structural zeros.* The population is the mixture without them, :math:`\pi` scaled to 1 on the other cells. The
+    sampler adds the individuals that the model would have put there (Manrique-Vallier & Reiter 2014).
+
+    *What it is not for.* Tables of two variables, most of all tables by area: there classes say no more than rows do,
+    and `LinearPool` was chosen by its coverage.
+
+    References
+    ----------
+    Dunson & Xing (2009), Nonparametric Bayes modeling of multivariate categorical data, JASA 104; Manrique-Vallier &
+    Reiter (2012), Estimating identification disclosure risk using mixed membership models, JASA 107; Manrique-Vallier &
+    Reiter (2014), Bayesian estimation of discrete multivariate latent structure models with structural zeros, JCGS 23;
+    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models, JCGS 9.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), fraction=0.1, random_seed=1)
+    >>> fit = tc.LatentClass().fit(sample, population_size=2449, draws=500, tune=200, random_seed=1, progressbar=False)
+    >>> sorted(fit["posterior"].data_vars)[:4]
+    ['classes', 'concentration', 'expected_tau1', 'profile_area']
+    """
+
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+
+    title: ClassVar[str] = "Latent classes: Dirichlet process mixture of independent variables"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", check_priors(self.priors))
+
+    def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
+        """Return what the classes say of the risk: neither their order nor their number matters to it."""
+        varies = float(posterior["expected_tau1"].std()) > 0  # it does not without sample uniques
+        return posterior[["expected_tau1" if varies else "concentration"]]
+
+    def _priors(self, problem: Problem) -> dict[str, Prior]:
+        defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
+        defaults |= {f"profile_{dim}": Prior("LogNormal", mu=0.0, sigma=2.0) for dim in problem.variables}
+        names = {*defaults, *(f"share_{dim}" for dim in problem.variables), *_NAMES}
+        clash = sorted(names & set(problem.variables))
+        if clash:
+            raise TableError(f"the variable {clash[0]!r} has the name of a parameter of the model: rename it")
+        return merge_priors(defaults, self.priors)
+
+    def _learn_fast(self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator) -> Parameters:
+        priors = self._priors(problem)
+        stop = Event()
+
+        def run(own: np.random.Generator, show: bool) -> list[Draw]:
+            chain = Chain(problem, priors, own)
+            kept = []
+            for number in _with_progress(range(settings.tune + settings.draws), show and settings.progressbar):
+                if stop.is_set():
+                    break
+                for _ in range(_THIN if number >= settings.tune else 1):
+                    chain.sweep()
+                if number >= settings.tune:
+                    kept.append(chain.draw())
+            return kept
+
+        with ThreadPoolExecutor(min(settings.chains, os.cpu_count() or 1)) as pool:
+            jobs = [pool.submit(run, own, number == 0) for number, own in enumerate(rng.spawn(settings.chains))]
+            try:
+                chains = [job.result() for job in jobs]
+            finally:
+                stop.set()
+        posterior = _posterior(problem, chains)
+        check_convergence(self.monitored(posterior), None, warn=True)
+        return Parameters(posterior, sampler="collapsed Gibbs")
+
+    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        raise ParameterError("LatentClass has a sampler of its own: use method='fast'")
+
+    def _draw_population(
+        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+    ) -> Counts:
+        rest = problem.population_size - problem.sample_size
+        return problem.counts + draw_multinomial(rest, _all_shares(problem, parameters), rng)
+
+    def _draw_replicates(
+        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+    ) -> Counts:
+        return draw_multinomial(problem.sample_size, _all_shares(problem, parameters), rng)
+
+    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        shares = _all_shares(problem, parameters)
+        terms: Floats = np.log(shares[:, problem.occupied]) - np.log(shares.sum(axis=1, keepdims=True))
+        assert parameters.posterior is not None
+        return terms.reshape(parameters.posterior.sizes["chain"], parameters.posterior.sizes["draw"], -1)
+
+    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        return self._log_conditionals(problem, parameters) @ problem.counts[problem.occupied]
+
+    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        priors = self._priors(problem)
+        parameters = {name: prior.draw(rng, draws) for name, prior in priors.items()}
+        table = Layout(problem)
+        shares = np.empty((draws, problem.sample.size))
+        for number in range(draws):
+            concentration = parameters["concentration"][number]
+            weight = _sticks(1.0, concentration, 1e-12, 10_000, rng)
+            weights = [parameters[f"profile_{dim}"][number] for dim in problem.variables]
+            each = np.repeat(np.divide(weights, table.sizes), table.sizes)
+            share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
+            shares[number] = table.all_cells(weight, share)
+        shares *= problem.fillable.ravel()
+        population = draw_multinomial(problem.population_size, shares, rng)
+        # The individuals are exchangeable, so that any n of them are a sample.
+        sample = [rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals") for F in population]
+        return parameters, np.array(sample), population
+
+
+_NAMES: Final = frozenset({"class", "classes", "concentration", "expected_tau1", "weight"})
+
+Draw = tuple[dict[str, float], Floats, Floats]
+"""Numbers by name, weights of the classes and their shares of the categories of all variables."""
+
+
+class Layout:
+    """Categories of all variables of a table numbered through."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.shape = problem.sample.shape
+        self.sizes = np.array(self.shape, dtype=np.int64)
+        self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def levels(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The number of the category of each variable in cells numbered in row-major order."""
+        return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
+
+    def profiles(self, weights: Floats, rng: np.random.Generator) -> Floats:
+        """Dirichlet shares of the categories of each variable, (category, class), from their weights."""
+        # A gamma variate of a small shape underflows, its logarithm does not.
+        logs = np.log(rng.standard_gamma(weights + 1)) - rng.standard_exponential(weights.shape) / weights
+        logs -= np.repeat(np.maximum.reduceat(logs, self.first[:-1]), self.sizes, axis=0)
+        share = np.exp(logs)
+        whole: Floats = np.repeat(np.add.reduceat(share, self.first[:-1]), self.sizes, axis=0)
+        return share / whole
+
+    def all_cells(self, weight: Floats, share: Floats) -> Floats:
+        """Share of the population in every cell: one product of matrices, each over about half of the variables."""
+        parts = [share[a:b] for a, b in zip(self.first, self.first[1:], strict=False)]
+        at = np.abs(2 * np.cumsum(np.log(self.sizes)) - np.log(self.sizes).sum()).argmin() + 1
+        out: Floats = (_together(parts[:at], len(weight)) * weight) @ _together(parts[at:], len(weight)).T
+        return out.ravel()
+
+
+def _together(parts: list[Floats], classes: int) -> Floats:
+    """Shares of the combinations of some variables' categories, (combination, class)."""
+    out = np.ones((1, classes))
+    for part in parts:
+        out = (out[:, None] * part).reshape(-1, classes)
+    return out
+
+
+class Chain:
+    """State of one chain of the sampler: the class of each individual, the concentration and the profiles' weights."""
+
+    used: int
+    by_level: Floats
+    by_class: Floats
+
+    def __init__(self, problem: Problem, priors: Mapping[str, Prior], rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.table = Layout(problem)
+        self.variables = problem.variables
+        counts = problem.counts
+        # In random order, so that the first classes are no block of neighbouring cells.
+        self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
+        self.alone = self.table.levels(np.flatnonzero(counts == 1))
+        self.zeros = self.table.levels(np.flatnonzero(~problem.fillable))
+        self.rest = problem.population_size - problem.sample_size
+        self.log_priors = {name: _on_logarithm(prior) for name, prior in priors.items()}
+        self.logs = {name: log(prior.quantile(0.5)) for name, prior in priors.items()}
+        self.levels, self.classes = self.sample, rng.integers(_START, size=len(self.sample))
+        self._recount(_START + _SPARE)
+
+    def sweep(self) -> None:
+        """One pass over everything."""
+        used = self.used
+        self._slice("concentration", partial(log_of_concentration, used, len(self.levels)))
+        for j, dim in enumerate(self.variables):
+            block = self.by_level[self.table.first[j] : self.table.first[j + 1]]
+            self._slice(f"profile_{dim}", partial(log_of_profile, block, self.by_class, used))
+        if len(self.zeros):
+            self._add_misses(*self._weights_and_shares())
+        alpha, profile = float(np.exp(self.logs["concentration"])), self._profile_weights
+        for _ in range(_PROPOSALS):
+            self._step(split_or_merge, alpha, profile)
+        self._step(assign_classes, alpha, profile)
+        self._recount(self.used + _SPARE)
+
+    def draw(self) -> Draw:
+        """Everything of interest, with weights and shares drawn given the classes."""
+        weight, share = self._weights_and_shares()
+        order = np.argsort(-weight, kind="stable")
+        weight, share = weight[order], share[:, order]
+        alone = self._shares(self.alone, weight, share) / (1 - self._shares(self.zeros, weight, share).sum())
+        numbers = {name: float(np.exp(x)) for name, x in self.logs.items()}
+        numbers["classes"] = len(np.unique(self.classes[: len(self.sample)]))
+        numbers["expected_tau1"] = float(np.exp(self.rest * np.log1p(-np.minimum(alone, 1 - 1e-16))).sum())
+        return numbers, weight, share
+
+    @property
+    def _profile_weights(self) -> Floats:
+        return np.maximum(np.exp([self.logs[f"profile_{dim}"] for dim in self.variables]), _SMALLEST)
+
+    def _recount(self, columns: int) -> None:
+        """Count again, in so many columns; that also keeps rounding from adding up."""
+        self.used = int(self.classes.max()) + 1
+        self.by_level, self.by_class = np.empty((self.table.first[-1], columns)), np.empty(columns)
+        count_classes(self.levels, self.table.first, self.classes, self.by_level, self.by_class)
+
+    def _step(self, step: Callable[..., int], alpha: float, profile: Floats) -> None:
+        state = (self.levels, self.table.first, self.classes, self.by_level, self.by_class, self.used)
+        self.used = step(*state, alpha, profile, self.rng)
+
+    def _slice(self, name: str, log_likelihood: Callable[[float], float]) -> None:
+        prior = self.log_priors[name]
+        self.logs[name] = _slice_sample(self.logs[name], lambda x: prior(x) + log_likelihood(x), self.rng)
+
+    def _shares(self, levels: npt.NDArray[np.int64], weight: Floats, share: Floats) -> Floats:
+        return np.asarray(class_shares(levels, self.table.first, weight, np.ascontiguousarray(share)))
+
+    def _weights_and_shares(self) -> tuple[Floats, Floats]:
+        """Weights and shares of the classes in use and of further ones, given the classes of all individuals."""
+        concentration = float(np.exp(self.logs["concentration"]))
+        gammas = self.rng.standard_gamma(np.append(self.by_class[: self.used], concentration))
+        gammas /= gammas.sum()
+        unseen = _sticks(gammas[-1], concentration, _UNSEEN, _MOST_UNSEEN, self.rng)
+        each = np.repeat(self._profile_weights / self.table.sizes, self.table.sizes)
+        weights = np.repeat(each[:, None], self.used + len(unseen), axis=1)
+        weights[:, : self.used] += self.by_level[:, : self.used]
+        return np.append(gammas[:-1], unseen), self.table.profiles(weights, self.rng)
+
+    def _add_misses(self, weight: Floats, share: Floats) -> None:
+        """Draw the individuals that the model would have put at structural zeros, and their classes."""
+        chances = self._shares(self.zeros, weight, share)
+        inside, n = float(chances.sum()), len(self.sample)
+        expected = n * inside / max(1 - inside, 1e-300)
+        if expected > _MOST_MISSES * n:
+            raise EstimationError(
+                f"the structural zeros hold {inside:.2%} of what the latent classes fit to the {n} sampled: use "
+                "DirichletLogLinear"
+            )
+        misses = self.rng.negative_binomial(n, 1 - inside) if inside > 0 else 0
+        cells = np.repeat(np.arange(len(chances)), self.rng.multinomial(misses, chances / inside) if misses else 0)
+        added = self.zeros[cells]
+        classes = draw_class_of(added, self.table.first, weight, np.ascontiguousarray(share), self.rng)
+        self.levels = np.concatenate([self.sample, added])
+        kept = np.concatenate([self.classes[:n], classes])
+        self.classes = np.unique(kept, return_inverse=True)[1].astype(np.int64)
+        self._recount(int(self.classes.max()) + 1 + _SPARE)
+
+
+def _sticks(whole: float, concentration: float, smallest: float, most: int, rng: np.random.Generator) -> Floats:
+    """Break `whole` into pieces until less than `smallest` is left or there are `most`; the last takes the rest."""
+    pieces: list[float] = []
+    left = whole
+    while left > smallest and len(pieces) < most - 1:
+        pieces.append(left * rng.beta(1.0, concentration))
+        left -= pieces[-1]
+    return np.array([*pieces, max(left, 0.0)])
+
+
+def _on_logarithm(prior: Prior) -> Callable[[float], float]:
+    """Logarithm of the density of the logarithm of a parameter, interpolated between points of a fine grid."""
+    low, high = log(max(prior.quantile(_TAIL), 1e-300)), log(prior.quantile(1 - _TAIL))
+    grid = np.linspace(low, high, _GRID)
+    density = prior.logpdf(np.exp(grid)) + grid
+    step = (high - low) / (_GRID - 1)
+
+    def log_density(x: float) -> float:
+        at = (x - low) / step
+        left = int(at // 1)
+        if not 0 <= left < _GRID - 1:
+            return -np.inf
+        return float(density[left] + (at - left) * (density[left + 1] - density[left]))
+
+    return log_density
+
+
+def _slice_sample(x: float, log_density: Callable[[float], float], rng: np.random.Generator) -> float:
+    """One step of slice sampling with stepping out (Neal 2003), of width 1."""
+    level = log_density(x) - rng.standard_exponential()
+    low = x - rng.random()
+    high = low + 1.0
+    while log_density(low) > level:
+        low -= 1.0
+    while log_density(high) > level:
+        high += 1.0
+    while True:
+        proposed = low + (high - low) * rng.random()
+        if log_density(proposed) >= level:
+            return proposed
+        low, high = (proposed, high) if proposed < x else (low, proposed)
+
+
+def _with_progress(sweeps: range, show: bool) -> Iterable[int]:
+    from rich.console import Console
+    from rich.progress import track
+
+    if not show:
+        return sweeps
+    return track(sweeps, "latent classes, first chain", console=Console(stderr=True))
+
+
+def _posterior(problem: Problem, chains: list[list[Draw]]) -> xr.Dataset:
+    """Label the draws; classes that a draw does not have, have weight 0."""
+    draws = len(chains[0])
+    most = max(len(weight) for chain in chains for _, weight, _ in chain)
+    first = Layout(problem).first
+    weight = np.zeros((len(chains), draws, most), dtype=np.float32)
+    share = np.zeros((len(chains), draws, most, first[-1]), dtype=np.float32)
+    for c, chain in enumerate(chains):
+        for d, (_, own, profiles) in enumerate(chain):
+            weight[c, d, : len(own)] = own
+            share[c, d, : len(own)] = profiles.T
+    numbers = {
+        name: (("chain", "draw"), np.array([[draw[0][name] for draw in chain] for chain in chains]))
+        for name in chains[0][0][0]
+    }
+    shares = {
+        f"share_{dim}": (("chain", "draw", "class", dim), share[..., a:b])
+        for dim, a, b in zip(problem.variables, first, first[1:], strict=False)
+    }
+    coords = {"chain": np.arange(len(chains)), "draw": np.arange(draws)}
+    labels = {dim: problem.sample[dim].values for dim in problem.variables}
+    return xr.Dataset(
+        {**numbers, "weight": (("chain", "draw", "class"), weight), **shares}, coords={**coords, **labels}
+    )
+
+
+def _all_shares(problem: Problem, parameters: Parameters) -> Floats:
+    """Share of every cell at each draw, (chains * draws, cells); 0 at structural zeros, and not scaled to 1."""
+    posterior = parameters.posterior
+    assert posterior is not None
+    table = Layout(problem)
+    classes = posterior.sizes["class"]
+    weight = posterior["weight"].transpose("chain", "draw", "class").values.reshape(-1, classes).astype(float)
+    parts = [posterior[f"share_{dim}"].transpose("chain", "draw", "class", dim).values for dim in problem.variables]
+    shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1]).astype(float)
+    out = np.stack([table.all_cells(w, s.T) for w, s in zip(weight, shares, strict=True)])
+    out[:, ~problem.fillable.ravel()] = 0.0
+    return out
