@@ -93,8 +93,9 @@ class LatentClass(BayesianEstimator):
     shares are drawn exactly, with classes that nobody sampled is in until less than 1 in 10,000 of the population is
     left for the last. There is no limit to their number. Classes have no order that means anything; they are sorted by
     weight. Convergence is judged by what the classes say of the risk and not by what they are: ``expected_tau1``,
-    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, beside R2. ``concentration`` and ``classes``, how many have somebody
-    sampled in them, move slowly, as classes that are alike come and go.
+    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, beside R2.
+    ``concentration`` and ``classes``, how many have somebody sampled in them, move slowly, as classes that are alike
+    come and go.
 
     *Structural zeros.* The population is the mixture without them, :math:`\pi` scaled to 1 on the other cells. The
     sampler adds the individuals that the model would have put there (Manrique-Vallier & Reiter 2014).
@@ -112,7 +113,7 @@ class LatentClass(BayesianEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), fraction=0.1, random_seed=1)
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
     >>> fit = tc.LatentClass().fit(sample, population_size=2449, draws=500, tune=200, random_seed=1, progressbar=False)
     >>> sorted(fit["posterior"].data_vars)[:4]
     ['classes', 'concentration', 'expected_tau1', 'profile_area']
@@ -127,8 +128,9 @@ class LatentClass(BayesianEstimator):
 
     def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
         """Return what the classes say of the risk: neither their order nor their number matters to it."""
-        varies = float(posterior["expected_tau1"].std()) > 0  # it does not without sample uniques
-        return posterior[["expected_tau1" if varies else "concentration"]]
+        told = posterior[["expected_tau1", "sample_coverage"]]
+        varying = [name for name, values in told.data_vars.items() if float(values.std()) > 0]
+        return told[varying] if varying else posterior[["concentration"]]
 
     def _priors(self, problem: Problem) -> dict[str, Prior]:
         defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
@@ -207,7 +209,7 @@ class LatentClass(BayesianEstimator):
         return parameters, np.array(sample), population
 
 
-_NAMES: Final = frozenset({"class", "classes", "concentration", "expected_tau1", "weight"})
+_NAMES: Final = frozenset({"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight"})
 
 Draw = tuple[dict[str, float], Floats, Floats]
 """Numbers by name, weights of the classes and their shares of the categories of all variables."""
@@ -264,7 +266,8 @@ class Chain:
         counts = problem.counts
         # In random order, so that the first classes are no block of neighbouring cells.
         self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
-        self.alone = self.table.levels(np.flatnonzero(counts == 1))
+        self.occupied, self.cells = self.table.levels(problem.occupied), problem.cells
+        self.alone = counts[problem.occupied] == 1
         self.zeros = self.table.levels(np.flatnonzero(~problem.fillable))
         self.rest = problem.population_size - problem.sample_size
         self.log_priors = {name: _on_logarithm(prior) for name, prior in priors.items()}
@@ -292,10 +295,12 @@ class Chain:
         weight, share = self._weights_and_shares()
         order = np.argsort(-weight, kind="stable")
         weight, share = weight[order], share[:, order]
-        alone = self._shares(self.alone, weight, share) / (1 - self._shares(self.zeros, weight, share).sum())
+        shares = self._shares(self.occupied, weight, share) / (1 - self._shares(self.zeros, weight, share).sum())
         numbers = {name: float(np.exp(x)) for name, x in self.logs.items()}
         numbers["classes"] = len(np.unique(self.classes[: len(self.sample)]))
-        numbers["expected_tau1"] = float(np.exp(self.rest * np.log1p(-np.minimum(alone, 1 - 1e-16))).sum())
+        alone = np.minimum(shares[self.alone], 1 - 1e-16)
+        numbers["expected_tau1"] = float(np.exp(self.rest * np.log1p(-alone)).sum())
+        numbers["sample_coverage"] = float(shares.sum()) if len(shares) < self.cells else 1.0
         return numbers, weight, share
 
     @property
