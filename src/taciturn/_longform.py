@@ -14,7 +14,7 @@ from taciturn._frames import LongTable
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT, MAX_COUNT, RESERVED_NAMES
 
-__all__ = ["parse_counts", "place_rows"]
+__all__ = ["code_rows", "parse_counts", "place_rows"]
 
 MAX_CELLS: Final = 2**31
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
@@ -64,6 +64,27 @@ def place_rows(
     counts: npt.NDArray[np.int64] | None,
 ) -> xr.DataArray:
     """Place long rows in an array; `counts` None counts records."""
+    index, coords = code_rows(long, dims, categories)
+    shape = tuple(len(labels) for labels in coords.values())
+    cells = int(np.prod(shape))
+    if counts is None:
+        flat = np.bincount(index, minlength=cells).astype(np.int64)
+    else:
+        order = np.argsort(index, kind="stable")
+        repeated = np.flatnonzero(np.diff(index[order]) == 0)
+        if len(repeated):
+            row = int(order[repeated[0] + 1])
+            cell = ", ".join(f"{dim}={long.columns[dim][row]}" for dim in dims)
+            raise TableError(f"a cell can be given once: {cell} stands in more than one row")
+        flat = np.zeros(cells, dtype=np.int64)
+        flat[index] = counts
+    return xr.DataArray(flat.reshape(shape), dims=dims, coords=coords, name=COUNT)
+
+
+def code_rows(
+    long: LongTable, dims: list[str], categories: Mapping[str, Sequence[Any]] | None
+) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """Number of each row's cell, the last variable running fastest, and the categories of each variable."""
     declared = dict(categories or {})
     unknown = sorted(set(declared) - set(dims))
     if unknown:
@@ -87,20 +108,8 @@ def place_rows(
     cells = int(np.prod([float(s) for s in shape]))
     if cells > MAX_CELLS:
         raise TableError(f"the table would have {cells} cells, at most {MAX_CELLS} are accepted: sizes {shape}")
-    index = np.ravel_multi_index(codes, shape)
-    coords = dict(zip(dims, labels, strict=True))
-    if counts is None:
-        flat = np.bincount(index, minlength=cells).astype(np.int64)
-    else:
-        order = np.argsort(index, kind="stable")
-        repeated = np.flatnonzero(np.diff(index[order]) == 0)
-        if len(repeated):
-            row = int(order[repeated[0] + 1])
-            cell = ", ".join(f"{dim}={long.columns[dim][row]}" for dim in dims)
-            raise TableError(f"a cell can be given once: {cell} stands in more than one row")
-        flat = np.zeros(cells, dtype=np.int64)
-        flat[index] = counts
-    return xr.DataArray(flat.reshape(shape), dims=dims, coords=coords, name=COUNT)
+    index = np.ravel_multi_index(codes, shape).astype(np.int64, copy=False)
+    return index, dict(zip(dims, labels, strict=True))
 
 
 def _encode(

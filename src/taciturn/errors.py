@@ -12,6 +12,7 @@ __all__ = [
     "FormulaError",
     "MissingDependencyError",
     "ParameterError",
+    "PerturbationError",
     "PriorError",
     "TableError",
     "TaciturnError",
@@ -40,6 +41,10 @@ class PriorError(TaciturnError, ValueError):
 
 class EstimationError(TaciturnError, RuntimeError):
     """An estimator has no solution for this sample."""
+
+
+class PerturbationError(TaciturnError, RuntimeError):
+    """A protection method has no result for this table, or found none in the time it had."""
 
 
 class FileFormatError(TaciturnError, OSError):

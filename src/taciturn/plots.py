@@ -1,18 +1,27 @@
 """Plots of risk; each returns the matplotlib axes, so that a user can go on from there."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.assessment import assess
 from taciturn.errors import MissingDependencyError, ParameterError
+from taciturn.validate import number_between
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_risk"]
+__all__ = ["plot_risk", "plot_risk_utility"]
+
+_UTILITY_IN_WORDS: Final = {
+    "hellinger": "Hellinger distance from the original",
+    "mean_absolute_error": "mean absolute error, individuals a cell",
+    "mean_relative_error": "mean relative error",
+    "cramers_v_change": "change in Cramér's V",
+}
 
 
 def plot_risk(
@@ -34,7 +43,7 @@ def plot_risk(
     measure : {"R2", "R1", "tau1", "tau2"}
         What to show.
     probability : float
-        Of the interval, between 0 and 1.
+        Of the interval, from 0.01 to 0.9999.
     truth : float, optional
         A known value to mark, in studies.
     ax : matplotlib Axes, optional
@@ -49,7 +58,7 @@ def plot_risk(
     MissingDependencyError
         matplotlib is not installed.
     ParameterError
-        An unknown measure, no fits, or a probability outside (0, 1).
+        An unknown measure, no fits, or a probability out of range.
 
     Examples
     --------
@@ -59,12 +68,9 @@ def plot_risk(
     >>> tc.plot_risk({"log-linear": fit}).get_xlabel()
     'R2'
     """
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError("plots need matplotlib: pip install 'taciturn[plots]'") from error
     import arviz as az
 
+    plt = _pyplot()
     if not isinstance(fits, xr.DataTree | Mapping):
         raise ParameterError(f"fits must be a fit or a mapping of names to fits, got {type(fits).__name__}")
     named = {"": fits} if isinstance(fits, xr.DataTree) else dict(fits)
@@ -72,8 +78,7 @@ def plot_risk(
         raise ParameterError("there is no fit to plot")
     if measure not in ("R1", "R2", "tau1", "tau2"):
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
-    if not 0 < probability < 1:
-        raise ParameterError(f"probability must be between 0 and 1, got {probability}")
+    probability = number_between(probability, "probability", 0.01, 0.9999)
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.8 * len(named)), layout="constrained")
     tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
@@ -96,3 +101,84 @@ def plot_risk(
     ax.spines[["left", "top", "right"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def plot_risk_utility(
+    result: xr.Dataset,
+    *,
+    utility: str = "hellinger",
+    risk: Literal["R1", "R2"] = "R2",
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Risk against information loss, a point with its intervals for each method.
+
+    Parameters
+    ----------
+    result : Dataset
+        What `risk_utility` returns.
+    utility : str
+        The measure of information loss on the horizontal axis.
+    risk : {"R2", "R1"}
+        The measure of risk on the vertical axis.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    ParameterError
+        A measure that the result does not have.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> table = tc.load_dataset("area_by_religion")
+    >>> rounded = tc.random_round(table, base=3, replicates=100, random_seed=1)
+    >>> found = tc.risk_utility({"as it is": table, "round to 3": rounded}, original=table)
+    >>> tc.plot_risk_utility(found).get_ylabel()
+    'R2'
+    """
+    plt = _pyplot()
+    measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
+    if utility not in measures:
+        raise ParameterError(f"utility must be one of {', '.join(map(repr, measures))}, got {utility!r}")
+    if risk not in ("R1", "R2"):
+        raise ParameterError(f"risk must be 'R1' or 'R2', got {risk!r}")
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+    for number, name in enumerate(result["protection"].values):
+        x, y = (result[which].sel(protection=name) for which in (utility, risk))
+        ax.errorbar(
+            float(x.sel(statistic="mean")),
+            float(y.sel(statistic="mean")),
+            xerr=_arms(x),
+            yerr=_arms(y),
+            fmt="o",
+            color=f"C{number % 10}",
+            capsize=3,
+            label=str(name),
+        )
+    ax.set_xlabel(_UTILITY_IN_WORDS.get(utility, utility.replace("_", " ")))
+    ax.set_ylabel(risk)
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the points, not on them
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _arms(values: xr.DataArray) -> npt.NDArray[np.float64]:
+    """How far the interval reaches below and above the mean, which may lie outside of a narrow one."""
+    mean, lower, upper = (float(values.sel(statistic=name)) for name in ("mean", "lower", "upper"))
+    return np.array([[max(mean - lower, 0.0)], [max(upper - mean, 0.0)]])
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError("plots need matplotlib: pip install 'taciturn[plots]'") from error
+    return plt

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn._frames import from_frame, read_long
+from taciturn._frames import LongTable, from_frame, read_long
 from taciturn._longform import parse_counts, place_rows
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT, DRAW_DIMS, MAX_COUNT, RESERVED_NAMES, cell_label, draw_dims, table_dims
 from taciturn.validate import generator, number_between, whole_number
 
-__all__ = ["check_table", "draw_sample", "margin", "read_table", "same_categories", "tabulate"]
+__all__ = ["check_table", "draw_sample", "margin", "read_records", "read_table", "same_categories", "tabulate"]
 
 _MAX_SAMPLED_POPULATION: Final = 10**9  # NumPy's hypergeometric generator ends there
 
@@ -111,13 +111,19 @@ def tabulate(
     [[2, 0], [0, 1]]
     """
     dims = [dims] if isinstance(dims, str) else list(dims)
+    long = read_records(microdata, dims)
+    return place_rows(long, dims, categories, None)
+
+
+def read_records(microdata: str | PathLike[str] | Any, dims: Sequence[str]) -> LongTable:
+    """Read microdata that must have the named variables, each named once."""
     long = read_long(microdata) if isinstance(microdata, str | PathLike) else from_frame(microdata)
     unknown = [dim for dim in dims if dim not in long.columns]
     if unknown or not dims:
         raise TableError(f"no variable {unknown} in {long.origin}: the columns are {long.names()}")
     if len(set(dims)) < len(dims):
-        raise TableError(f"a variable stands twice in {dims}")
-    return place_rows(long, dims, categories, None)
+        raise TableError(f"a variable stands twice in {list(dims)}")
+    return long
 
 
 def check_table(table: xr.DataArray, *, name: str = "table", draws: bool = False, values: bool = True) -> xr.DataArray:

@@ -1,6 +1,8 @@
-"""Risk of whole tables, of rows and columns, and of uniques."""
+"""Risk of whole tables, of rows and columns, and of uniques; what a release loses."""
 
+from taciturn.risk.risk_utility import risk_utility
 from taciturn.risk.table_risk import disclosure_risk
 from taciturn.risk.uniques import cell_uniques, unique_risk
+from taciturn.risk.utility import information_loss
 
-__all__ = ["cell_uniques", "disclosure_risk", "unique_risk"]
+__all__ = ["cell_uniques", "disclosure_risk", "information_loss", "risk_utility", "unique_risk"]

@@ -9,6 +9,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.information._wrap import cell_mask, checked_pair, reduced_dims, sums_of_pair, sums_of_table
+from taciturn.schema import cell_label
 from taciturn.tables import check_table
 
 __all__ = ["DEFAULT_WEIGHTS", "check_weights", "disclosure_risk"]
@@ -26,6 +27,7 @@ def disclosure_risk(
     dims: str | Sequence[str] | None = None,
     where: xr.DataArray | None = None,
     variant: Literal["2015", "2014"] = "2015",
+    conditional_entropy: xr.DataArray | None = None,
 ) -> xr.Dataset:
     r"""Entropy-based disclosure risk of a table, before (R1) and after (R2) what is released.
 
@@ -54,6 +56,10 @@ def disclosure_risk(
     variant : {"2015", "2014"}
         The factor of the middle term: ``1 - H(X|Y)/H(X)``, which falls as the release tells less, or
         ``H(X|Y)/H(X)`` as printed in the 2014 paper, for reproduction.
+    conditional_entropy : DataArray, optional
+        ``H(X|Y)`` in nats where it is known better than from the two tables, for instance from
+        `swapping_conditional_entropy` or `conditional_entropy_from_joint`; its dimensions are among those of the
+        result. Without it `conditional_entropy` of the two tables is taken.
 
     Returns
     -------
@@ -68,7 +74,8 @@ def disclosure_risk(
         A table with fewer than two cells or nobody in it, mismatched categories, a mask that leaves out a filled
         cell, or what `check_table` refuses.
     ParameterError
-        Weights that are negative or do not sum to 1, unknown `dims` or `variant`.
+        Weights that are negative or do not sum to 1, unknown `dims` or `variant`, a `conditional_entropy` that is
+        given without `released`, has other dimensions or labels, or is outside ``[0, H(X)]``.
 
     Notes
     -----
@@ -93,6 +100,8 @@ def disclosure_risk(
     checked = check_weights(weights)
     if variant not in _VARIANTS:
         raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
+    if conditional_entropy is not None and released is None:
+        raise ParameterError("conditional_entropy is that of a table given its release: give released, too")
     if released is None:
         population = check_table(population, name="population", draws=True, values=False)
     else:
@@ -109,6 +118,8 @@ def disclosure_risk(
             cell_mask(released, where)
         sums = sums_of_pair(population, released, mask, over, smallest_cells=2)
     total = sums["total"]
+    if conditional_entropy is not None:
+        sums["conditional_entropy"] = _checked_entropy(conditional_entropy, sums["entropy"])
     # They are alike in their labels, which xarray would compare at every step.
     x = {name: array.data for name, array in sums.items()}
     before = {
@@ -136,6 +147,25 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     if not all(isfinite(w) and w >= 0 for w in values) or abs(sum(values) - 1) > 1e-9:
         raise ParameterError(f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}")
     return values
+
+
+def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
+    """A given `H(X | Y)` with the dimensions of the sums, or `ParameterError`."""
+    name = "conditional_entropy"
+    if not isinstance(given, xr.DataArray) or not set(given.dims) <= set(entropy.dims):
+        shown = given.dims if isinstance(given, xr.DataArray) else type(given).__name__
+        raise ParameterError(f"{name} must be a DataArray with dimensions among {entropy.dims}, got {shown}")
+    for dim in given.dims:
+        if given.sizes[dim] != entropy.sizes[dim] or not np.array_equal(given[dim], entropy[dim]):
+            raise ParameterError(f"the labels of {dim!r} differ between {name} and the tables")
+    known: xr.DataArray = given.broadcast_like(entropy).transpose(*entropy.dims)
+    bad = np.argwhere(~((known >= 0) & (known <= entropy + 1e-9)).values)
+    if len(bad):
+        position = tuple(int(i) for i in bad[0])
+        at = cell_label(known, position) or "the table"
+        found = f"{float(known.values[position]):.6g}, H(X) is {float(entropy.values[position]):.6g}"
+        raise ParameterError(f"{name} must be from 0 to H(X), in nats: {at} holds {found}")
+    return known
 
 
 def _after_release(before: dict[str, Any], x: dict[str, Any], variant: str) -> dict[str, Any]:
