@@ -322,6 +322,6 @@ def _sentence(
     made_by = [
         recorded_estimator(own) for own in (fit, *(fit["members"].children[name] for name in stack_weights(fit)))
     ]
-    if any(estimator is not None and estimator.plug_in for estimator in made_by):
-        text += " The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
+    for caution in dict.fromkeys(estimator.caution for estimator in made_by if estimator is not None):
+        text += f" {caution}" if caution else ""
     return text

@@ -212,6 +212,9 @@ def test_what_a_person_reads(fit) -> None:
     result = tc.summary(fit)
     assert result.converged
     assert "Latent classes" in result.text
+    assert result.sentence.endswith(
+        "those of R1 and R2 were too narrow, most of all where single cells go their own way."
+    )
     assert result.sensitivity is not None
     assert {"concentration", "profile_a", "R2"} <= set(result.sensitivity.index)
     assert result.diagnostics.ess_bulk >= 400

@@ -98,6 +98,9 @@ class Estimator(ABC):
     plug_in: ClassVar[bool] = False
     """Whether parameters are single values, so that intervals leave out their uncertainty."""
 
+    caution: ClassVar[str] = ""
+    """What is known to be wrong with its intervals, said in every summary."""
+
     keeps_margins: ClassVar[bool] = False
     """Whether draws can be held to known margins of the population."""
 
@@ -343,6 +346,9 @@ class PlugInEstimator(Estimator):
     """
 
     plug_in: ClassVar[bool] = True
+    caution: ClassVar[str] = (
+        "The intervals leave out that the parameters are estimated: prefer a Bayesian estimator for them."
+    )
 
     def _pointwise(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset | None:
         if problem.sample.size * len(problem.occupied) > _GROUPED_LIMIT:  # every estimate passes over all cells
