@@ -3,6 +3,7 @@
 Heavy libraries are imported inside the commands, so that ``--help`` is quick.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from taciturn import __version__
 from taciturn.errors import FileFormatError, TaciturnError
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     import taciturn as tc
@@ -237,9 +239,10 @@ def study(
     from taciturn.fits import check_writable
 
     table = tc.read_table(population, count=count)
-    for path in (store, output):
-        if path is not None:
-            check_writable(path)
+    if store is not None:
+        check_writable(store)
+    if output is not None:
+        _check_csv(output, source=population)
     try:
         result = tc.study(
             table,
@@ -260,9 +263,7 @@ def study(
         sys.exit(EXIT_INTERRUPTED)
     rows = tc.study_table(result)
     if output is not None:
-        temporary = output.with_name(f".{output.name}.part")
-        rows.to_csv(temporary, index=False)
-        temporary.replace(output)
+        _write_csv(rows.set_index("fraction"), output)
     shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
     click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
     click.echo(f"\n{samples} samples a fraction, {draws} draws each. Monte Carlo errors: --output.")
@@ -382,7 +383,9 @@ _NEEDED: Final = {"geometric-noise": "epsilon", "suppress-cells": "threshold"}
 @click.option("--max-noise", type=int, help="Of the cell key: the largest change; 3 by default.")
 @click.option("--variance", type=float, help="Of the cell key's noise; 1 by default.")
 @click.option("--epsilon", type=float, help="Of geometric noise: the smaller, the more noise.")
-@click.option("--replicates", type=click.IntRange(1), default=1, show_default=True, help="Independent releases.")
+@click.option(
+    "--replicates", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="Independent releases."
+)
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same release.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the release to this CSV file, in long form.")
 @click.option("--report", is_flag=True, help="Print what the release leaves of the risk and what it costs.")
@@ -402,7 +405,6 @@ def perturb(
     file then has a column `replicate`. To swap records takes microdata: see swap_records in Python.
     """
     import taciturn as tc
-    from taciturn.fits import check_writable
 
     if output is None and not report:
         raise click.UsageError("give --output, --report or both: otherwise nothing would be done with the release")
@@ -417,27 +419,53 @@ def perturb(
         raise click.UsageError(f"--method {method} has no randomness: --replicates and --seed do not apply")
     original = tc.read_table(table, count=count)
     if output is not None:
-        check_writable(output)
+        _check_csv(output, source=table)
     if method not in _CERTAIN:
         chosen |= {"replicates": replicates, "random_seed": seed}
     if method == "cell-key":
         noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
         chosen["perturbation"] = tc.perturbation_table(noise, variance)
     release = getattr(tc, function)(original, **chosen)
-    if output is not None:
-        _write_release(release, output)
+    text = None
     if report:
         found = tc.risk_utility({"as it is": original, method: release}, original=original)
-        click.echo(_report_text(found, method, release.sizes["replicate"]))
+        text = _report_text(found, method, release.sizes["replicate"])
+    if output is not None:
+        single = release.sizes["replicate"] == 1
+        rows = (release.isel(replicate=0, drop=True) if single else release).rename(count)
+        _write_csv(rows.to_dataframe()[[count]], output)
+    if text is not None:
+        click.echo(text)
 
 
-def _write_release(release: "xr.DataArray", output: Path) -> None:
-    """Long form: one row a cell and, of several replicates, replicate; complete or not at all."""
-    if release.sizes["replicate"] == 1:
-        release = release.isel(replicate=0, drop=True)
-    temporary = output.with_name(f".{output.name}.part")
-    release.rename("count").to_dataframe()["count"].to_csv(temporary)
-    temporary.replace(output)
+def _check_csv(output: Path, *, source: Path) -> None:
+    """Raise before any work where the output would not be a CSV file of its own."""
+    from taciturn.fits import check_writable
+
+    check_writable(output)
+    try:
+        exists, same = output.exists(), output.exists() and output.samefile(source)
+    except OSError as error:
+        raise FileFormatError(f"{output}: cannot be written: {error}") from error
+    if exists and not output.is_file():
+        raise FileFormatError(f"{output}: is no regular file")
+    if same:
+        raise FileFormatError(f"{output}: is the file that is read; give the output a name of its own")
+    if output.suffix.lower() in (".parquet", ".pq"):
+        raise FileFormatError(f"{output}: the output is a CSV file, which this is no name for")
+
+
+def _write_csv(table: "pd.DataFrame", output: Path) -> None:
+    """Write rows with their index; complete or not at all."""
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        table.to_csv(temporary)
+        temporary.replace(output)
+    except OSError as error:
+        raise FileFormatError(f"{output}: cannot be written: {error}") from error
+    finally:
+        if temporary.exists():
+            temporary.unlink()
 
 
 def _report_text(found: "xr.Dataset", method: str, replicates: int) -> str:

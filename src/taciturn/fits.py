@@ -185,7 +185,8 @@ def _makers(fit: xr.DataTree, made: npt.NDArray[np.bool_]) -> dict[str, Maker]:
 def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or not at all.
 
-    Tables that are drawn as they are read are not written: `read_fit` draws them again from parameters and seed.
+    Tables that are drawn as they are read are not written where `read_fit` can draw the same again from parameters and
+    seed. Those of some of the draws, of a stack and of an estimator of one's own are written in full.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     path = Path(path)
     check_writable(path)
     if "streamed" in fit.attrs:
-        fit = fit.drop_nodes("posterior_predictive")
+        fit = fit.drop_nodes("posterior_predictive") if _can_be_drawn_again(fit) else _stored(fit)
     packed = {"zlib": True, "complevel": 4, "shuffle": True}
     encoding = {
         node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
@@ -217,6 +218,25 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
         raise FileFormatError(f"{path}: cannot be written: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _can_be_drawn_again(fit: xr.DataTree) -> bool:
+    """Whether all draws of a fit are there as its estimator, one of this package, made them."""
+    if recorded_estimator(fit) is None:
+        return False
+    settings, population = _settings(fit), fit_parts(fit)[0]
+    return all(
+        np.array_equal(population[dim] if dim in population.coords else [], np.arange(number))
+        for dim, number in (("chain", settings.chains), ("draw", settings.draws))
+    )
+
+
+def _stored(fit: xr.DataTree) -> xr.DataTree:
+    """The fit with its tables in memory."""
+    stored = fit.copy()
+    stored["posterior_predictive"] = xr.DataTree(fit["posterior_predictive"].to_dataset().compute())
+    del stored.attrs["streamed"]
+    return stored
 
 
 def read_fit(path: str | PathLike[str]) -> xr.DataTree:
@@ -268,6 +288,9 @@ def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
     size = whole_number(constants["population_size"].item(), "population_size", least=1)
     problem = make_problem(sample, size, _zeros(fit, sample), known_margins(fit))
     posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else None
+    drawn = (settings.chains, settings.draws)
+    if posterior is not None and (posterior.sizes["chain"], posterior.sizes["draw"]) != drawn:
+        raise FileFormatError(f"it holds no tables, and not the {drawn[0]} x {drawn[1]} draws to draw them again from")
     plugged_in = {str(name): value if value.ndim else value.item() for name, value in constants.items()}
     return estimator.draw_tables(problem, settings, Parameters(posterior, constants=plugged_in))
 

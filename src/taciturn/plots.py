@@ -144,6 +144,8 @@ def plot_risk_utility(
     'R2'
     """
     plt = _pyplot()
+    if "protection" not in getattr(result, "dims", ()):
+        raise ParameterError(f"result must be what risk_utility returns, got {type(result).__name__}")
     measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
     if utility not in measures:
         raise ParameterError(f"utility must be one of {', '.join(map(repr, measures))}, got {utility!r}")
@@ -161,7 +163,7 @@ def plot_risk_utility(
             fmt="o",
             color=f"C{number % 10}",
             capsize=3,
-            label=str(name),
+            label=" " + str(name).replace("$", r"\$"),  # neither a formula nor, after "_", left out
         )
     ax.set_xlabel(_UTILITY_IN_WORDS.get(utility, utility.replace("_", " ")))
     ax.set_ylabel(risk)

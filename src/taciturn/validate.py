@@ -1,18 +1,25 @@
 """Checks of arguments that many functions share; each returns the normalised value or quotes the bad one."""
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from taciturn.errors import ParameterError
 
-__all__ = ["generator", "number_between", "seed_number", "whole_number"]
+__all__ = ["generator", "is_whole", "number_between", "seed_number", "whole_number"]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether something is a whole number; ``3.0`` is one, True is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return isinstance(value, int | np.integer) or (isfinite(value) and int(value) == value)
 
 
 def whole_number(value: Any, name: str, *, least: int, most: int | None = None) -> int:
-    """A whole number in a range, as int; ``3.0`` is one, True is none."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if number and np.isfinite(value) and int(value) == value and least <= value <= (value if most is None else most):
+    """A whole number in a range, as int."""
+    if is_whole(value) and least <= value <= (value if most is None else most):
         return int(value)
     rule = f"of at least {least}" if most is None else f"from {least} to {most}"
     raise ParameterError(f"{name} must be a whole number {rule}, got {value!r}")

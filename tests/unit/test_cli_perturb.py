@@ -25,7 +25,7 @@ def run(capsys, monkeypatch, *arguments):
     return 0, *capsys.readouterr()
 
 
-def test_the_issue_of_a_release(path, tmp_path, religion, capsys, monkeypatch) -> None:
+def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) -> None:
     out = tmp_path / "out.csv"
     arguments = ["--method", "random-round", "--base", 3, "--seed", 1, "--replicates", 20, "--output", out, "--report"]
     status, shown, _ = run(capsys, monkeypatch, path, *arguments)
@@ -91,6 +91,62 @@ def test_what_it_refuses(arguments, status, message, path, capsys, monkeypatch) 
     assert code == status
     assert message in error
     assert shown == ""
+
+
+def test_the_original_is_not_overwritten(path, capsys, monkeypatch) -> None:
+    before = path.read_text()
+    code, _, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", path)
+    assert (code, path.read_text()) == (1, before)
+    assert "is the file that is read; give the output a name of its own" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("o.parquet", "is a CSV file"), ("x" * 300 + ".csv", "cannot be written")]
+)
+def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypatch) -> None:
+    code, _, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", tmp_path / name)
+    assert code == 1
+    assert message in error
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("failure", "code"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)])
+def test_a_write_that_fails_leaves_nothing_behind(failure, code, path, tmp_path, capsys, monkeypatch) -> None:
+    def to_csv(self, target):
+        target.write_text("half of it")
+        raise failure
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    status, shown, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", tmp_path / "out.csv")
+    assert (status, shown) == (code, "")
+    assert "internal" not in error
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_written_where_the_report_fails(tmp_path, capsys, monkeypatch) -> None:
+    (tmp_path / "one.csv").write_text("a,count\nx,3\n")
+    arguments = ["--method", "random-round", "--report", "--output", tmp_path / "out.csv"]
+    code, _, error = run(capsys, monkeypatch, tmp_path / "one.csv", *arguments)
+    assert code == 1
+    assert "cell" in error
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_column_keeps_its_name(path, tmp_path, capsys, monkeypatch) -> None:
+    path.write_text(path.read_text().replace("count", "people", 1))
+    out = tmp_path / "out.csv"
+    assert (
+        run(capsys, monkeypatch, path, "--count", "people", "--method", "conventional-round", "--output", out)[0] == 0
+    )
+    assert list(pd.read_csv(out).columns) == ["area", "religion", "people"]
+
+
+@pytest.mark.parametrize("option", ["--base", "--replicates"])
+def test_numbers_beyond_all_machines(option, path, capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", option, 10**20, "--report"]
+    code, _, error = run(capsys, monkeypatch, path, *arguments)
+    assert code in (1, 2)
+    assert "internal" not in error
 
 
 def test_fractions_are_refused_and_nothing_is_written(path, tmp_path, capsys, monkeypatch) -> None:

@@ -275,9 +275,61 @@ def test_names_that_clash() -> None:
 
 def test_structural_zeros_that_hold_all_that_is_fitted() -> None:
     """People on a diagonal, in classes that cannot be told apart: nearly all of what is fitted lies off it."""
-    zeros = ~np.eye(200, dtype=bool)
+    zeros = ~np.eye(2000, dtype=bool)
     priors = fixed(1e-6, a=1e6, b=1e6)
-    with pytest.raises(EstimationError, match=r"the structural zeros hold 99\.50%"):
-        tc.LatentClass(priors).fit(
-            table(np.eye(200, dtype=int)), population_size=400, structural_zeros=table(zeros), **QUIET
-        )
+    sample = table(np.eye(2000, dtype=int))
+    with pytest.raises(EstimationError, match=r"the structural zeros hold 99\.95% of what"):
+        tc.LatentClass(priors).fit(sample, population_size=4000, structural_zeros=table(zeros), **QUIET)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_small_sample_beside_many_structural_zeros(seed) -> None:
+    """Now and then a draw of so small a sample lies on the zeros nearly whole, which is no reason to stop."""
+    counts = np.zeros((3, 3), dtype=np.int64)
+    counts[0, 0], counts[2, 2] = 5, 3
+    zeros = np.ones((3, 3), dtype=bool)
+    zeros[0, 0] = zeros[2, 2] = False
+    with pytest.warns(ConvergenceWarning):
+        fit = tc.LatentClass().fit(
+            table(counts), population_size=80, structural_zeros=table(zeros), draws=50, tune=50, chains=2,
+            random_seed=seed, progressbar=False,
+        )  # fmt: skip
+    assert (fit["posterior_predictive"]["population"].values[..., zeros] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        tc.Prior("InverseGamma", alpha=0.01, beta=0.01),
+        tc.Prior("LogNormal", mu=0, sigma=300),
+        tc.Prior("Gamma", alpha=1e-4, beta=1),
+        tc.Prior("HalfCauchy", beta=5),
+        tc.Prior("Uniform", lower=0, upper=3),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
+def test_priors_that_say_next_to_nothing(prior) -> None:
+    sample = table([[4, 0, 1], [0, 3, 1]])
+    for name in ("concentration", "profile_a"):
+        fit = tc.LatentClass({name: prior}).fit(sample, population_size=90, draws=20, tune=20, chains=2, **QUIET)
+        values = fit["posterior"].to_dataset()[name]
+        assert np.isfinite(values).all()
+        assert (values > 0).all()
+
+
+def test_a_prior_outside_of_what_can_be_computed() -> None:
+    prior = tc.Prior("Uniform", lower=1e13, upper=2e13)
+    with pytest.raises(PriorError, match="the prior of 'concentration' has next to nothing between"):
+        tc.LatentClass({"concentration": prior}).fit(table([[4, 0], [0, 3]]), population_size=90, **QUIET)
+
+
+def test_draws_from_the_prior_live_where_they_can() -> None:
+    zeros = np.zeros((3, 4), dtype=bool)
+    zeros[:, 1:3] = True
+    sample = table(np.where(zeros, 0, [[3, 0, 0, 1]] * 3))
+    problem = make_problem(sample, 100, table(zeros))
+    _, samples, populations = tc.LatentClass()._draw_prior(problem, 2000, np.random.default_rng(1))
+    assert (populations.sum(axis=1) == 100).all()
+    assert (samples.sum(axis=1) == 12).all()
+    assert (populations[:, zeros.ravel()] == 0).all()

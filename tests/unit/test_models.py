@@ -168,7 +168,7 @@ def test_build_has_named_dims(religion_sample) -> None:
     assert dims["margin_area"] == ("area",)
     assert dims["effect_area_religion"] == ("area", "religion")
     assert {v.name for v in model.free_RVs} == {
-        *("kappa", "margin_area", "margin_religion", "scale_area_religion", "raw_area_religion")
+        *("kappa", "margin_area", "margin_religion", "scale_area_religion", "interaction_coordinates")
     }
 
 

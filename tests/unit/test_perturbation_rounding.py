@@ -74,3 +74,9 @@ def test_bad_base(base):
 def test_a_base_beyond_all_counts(function):
     with pytest.raises(ParameterError, match=r"base must be at most 2\*\*53"):
         function(xr.DataArray([1, 2], dims="x"), base=2**60)
+
+
+def test_totals_that_would_overflow() -> None:
+    table = xr.DataArray(np.full((64, 32), 2**53), dims=("a", "b"))
+    with pytest.raises(TableError, match=r"its totals must be at most 2\*\*53"):
+        tc.random_round(table, base=3, totals="all")

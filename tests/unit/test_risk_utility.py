@@ -91,6 +91,24 @@ def test_bad_input(change, error, message, religion, rounded) -> None:
         tc.risk_utility(arguments.pop("released"), **arguments)
 
 
+def test_wrong_types(religion, rounded) -> None:
+    with pytest.raises(TableError, match=r"population must be an xarray\.DataArray, got ndarray"):
+        tc.risk_utility({"rr3": rounded}, original=religion, population=religion.values)
+    with pytest.raises(ParameterError, match="association must name two variables"):
+        tc.risk_utility({"rr3": rounded}, original=religion, association=5)
+    with pytest.raises(ParameterError, match="result must be what risk_utility returns, got NoneType"):
+        tc.plot_risk_utility(None)
+    with pytest.raises(TableError, match="pairs them one to one, but with 60 and 3 of them"):
+        tc.disclosure_risk(rounded, rounded.isel(replicate=slice(0, 3)))
+
+
+def test_names_that_mean_something_to_the_plot(religion, rounded) -> None:
+    axes = tc.plot_risk_utility(tc.risk_utility({"_mine": rounded, "p $x^{$": religion}, original=religion))
+    axes.figure.canvas.draw()
+    assert len(axes.get_legend().get_texts()) == 2
+    plt.close("all")
+
+
 def test_a_release_of_another_table(religion) -> None:
     with pytest.raises(TableError, match="religion"):
         tc.risk_utility({"other": tc.load_dataset("area_by_sex")}, original=religion)
@@ -100,8 +118,8 @@ def test_the_plot_shows_means_and_intervals(found) -> None:
     axes = tc.plot_risk_utility(found)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Hellinger distance from the original", "R2")
     points = {box.get_label(): box for box in axes.containers}
-    assert list(points) == ["as it is", "rr3", "conv5"]
-    line, _, (across, up) = points["rr3"].lines
+    assert list(points) == [" as it is", " rr3", " conv5"]
+    line, _, (across, up) = points[" rr3"].lines
     x, y = found["hellinger"].sel(protection="rr3"), found["R2"].sel(protection="rr3")
     np.testing.assert_allclose([line.get_xdata()[0], line.get_ydata()[0]], [x[0], y[0]])
     np.testing.assert_allclose(across.get_segments()[0][:, 0], x[1:])

@@ -10,6 +10,7 @@ from taciturn.estimators import base, streaming
 from taciturn.schema import split_draws
 
 QUIET = {"progressbar": False, "random_seed": 1}
+SETTINGS = '{"draws": 7, "tune": 1, "chains": 2, "random_seed": 1, "method": "fast"}'
 MODELS = {
     "dirichlet": tc.DirichletLogLinear(),
     "restaurant": tc.ChineseRestaurant(),
@@ -55,6 +56,8 @@ def test_the_same_numbers_however_they_are_read(fits, religion_sample) -> None:
             np.testing.assert_array_equal(lazy.isel(draw=[9, 3, 99], area=2).values, whole[:, [9, 3, 99], 2])
             np.testing.assert_array_equal(lazy[0, -1, ::2, [1, 0]].values, whole[0, -1, ::2][:, [1, 0]])
             np.testing.assert_array_equal(lazy.transpose("religion", ...).values, np.moveaxis(whole, 3, 0))
+            assert lazy[0:0].values.shape == (0, *whole.shape[1:])
+            assert lazy[:, 0:0, 1].values.shape == (2, 0, 9)
             assert len(np.unique(whole.reshape(200, -1), axis=0)) > 190  # no block comes twice
 
 
@@ -110,12 +113,59 @@ def test_saved_without_tables_and_read_with_them(fits, tmp_path) -> None:
         tc.save_fit(read, path)
 
 
-def test_a_streamed_fit_without_its_estimator_cannot_be_read(fits, tmp_path) -> None:
+@pytest.mark.parametrize("part", [{"draw": slice(50, None)}, {"chain": [1]}, {"draw": slice(0, 60)}])
+def test_some_of_the_draws_are_written_in_full(part, fits, tmp_path) -> None:
+    """The seed belongs to all of them: drawn again, these would be others."""
+    for name in ("pool", "log-linear"):
+        some = fits[name].isel(part)
+        tc.save_fit(some, tmp_path / "some.nc")
+        read = tc.read_fit(tmp_path / "some.nc")
+        assert "streamed" not in read.attrs
+        xr.testing.assert_equal(
+            read["posterior_predictive"].to_dataset(), some["posterior_predictive"].to_dataset().compute()
+        )
+        assert "streamed" in some.attrs
+
+
+def test_a_stack_is_written_in_full(fits, tmp_path) -> None:
+    stacked = tc.stack({name: fits[name] for name in ("dirichlet", "restaurant")}, random_seed=1)
+    tc.save_fit(stacked, tmp_path / "stack.nc")
+    xr.testing.assert_equal(
+        tc.read_fit(tmp_path / "stack.nc")["posterior_predictive"].to_dataset(),
+        stacked["posterior_predictive"].to_dataset().compute(),
+    )
+
+
+def test_an_estimator_of_ones_own_is_written_in_full(fits, tmp_path) -> None:
     fit = fits["dirichlet"].copy()
     fit.attrs["estimator"] = '{"estimator": "Mine"}'
     tc.save_fit(fit, tmp_path / "fit.nc")
-    with pytest.raises(FileFormatError, match="holds no tables, and they cannot be drawn again: no estimator 'Mine'"):
-        tc.read_fit(tmp_path / "fit.nc")
+    read = tc.read_fit(tmp_path / "fit.nc")
+    xr.testing.assert_equal(
+        read["posterior_predictive"].to_dataset(), fit["posterior_predictive"].to_dataset().compute()
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"estimator": '{"estimator": "Mine"}'},
+            "holds no tables, and they cannot be drawn again: no estimator 'Mine'",
+        ),
+        ({"settings": "{}"}, "holds no tables, and they cannot be drawn again: the fit does not record"),
+        ({"settings": SETTINGS}, "and not the 2 x 7 draws to draw them again from"),
+    ],
+)
+def test_a_file_that_was_changed(change, message, fits, tmp_path) -> None:
+    path = tmp_path / "fit.nc"
+    tc.save_fit(fits["dirichlet"], path)
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        raw = tree.load()
+    raw.attrs.update(change)
+    raw.to_netcdf(tmp_path / "changed.nc", engine="h5netcdf")
+    with pytest.raises(FileFormatError, match=message):
+        tc.read_fit(tmp_path / "changed.nc")
 
 
 def test_latent_classes_are_streamed_too(small_blocks, religion_sample, tmp_path) -> None:

@@ -157,7 +157,7 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
                 x = first[v] + levels[k, v]
                 zero *= counts[0, x] + each[v]
                 one *= counts[1, x] + each[v]
-            joins = one / (zero + one)
+            joins = one / (zero + one) if zero + one > 0.0 else 0.5  # both vanish with tiny profile weights
             own = 1 if rng.random() < joins else 0
             if scan == _SCANS and a != b:
                 own = 1 if classes[k] == b else 0

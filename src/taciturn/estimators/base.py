@@ -144,13 +144,14 @@ class Estimator(ABC):
         method : {"fast", "nuts"}
             How a Bayesian estimator draws its parameters: ``"fast"`` without a Markov chain and without compiling,
             turning to NUTS where its own diagnostics fail or it does not know the model; ``"nuts"`` by NUTS at once.
-            Plug-in estimators ignore it.
+            Plug-in estimators ignore it; `LatentClass` has a sampler of its own and takes ``"fast"`` only.
 
         Returns
         -------
         DataTree
             ArviZ's groups: ``posterior`` and ``sample_stats`` (Bayesian estimators), ``posterior_predictive`` with
-            ``population`` (chain, draw, and the variables) and ``sample``, ``observed_data``, ``constant_data`` and
+            ``population`` (chain, draw, and the variables) and ``sample``, which are drawn as they are read where all
+            their draws would take more than fifty million values each, ``observed_data``, ``constant_data`` and
             ``log_prior`` (of each parameter at each draw; see the page on methods for its scale);
             ``cell_log_likelihood`` (leave-one-out conditional of an individual of each occupied cell, when it has at
             most fifty million values; what `compare` reads) and ``log_likelihood`` (the same with one column an
@@ -203,7 +204,7 @@ class Estimator(ABC):
         return tree
 
     def draw_tables(self, problem: Problem, settings: SamplerSettings, parameters: Parameters) -> xr.Dataset:
-        """Return ``population`` and ``sample``, (chain, draw, *variables), given the parameters.
+        """Return ``population`` and ``sample``, by chain, draw and the variables, given the parameters.
 
         Beyond fifty million values each they are not stored but drawn as they are read, a block of draws at a time.
         """

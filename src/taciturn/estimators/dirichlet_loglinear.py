@@ -96,8 +96,8 @@ class DirichletLogLinear(BayesianEstimator):
         """Return the PyMC model of a sample, with the table's variables as named dims.
 
         The observed variable is ``sample_counts``, the cells in row-major order; known margins of the population are a
-        potential of that name. Interactions are one vector, ``interaction_coordinates``: standard normal coordinates of
-        all effects, to be multiplied with their terms' scales; a fit has the effects, ``effect_<variable>_<variable>``.
+        potential of that name. Interactions are one vector of standard normal coordinates,
+        ``interaction_coordinates``, from which come the effects, ``effect_<variable>_<variable>``.
         """
         return self._build(make_problem(sample, population_size, structural_zeros, known_margins))
 
@@ -125,6 +125,10 @@ class DirichletLogLinear(BayesianEstimator):
                 coordinates = raw * pt.stack(scales)[interactions.term]
                 between = pt.zeros(interactions.shape)[interactions.row, interactions.column].set(coordinates)
                 full = full + pt.dot(pt.dot(interactions.left, between), interactions.right.T)
+                for number, term in enumerate(interactions.terms):
+                    effect = pt.dot(interactions.basis(number), coordinates[interactions.term == number])
+                    shape = [sizes[dim] for dim in term]
+                    pm.Deterministic(_effect_name(term), effect.reshape(shape), dims=term)
             full = full.ravel()
             kept = np.flatnonzero(problem.fillable.ravel())
             pi = pm.math.softmax(full[kept])

@@ -53,12 +53,15 @@ class Interactions:
 
     def effect(self, number: int, coordinates: Floats) -> Floats:
         """Effect of one term, (..., *categories), from the coordinates of all, (..., size)."""
-        term = self.terms[number]
-        own = coordinates[..., self.term == number]
-        out = own.reshape(*own.shape[:-1], *(self.sizes[dim] - 1 for dim in term))
-        for axis, dim in enumerate(term, start=own.ndim - 1):
-            out = np.moveaxis(np.moveaxis(out, axis, -1) @ _contrasts(self.sizes[dim]).T, -1, axis)
-        return out
+        own = coordinates[..., self.term == number] @ self.basis(number).T
+        return own.reshape(*own.shape[:-1], *(self.sizes[dim] for dim in self.terms[number]))
+
+    def basis(self, number: int) -> Floats:
+        """Basis of one term's effect: (combinations of its categories, its coordinates)."""
+        basis: Floats = np.ones((1, 1))
+        for dim in self.terms[number]:
+            basis = np.asarray(np.kron(basis, _contrasts(self.sizes[dim])))
+        return basis
 
     def _coordinates(self, part: tuple[str, ...]) -> int:
         return prod(self.sizes[dim] - 1 for dim in part)

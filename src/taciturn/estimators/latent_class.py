@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import EstimationError, ParameterError, TableError
+from taciturn.errors import EstimationError, ParameterError, PriorError, TableError
 from taciturn.estimators._class_kernels import (
     assign_classes,
     class_shares,
@@ -44,9 +44,10 @@ _SPARE: Final = 64
 _UNSEEN: Final = 1e-4
 """Share of the population in classes nobody sampled is in, that is left to the last of them."""
 _MOST_UNSEEN: Final = 100
-_MOST_MISSES: Final = 100
-"""Individuals at structural zeros that the model may imply, for each in the sample."""
-_SMALLEST: Final = 1e-280
+_MOST_MISSES: Final = 1_000_000
+"""Individuals at structural zeros that the sampler adds to the sample at most."""
+_LOWEST: Final = 1e-100
+_HIGHEST: Final = 1e12
 _TAIL: Final = 1e-10
 _GRID: Final = 4001
 
@@ -122,8 +123,8 @@ class LatentClass(BayesianEstimator):
     priors: Mapping[str, Prior] = field(default_factory=dict)
 
     caution: ClassVar[str] = (
-        "In repeated samples the intervals of tau1 held the truth as often as they say; those of R1 and R2 were too "
-        "narrow, most of all where single cells go their own way."
+        "Do not rely on the intervals of R1 and R2: in repeated samples of eight-variable tables those of tau1 held the "
+        "truth as often as they say, those of R1 and R2 seldom or never where single cells go their own way."
     )
     title: ClassVar[str] = "Latent classes: Dirichlet process mixture of independent variables"
 
@@ -197,16 +198,16 @@ class LatentClass(BayesianEstimator):
     def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
         priors = self._priors(problem)
         parameters = {name: prior.draw(rng, draws) for name, prior in priors.items()}
-        table = Layout(problem)
-        shares = np.empty((draws, problem.sample.size))
+        table, fillable = Layout(problem), problem.fillable.ravel()
+        shares = np.zeros((draws, problem.sample.size))
         for number in range(draws):
             concentration = parameters["concentration"][number]
-            weight = _sticks(1.0, concentration, 1e-12, 10_000, rng)
             weights = [parameters[f"profile_{dim}"][number] for dim in problem.variables]
             each = np.repeat(np.divide(weights, table.sizes), table.sizes)
-            share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
-            shares[number] = table.all_cells(weight, share)
-        shares *= problem.fillable.ravel()
+            while not shares[number].any():  # a population lives where there are cells to live in
+                weight = _sticks(1.0, concentration, 1e-12, 10_000, rng)
+                share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
+                shares[number] = table.all_cells(weight, share) * fillable
         population = draw_multinomial(problem.population_size, shares, rng)
         # The individuals are exchangeable, so that any n of them are a sample.
         sample = [rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals") for F in population]
@@ -274,8 +275,9 @@ class Chain:
         self.alone = counts[problem.occupied] == 1
         self.zeros = self.table.levels(np.flatnonzero(~problem.fillable))
         self.rest = problem.population_size - problem.sample_size
-        self.log_priors = {name: _on_logarithm(prior) for name, prior in priors.items()}
-        self.logs = {name: log(prior.quantile(0.5)) for name, prior in priors.items()}
+        started = {name: _on_logarithm(name, prior) for name, prior in priors.items()}
+        self.logs = {name: start for name, (start, _) in started.items()}
+        self.log_priors = {name: log_prior for name, (_, log_prior) in started.items()}
         self.levels, self.classes = self.sample, rng.integers(_START, size=len(self.sample))
         self._recount(_START + _SPARE)
 
@@ -309,7 +311,7 @@ class Chain:
 
     @property
     def _profile_weights(self) -> Floats:
-        return np.maximum(np.exp([self.logs[f"profile_{dim}"] for dim in self.variables]), _SMALLEST)
+        return np.exp([self.logs[f"profile_{dim}"] for dim in self.variables])
 
     def _recount(self, columns: int) -> None:
         """Count again, in so many columns; that also keeps rounding from adding up."""
@@ -343,11 +345,10 @@ class Chain:
         """Draw the individuals that the model would have put at structural zeros, and their classes."""
         chances = self._shares(self.zeros, weight, share)
         inside, n = float(chances.sum()), len(self.sample)
-        expected = n * inside / max(1 - inside, 1e-300)
-        if expected > _MOST_MISSES * n:
+        if n * inside > _MOST_MISSES * (1 - inside):
             raise EstimationError(
-                f"the structural zeros hold {inside:.2%} of what the latent classes fit to the {n} sampled: use "
-                "DirichletLogLinear"
+                f"the structural zeros hold {inside:.2%} of what the latent classes fit to the {n} sampled, too much "
+                "to draw who is missing: use DirichletLogLinear"
             )
         misses = self.rng.negative_binomial(n, 1 - inside) if inside > 0 else 0
         cells = np.repeat(np.arange(len(chances)), self.rng.multinomial(misses, chances / inside) if misses else 0)
@@ -369,21 +370,31 @@ def _sticks(whole: float, concentration: float, smallest: float, most: int, rng:
     return np.array([*pieces, max(left, 0.0)])
 
 
-def _on_logarithm(prior: Prior) -> Callable[[float], float]:
-    """Logarithm of the density of the logarithm of a parameter, interpolated between points of a fine grid."""
-    low, high = log(max(prior.quantile(_TAIL), 1e-300)), log(prior.quantile(1 - _TAIL))
+def _on_logarithm(name: str, prior: Prior) -> tuple[float, Callable[[float], float]]:
+    """Where to start, and the logarithm of the density of the logarithm of a parameter, between points of a fine grid.
+
+    The grid ends where next to nothing of the prior is left, and at 1e-100 and 1e12 for priors that reach further:
+    there a parameter is as good as 0 or infinite.
+    """
+    ends = [prior.quantile(_TAIL), prior.quantile(1 - _TAIL)]
+    low, high = (log(min(max(end, _LOWEST), _HIGHEST)) for end in ends)
     grid = np.linspace(low, high, _GRID)
-    density = prior.logpdf(np.exp(grid)) + grid
+    with np.errstate(divide="ignore"):
+        density = prior.logpdf(np.exp(grid)) + grid
+    if not low < high or np.isnan(density).any() or not np.isfinite(density).any():
+        raise PriorError(f"the prior of {name!r} has next to nothing between 1e-100 and 1e12: {prior!r}")
+    density[~np.isfinite(density)] = -np.inf
     step = (high - low) / (_GRID - 1)
 
     def log_density(x: float) -> float:
         at = (x - low) / step
         left = int(at // 1)
-        if not 0 <= left < _GRID - 1:
+        if not 0 <= left < _GRID - 1 or min(density[left], density[left + 1]) == -np.inf:
             return -np.inf
         return float(density[left] + (at - left) * (density[left + 1] - density[left]))
 
-    return log_density
+    middle = log(min(max(prior.quantile(0.5), _LOWEST), _HIGHEST))
+    return middle if np.isfinite(log_density(middle)) else float(grid[np.argmax(density)]), log_density
 
 
 def _slice_sample(x: float, log_density: Callable[[float], float], rng: np.random.Generator) -> float:
@@ -445,7 +456,9 @@ def _all_shares(problem: Problem, parameters: Parameters) -> Floats:
     classes = posterior.sizes["class"]
     weight = posterior["weight"].transpose("chain", "draw", "class").values.reshape(-1, classes).astype(float)
     parts = [posterior[f"share_{dim}"].transpose("chain", "draw", "class", dim).values for dim in problem.variables]
-    shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1]).astype(float)
-    out = np.stack([table.all_cells(w, s.T) for w, s in zip(weight, shares, strict=True)])
+    shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1])
+    out = np.empty((len(weight), problem.sample.size))
+    for draw, (w, share) in enumerate(zip(weight, shares, strict=True)):
+        out[draw] = table.all_cells(w, share.T.astype(float))
     out[:, ~problem.fillable.ravel()] = 0.0
     return out

@@ -10,6 +10,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables import check_table, same_categories
+from taciturn.validate import is_whole
 
 __all__ = ["Problem", "make_problem"]
 
@@ -148,7 +149,7 @@ def make_problem(
         raise TableError(f"the sample has {sample.size} cell; a table needs at least two")
     if size == 0:
         raise TableError("the sample is empty: nothing can be said about its population")
-    if not _is_whole(population_size):
+    if not is_whole(population_size):
         raise ParameterError(f"population_size must be a whole number, got {population_size!r}")
     if not size <= population_size <= MAX_COUNT:
         raise ParameterError(
@@ -200,11 +201,6 @@ def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
             at = cell_label(bare, tuple(int(i) for i in np.unravel_index(first, bare.shape)))
             raise TableError(f"the known margin {sizes[first]} of {at} " + what.format(sampled=sampled[first]))
     return bare.rename("known_margins")
-
-
-def _is_whole(value: Any) -> bool:
-    number = isinstance(value, int | np.integer | float) and not isinstance(value, bool)
-    return number and bool(np.isfinite(value)) and int(value) == value
 
 
 def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.bool_]:

@@ -46,7 +46,9 @@ class TablesOnDemand(BackendArray, ABC):
     def _read(self, key: tuple[Any, ...]) -> Counts:
         chains, draws = (np.arange(size)[k] for k, size in zip(key[:2], self.shape[:2], strict=True))
         read = [self._cells(self.tables(int(chain), np.atleast_1d(draws)), key[2:]) for chain in np.atleast_1d(chains)]
-        out = np.stack(read)
+        out = np.stack(read or [self._cells(np.empty((draws.size, *self.shape[2:]), dtype=np.int64), key[2:])])
+        if not read:
+            out = out[:0]
         if draws.ndim == 0:
             out = out[:, 0]
         return out if chains.ndim else out[0]
@@ -87,7 +89,8 @@ class DrawnTables(TablesOnDemand):
         return out
 
     def _block(self, chain: int, block: int) -> Counts:
-        if self._last is None or self._last[0] != (chain, block):
+        last = self._last
+        if last is None or last[0] != (chain, block):
             drawn = self.estimator.draw_block(self.what, self.problem, self.settings, self.parameters, chain, block)
-            self._last = (chain, block), drawn.reshape(-1, *self.shape[2:])
-        return self._last[1]
+            self._last = last = (chain, block), drawn.reshape(-1, *self.shape[2:])
+        return last[1]

@@ -9,7 +9,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.information._kernels import PAIR_SUMS, TABLE_SUMS, CountsOutOfRange, pair_sums, table_sums
-from taciturn.schema import cell_label, table_dims
+from taciturn.schema import DRAW_DIMS, cell_label, table_dims
 from taciturn.tables import check_counts, check_table, same_categories
 
 __all__ = [
@@ -75,6 +75,12 @@ def checked_pair(
     table = check_table(table, draws=True, values=values)
     released = check_table(released, name="released", draws=True, values=values)
     same_categories(table, released, names=("table", "released"))
+    for dim in set(DRAW_DIMS) & set(table.dims) & set(released.dims):
+        if table.sizes[dim] != released.sizes[dim]:
+            raise TableError(
+                f"both tables have the dimension {dim!r}, which pairs them one to one, but with {table.sizes[dim]} and "
+                f"{released.sizes[dim]} of them"
+            )
     return table, released
 
 

@@ -1,7 +1,6 @@
 """What protection methods share: replicates drawn a block at a time, and their labels."""
 
 from collections.abc import Callable
-from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ __all__ = ["Counts", "labelled", "multiple", "positive_number", "replicated"]
 
 Counts = npt.NDArray[np.int64]
 
+_LARGEST: Final = float(np.finfo(float).max)
 _BLOCK_CELLS: Final = 2**20  # cells to work on at a time, so that little is held beside the result
 
 
@@ -46,6 +46,6 @@ def multiple(value: Any, name: str) -> int:
 def positive_number(value: Any, name: str) -> float:
     """A finite number above 0, as float."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < inf:
-        raise ParameterError(f"{name} must be a finite number above 0, got {value!r}")
+    if not number or not 0 < value <= _LARGEST:
+        raise ParameterError(f"{name} must be a finite number above 0, got {value!r:.80}")
     return float(value)

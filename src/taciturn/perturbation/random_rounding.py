@@ -5,7 +5,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.perturbation._replicates import Counts, multiple, replicated
-from taciturn.schema import COUNT
+from taciturn.schema import COUNT, MAX_COUNT
 from taciturn.tables import check_table
 from taciturn.validate import generator, whole_number
 
@@ -87,6 +87,8 @@ def random_round(
 
 def _with_totals(table: xr.DataArray, label: str | int) -> xr.DataArray:
     """One more category for each variable, with the sums over it."""
+    if (whole := float(table.values.sum(dtype=float))) > MAX_COUNT:
+        raise TableError(f"the table sums to {whole:.0f}: its totals must be at most 2**53")
     counts, coords = table.values, {}
     for axis, dim in enumerate(table.dims):
         labels = table.indexes[dim]

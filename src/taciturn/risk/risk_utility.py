@@ -10,6 +10,7 @@ from taciturn.errors import ParameterError
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, check_weights, disclosure_risk
 from taciturn.risk.utility import information_loss
 from taciturn.schema import split_draws
+from taciturn.tables import check_table
 from taciturn.validate import number_between
 
 __all__ = ["risk_utility"]
@@ -93,7 +94,7 @@ def risk_utility(
     _check_names(released)
     checked = check_weights(weights)
     probability = number_between(probability, "probability", 0.01, 0.9999)
-    whose = original if population is None else population
+    whose = check_table(original if population is None else population, name="population", draws=True, values=False)
     tails = ((1 - probability) / 2, (1 + probability) / 2)
     rows = {
         name: {**_risk(whose, release, checked, where), **_loss(original, release, association)}

@@ -46,7 +46,7 @@ def disclosure_risk(
         Population table `F`, or draws of it.
     released : DataArray, optional
         What is released, `G`: a sample, a perturbed table, replicates of one. Without it only R1 is computed. Draws
-        and replicates give all their pairs.
+        and replicates give all their pairs; a dimension that both tables have pairs them one to one.
     weights : sequence of three floats
         Non-negative, summing to 1: empty cells, concentration, size.
     dims : str or sequence of str, optional

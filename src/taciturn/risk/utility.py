@@ -48,7 +48,8 @@ def information_loss(
     original : DataArray
         Frequency table, or draws of it.
     released : DataArray
-        What is released, or replicates of it. Draws and replicates give all their pairs.
+        What is released, or replicates of it. Draws and replicates give all their pairs; a dimension that both tables
+        have pairs them one to one.
     association : sequence of two str, optional
         The variables whose Cramér's V is compared, on the two-way table of both. Without it those of a table that has
         two; for other tables the measure is then left out.
@@ -129,8 +130,8 @@ def _associated(variables: list[str], association: Sequence[str] | None) -> list
     """The two variables whose association is compared, or none."""
     if association is None:
         return variables if len(variables) == 2 else []
-    named = [association] if isinstance(association, str) else list(association)
-    if len(named) != 2 or len(set(named)) < 2 or not set(named) <= set(variables):
+    named: list[Any] = list(association) if isinstance(association, list | tuple) else [association]
+    if len(named) != 2 or named[0] == named[1] or not all(name in variables for name in named):
         raise ParameterError(f"association must name two variables of the table, {tuple(variables)}; got {named}")
     return named
 
