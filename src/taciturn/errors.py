@@ -5,6 +5,7 @@ A message names the value, where it stands and what would be accepted.
 """
 
 __all__ = [
+    "AttackError",
     "ComparisonWarning",
     "ConvergenceWarning",
     "EstimationError",
@@ -45,6 +46,10 @@ class EstimationError(TaciturnError, RuntimeError):
 
 class PerturbationError(TaciturnError, RuntimeError):
     """A protection method has no result for this table, or found none in the time it had."""
+
+
+class AttackError(TaciturnError, RuntimeError):
+    """The bounds of a cell cannot be computed exactly."""
 
 
 class FileFormatError(TaciturnError, OSError):

@@ -1,0 +1,54 @@
+"""Bounds of all cells of large three-way tables with their margins, and the rank of 100,000 linked cells.
+
+Run as ``python benchmarks/attack.py`` from the root of the repository. Suppressed cells are chosen at random, or
+close together, which leaves fewer of them to be worked out by subtraction. Wall time depends on what else the machine
+does; the processor's time is in brackets.
+"""
+
+import time
+
+import numpy as np
+import xarray as xr
+
+import taciturn as tc
+
+SIZES, SUPPRESSED = (20, 16, 15), 500
+LINKED = {"a": 40, "b": 50, "c": 50}
+
+
+def at_random(rng: np.random.Generator) -> np.ndarray:
+    """A mask of single cells anywhere."""
+    mask = np.zeros(np.prod(SIZES), dtype=bool)
+    mask[rng.choice(mask.size, SUPPRESSED, replace=False)] = True
+    return mask.reshape(SIZES)
+
+
+def close_together(rng: np.random.Generator) -> np.ndarray:
+    """A mask of half of the cells of a block of 10 x 10 x 10."""
+    mask = np.zeros(SIZES, dtype=bool)
+    block = np.zeros(1000, dtype=bool)
+    block[rng.choice(1000, SUPPRESSED, replace=False)] = True
+    mask[:10, :10, :10] = block.reshape(10, 10, 10)
+    return mask
+
+
+def main() -> None:
+    """Time all and print what came out."""
+    rng = np.random.default_rng(1)
+    table = xr.DataArray(rng.poisson(rng.gamma(0.5, 20, SIZES)), dims=("area", "age", "work"))
+    for choose in (at_random, close_together):
+        mask = table.copy(data=choose(rng))
+        wall, processor = time.perf_counter(), time.process_time()
+        bounds = tc.attacker_bounds(tc.Suppression(table, mask), progressbar=False)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        found = int((bounds["disclosed"] & ~bounds["published"]).sum())
+        print(f"{table.size:,} cells, {SUPPRESSED} suppressed {choose.__name__}: {wall:.1f} s [{processor:.1f} s]")
+        print(f"  {found} disclosed, median of the others' m", end=" ")
+        print(float(bounds["n_values"].where(~bounds["disclosed"]).median()))
+    start = time.perf_counter()
+    rank = tc.constraint_rank([("a", "b"), ("a", "c"), ("b", "c")], sizes=LINKED)
+    print(f"rank of 100,000 linked cells: {rank.rank} of {rank.rows}, {time.perf_counter() - start:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""What an attacker can work out: bounds on every cell of a released table."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.programs import attained_bounds
+from taciturn.attack.releases import Release
+from taciturn.attack.system import UNLIMITED, LinearSystem, checked_mask
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import cell_label, table_dims
+
+__all__ = ["attacker_bounds"]
+
+
+def attacker_bounds(
+    release: Release,
+    *,
+    cells: xr.DataArray | None = None,
+    knowledge: Mapping[Any, float | Sequence[float]] | None = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    r"""Bounds on every cell from what is released, and the risk that they mean.
+
+    An attacker knows that the values are non-negative whole multiples of a step, ``10**-decimals``, and that they add
+    up to what is released. The bounds are the least and the most that a cell holds in any such table, and are attained
+    by one. With `m` the number of values between them and all of these equally likely
+
+    .. math:: \mathrm{DR} = \frac{1}{H(X \mid Y = y)} = \frac{1}{\log_2 m}
+
+    in 1/bits, from 0 (nothing limits the cell) to 1 (two values). For `m` = 1 the cell is disclosed: the formula has no
+    value then, `risk` is NaN and `disclosed` is True. Values between the bounds are all counted, even where a table
+    of more than two variables skips one.
+
+    Parameters
+    ----------
+    release : Release
+        `Suppression`, `Rounding`, `Redesign` or `LinkedTables`.
+    cells : DataArray of bool, optional
+        True for the cells to bound, dims of the table; all without it.
+    knowledge : mapping of tuple to number or numbers, optional
+        What the attackers themselves contributed to cells, of which they are the largest respondents but one, such as
+        ``{("5", "small"): 400}``: categories in the order of the table's dimensions, and the contribution of one
+        respondent or those of a coalition. Bounds of such a cell are those of the largest contribution of others: at
+        least a step above the largest of the attackers', at most the cell's upper bound less all of theirs. That the
+        cell holds these contributions limits other cells, too.
+    progressbar : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Dataset
+        Over the table's dims, float64 but for the last two:
+
+        - ``lower``, ``upper``: the attained bounds, in the table's units; infinite above where no total limits a cell;
+        - ``n_values``: `m`, from 1 to infinity;
+        - ``risk``: ``1 / log2(m)``, NaN where `m` is 1;
+        - ``disclosed`` (bool): whether `m` is 1. A published cell is disclosed, with its value as both bounds;
+        - ``published`` (bool): whether the cell itself is released, so that ``disclosed & ~published`` are the cells
+          that follow from others.
+
+        Where a cell is not asked for, bounds, `m` and risk are NaN and `disclosed` is False.
+
+    Raises
+    ------
+    TableError
+        The release contradicts itself where the asked cells are: the message has a minimal set of totals that no table
+        has at once. A contribution in `knowledge` leaves nothing for a larger one. A `cells` that is not bool or has
+        other dimensions or categories.
+    ParameterError
+        A `release` that is none; `knowledge` of a cell that the table does not have, or contributions that are not
+        above 0 or have more decimals.
+    AttackError
+        The solver, HiGHS, has no answer that holds in whole numbers, which totals of 10**13 steps and more can cause.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), A posteriori disclosure risk measure for tabular data based on conditional
+    entropy, SORT 27, 175-190: equations (2) and (3), Sections 4.1 to 4.4; attackers who contributed: Section 4.5.4,
+    equation (22).
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([[3, 1, 9], [2, 4, 9]], dims=("a", "b"))
+    >>> bounds = tc.attacker_bounds(tc.Suppression(table, table < 5), progressbar=False)
+    >>> bounds["upper"].values.tolist()
+    [[4.0, 4.0, 9.0], [5.0, 5.0, 9.0]]
+    >>> float(bounds["n_values"][0, 0])
+    5.0
+    """
+    if not isinstance(release, Release):
+        raise ParameterError(
+            f"release must be a Suppression, Rounding, Redesign or LinkedTables, got {type(release).__name__}"
+        )
+    system = release.system()
+    template = system.published
+    asked = np.ones(template.size, dtype=np.bool_)
+    if cells is not None:
+        asked = checked_mask(cells, template, name="cells").ravel()
+    contributions = _contributions(knowledge or {}, system)
+    system = _held_at_least(system, contributions)
+    with _progress(int(asked[system.unknown].sum()), progressbar) as advance:
+        low, high = attained_bounds(system, asked[system.unknown], on_cell=advance)
+    lower, upper = template.values.ravel().astype(float), template.values.ravel().astype(float)
+    lower[system.unknown] = low
+    upper[system.unknown] = np.where(high >= UNLIMITED, np.inf, high)
+    for cell, known in contributions.items():
+        lower[cell], upper[cell] = known.max() + 1, upper[cell] - known.sum()
+        if asked[cell] and lower[cell] > upper[cell]:
+            raise TableError(_nothing_left(template, cell))
+    lower[~asked], upper[~asked] = np.nan, np.nan
+    values = upper - lower + 1
+    with np.errstate(divide="ignore"):
+        risk = np.where(values == 1, np.nan, 1 / np.log2(values))
+    published = np.ones(template.size, dtype=np.bool_)
+    published[system.unknown] = False
+    step = 10.0**system.decimals
+    columns: dict[str, npt.NDArray[Any]] = {
+        "lower": lower / step,
+        "upper": upper / step,
+        "n_values": values,
+        "risk": risk,
+        "disclosed": values == 1,
+        "published": published,
+    }
+    coords = {dim: template[dim] for dim in template.dims}
+    return xr.Dataset({name: (template.dims, a.reshape(template.shape)) for name, a in columns.items()}, coords=coords)
+
+
+def _contributions(knowledge: Mapping[Any, Any], system: LinearSystem) -> dict[int, npt.NDArray[np.int64]]:
+    """What the attackers contributed, in steps, by the flat position of the cell."""
+    table = system.published
+    found = {}
+    for key, given in knowledge.items():
+        labels = key if isinstance(key, tuple) else (key,)
+        variables = table_dims(table)
+        if len(labels) != len(variables):
+            raise ParameterError(f"knowledge must name a cell by a category of each of {variables}, got {key!r}")
+        for dim, label in zip(variables, labels, strict=True):
+            if label not in table.indexes[dim]:
+                raise ParameterError(f"knowledge: {dim!r} has no category {label!r}, in the cell {key!r}")
+        position = [int(table.indexes[dim].get_loc(label)) for dim, label in zip(variables, labels, strict=True)]
+        amounts = np.atleast_1d(np.asarray(given))
+        if amounts.ndim != 1 or amounts.size == 0 or not np.issubdtype(amounts.dtype, np.number):
+            raise ParameterError(f"knowledge of {key!r} must be a number or several, got {given!r}")
+        steps = amounts.astype(float) * 10.0**system.decimals
+        if not ((steps > 0) & (steps <= 2**53)).all() or not np.allclose(steps, np.rint(steps), rtol=1e-12, atol=0):
+            raise ParameterError(
+                f"knowledge of {key!r} must be contributions above 0 with at most {system.decimals} decimals, "
+                f"got {given!r}"
+            )
+        found[int(np.ravel_multi_index(position, table.shape))] = np.rint(steps).astype(np.int64)
+    return found
+
+
+def _held_at_least(system: LinearSystem, contributions: Mapping[int, npt.NDArray[np.int64]]) -> LinearSystem:
+    """The system with cells that hold the attackers' contributions and a larger one."""
+    lower = system.lower.copy()
+    place = {int(cell): column for column, cell in enumerate(system.unknown)}
+    most = system.upper.copy()
+    coo = system.matrix.tocoo()
+    np.minimum.at(most, coo.col, system.most[coo.row])
+    for cell, known in contributions.items():
+        if cell in place:
+            column = place[cell]
+            lower[column] = max(lower[column], known.sum() + known.max() + 1)
+            if lower[column] > most[column]:
+                raise TableError(_nothing_left(system.published, cell))
+    return replace(system, lower=lower)
+
+
+def _nothing_left(table: xr.DataArray, cell: int) -> str:
+    where = cell_label(table, tuple(int(i) for i in np.unravel_index(cell, table.shape)))
+    return (
+        f"knowledge: the release leaves nothing at {where} for a contribution above the largest known one; the known "
+        "ones must be the largest but one"
+    )
+
+
+@contextmanager
+def _progress(cells: int, progressbar: bool) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
+        bar = progress.add_task("cells that are open", total=cells)
+        yield lambda: progress.advance(bar)
+        progress.update(bar, completed=cells)
