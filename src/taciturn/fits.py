@@ -354,7 +354,11 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
 
 def check_writable(path: Path) -> None:
     """Raise `FileFormatError` unless a file can appear at `path`; asked before long work, so that none is lost."""
-    if path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError as error:  # a name that is too long
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+    if folder:
         raise FileFormatError(f"{path}: is a folder; give the name of a file")
     if not path.parent.is_dir():
         raise FileFormatError(f"{path}: the folder {path.parent} does not exist")

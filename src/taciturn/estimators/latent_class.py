@@ -46,6 +46,7 @@ _UNSEEN: Final = 1e-4
 _MOST_UNSEEN: Final = 100
 _MOST_MISSES: Final = 1_000_000
 """Individuals at structural zeros that the sampler adds to the sample at most."""
+_TRIES: Final = 100
 _LOWEST: Final = 1e-100
 _HIGHEST: Final = 1e12
 _TAIL: Final = 1e-10
@@ -289,7 +290,7 @@ class Chain:
             block = self.by_level[self.table.first[j] : self.table.first[j + 1]]
             self._slice(f"profile_{dim}", partial(log_of_profile, block, self.by_class, used))
         if len(self.zeros):
-            self._add_misses(*self._weights_and_shares())
+            self._add_misses()
         alpha, profile = float(np.exp(self.logs["concentration"])), self._profile_weights
         for _ in range(_PROPOSALS):
             self._step(split_or_merge, alpha, profile)
@@ -341,11 +342,19 @@ class Chain:
         weights[:, : self.used] += self.by_level[:, : self.used]
         return np.append(gammas[:-1], unseen), self.table.profiles(weights, self.rng)
 
-    def _add_misses(self, weight: Floats, share: Floats) -> None:
-        """Draw the individuals that the model would have put at structural zeros, and their classes."""
-        chances = self._shares(self.zeros, weight, share)
-        inside, n = float(chances.sum()), len(self.sample)
-        if n * inside > _MOST_MISSES * (1 - inside):
+    def _add_misses(self) -> None:
+        """Draw the individuals that the model would have put at structural zeros, and their classes.
+
+        Shares that would put more there than can be drawn are drawn again: the prior ends at them.
+        """
+        n = len(self.sample)
+        for _ in range(_TRIES):
+            weight, share = self._weights_and_shares()
+            chances = self._shares(self.zeros, weight, share)
+            inside = float(chances.sum())
+            if n * inside <= _MOST_MISSES * (1 - inside):
+                break
+        else:
             raise EstimationError(
                 f"the structural zeros hold {inside:.2%} of what the latent classes fit to the {n} sampled, too much "
                 "to draw who is missing: use DirichletLogLinear"
@@ -376,10 +385,11 @@ def _on_logarithm(name: str, prior: Prior) -> tuple[float, Callable[[float], flo
     The grid ends where next to nothing of the prior is left, and at 1e-100 and 1e12 for priors that reach further:
     there a parameter is as good as 0 or infinite.
     """
-    ends = [prior.quantile(_TAIL), prior.quantile(1 - _TAIL)]
+    with np.errstate(all="ignore"):  # far out in the tails
+        ends = [prior.quantile(_TAIL), prior.quantile(1 - _TAIL)]
     low, high = (log(min(max(end, _LOWEST), _HIGHEST)) for end in ends)
     grid = np.linspace(low, high, _GRID)
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):
         density = prior.logpdf(np.exp(grid)) + grid
     if not low < high or np.isnan(density).any() or not np.isfinite(density).any():
         raise PriorError(f"the prior of {name!r} has next to nothing between 1e-100 and 1e12: {prior!r}")
