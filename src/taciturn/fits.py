@@ -333,11 +333,11 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
             "them again"
         )
     margins = known_margins(fit)
-    settings = _settings(fit)
     try:
         estimator = estimator_from_spec(fit.attrs["estimator"])
     except KeyError as error:
         raise FileFormatError("the fit does not record its estimator and settings, so it cannot be repeated") from error
+    settings = _settings(fit)
     return estimator.fit(
         sample,
         population_size=population_size,
