@@ -7,7 +7,7 @@ import numpy as np
 
 from taciturn.errors import ParameterError
 
-__all__ = ["generator", "is_whole", "number_between", "seed_number", "whole_number"]
+__all__ = ["generator", "is_whole", "names_of", "number_between", "seed_number", "whole_number"]
 
 
 def is_whole(value: Any) -> bool:
@@ -31,6 +31,14 @@ def number_between(value: Any, name: str, low: float, high: float) -> float:
     if not number or not low <= value <= high:
         raise ParameterError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
+
+
+def names_of(value: Any, name: str) -> list[str]:
+    """One name of a variable, or a list or tuple of them, as a list."""
+    names = list(value) if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(each, str) for each in names):
+        raise ParameterError(f"{name} must be names of variables, got {value!r:.80}")
+    return names
 
 
 def generator(random_seed: Any) -> np.random.Generator:

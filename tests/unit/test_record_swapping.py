@@ -312,3 +312,18 @@ def test_swaps_of_other_records():
     renamed = PEOPLE.rename(columns={"religion": "area_released"})
     with pytest.raises(ParameterError, match="rename the variable"):
         tc.swapping_joint(renamed, swaps, ["area", "area_released"])
+
+
+@pytest.mark.parametrize(
+    "change", [{"match": None}, {"at_risk": None}, {"geography": ["area"]}, {"match": [["sex"]]}, {"at_risk": 3}]
+)
+def test_names_that_are_none(change) -> None:
+    people = pd.DataFrame({"area": [1, 1, 2, 2], "sex": ["f", "m", "f", "m"]})
+    arguments = {"geography": "area", "rate": 1, "random_seed": 1, **change}
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        tc.swap_records(people, **arguments)
+    swaps = tc.swap_records(people, geography="area", rate=1, random_seed=1)
+    with pytest.raises(ParameterError, match="dims must be names of variables, got None"):
+        tc.swapped_table(people, swaps, None)
+    with pytest.raises(TableError, match="swaps must be over replicate and record"):
+        tc.swapped_table(people, swaps.isel(replicate=0), ["area", "sex"])

@@ -14,7 +14,7 @@ from taciturn.perturbation._replicates import Counts, labelled, replicated
 from taciturn.perturbation.perturbation_tables import check_perturbation_table
 from taciturn.schema import COUNT
 from taciturn.tables import check_table, read_records
-from taciturn.validate import generator, whole_number
+from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["cell_key", "cell_key_records", "record_keys"]
 
@@ -187,7 +187,7 @@ def cell_key_records(
     >>> bool((both.sel(area="A", sex="f") == areas.sel(area="A")).all())  # the same four people
     True
     """
-    dims = [dims] if isinstance(dims, str) else list(dims)
+    dims = names_of(dims, "dims")
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
     long = read_records(microdata, dims)

@@ -15,7 +15,7 @@ from taciturn.perturbation._alternating_cycles import round_remainders
 from taciturn.perturbation._replicates import Counts, labelled, multiple, positive_number
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables import check_table
-from taciturn.validate import generator, whole_number
+from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["controlled_round"]
 
@@ -138,9 +138,9 @@ def _named_margins(table: xr.DataArray, margins: Sequence[str | Sequence[str]] |
         raise ParameterError(
             f"margins are for three or more variables, the table has {variables}: all its totals are kept"
         )
-    if isinstance(margins, str):
-        raise ParameterError(f"margins must be a sequence of margins, such as [{margins!r}], got {margins!r}")
-    named = [(names,) if isinstance(names, str) else tuple(names) for names in margins]
+    if isinstance(margins, str) or not isinstance(margins, Sequence):
+        raise ParameterError(f"margins must be a sequence of margins, such as [{variables[0]!r}], got {margins!r}")
+    named = [tuple(names_of(names, "margins")) for names in margins]
     for names in named:
         if not set(names) <= set(variables) or len(set(names)) < len(names):
             raise ParameterError(f"margins must name variables of the table, {variables}, each once; got {names}")

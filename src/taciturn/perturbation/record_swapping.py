@@ -17,7 +17,7 @@ from taciturn.information._wrap import log_base
 from taciturn.perturbation._replicates import Counts, labelled
 from taciturn.schema import COUNT
 from taciturn.tables import read_records
-from taciturn.validate import generator, number_between, whole_number
+from taciturn.validate import generator, names_of, number_between, whole_number
 
 __all__ = ["swap_records", "swapped_table", "swapping_conditional_entropy", "swapping_joint"]
 
@@ -97,7 +97,9 @@ def swap_records(
     >>> sorted(people.area.to_numpy()[swaps.partner.values[0]].tolist())
     ['A', 'A', 'B', 'B']
     """
-    match, at_risk = _names(match), _names(at_risk)
+    match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
+    if not isinstance(geography, str):
+        raise ParameterError(f"geography must be the name of a variable, got {geography!r}")
     rate = number_between(rate, "rate", 0, 1)
     threshold = whole_number(threshold, "threshold", least=1)
     replicates = whole_number(replicates, "replicates", least=1)
@@ -318,7 +320,9 @@ class _Cells:
     ) -> None:
         if not isinstance(swaps, xr.Dataset) or "partner" not in swaps or "geography" not in swaps.attrs:
             raise TableError(f"swaps must be a result of swap_records, got {type(swaps).__name__}")
-        dims, self.geography = _names(dims), str(swaps.attrs["geography"])
+        if set(swaps["partner"].dims) != {"replicate", "record"}:
+            raise TableError(f"swaps must be over replicate and record, the partners are over {swaps['partner'].dims}")
+        dims, self.geography = names_of(dims, "dims"), str(swaps.attrs["geography"])
         if self.geography not in dims:
             raise ParameterError(
                 f"dims must hold the geography {self.geography!r}, as swapping changes no other table; got {dims}"
@@ -354,10 +358,6 @@ def _left(joint: Counts, after: Counts) -> float:
 def _entropy(labels: Counts) -> float:
     share = np.unique(labels, return_counts=True)[1] / len(labels)
     return float(-(share * np.log(share)).sum())
-
-
-def _names(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _in_small_cell(long: LongTable, dims: list[str], threshold: int) -> npt.NDArray[np.bool_]:
