@@ -25,6 +25,7 @@ from taciturn.estimators._class_kernels import (
 )
 from taciturn.estimators.base import BayesianEstimator, Counts, Parameters, PriorDraws, SamplerSettings
 from taciturn.estimators.draws import draw_multinomial
+from taciturn.estimators.interactions import halves
 from taciturn.estimators.nuts import check_convergence
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem
@@ -228,6 +229,7 @@ class Layout:
         self.shape = problem.sample.shape
         self.sizes = np.array(self.shape, dtype=np.int64)
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        self.in_first_half = len(halves(dict(zip(problem.variables, self.shape, strict=True)))[0])
 
     def levels(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The number of the category of each variable in cells numbered in row-major order."""
@@ -245,7 +247,7 @@ class Layout:
     def all_cells(self, weight: Floats, share: Floats) -> Floats:
         """Share of the population in every cell: one product of matrices, each over about half of the variables."""
         parts = [share[a:b] for a, b in zip(self.first, self.first[1:], strict=False)]
-        at = np.abs(2 * np.cumsum(np.log(self.sizes)) - np.log(self.sizes).sum()).argmin() + 1
+        at = self.in_first_half
         out: Floats = (_together(parts[:at], len(weight)) * weight) @ _together(parts[at:], len(weight)).T
         return out.ravel()
 
