@@ -4,23 +4,18 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import AttackError, TableError
 
 __all__ = ["attained_bounds"]
 
-_SOLVED: Final = 0
-_INFEASIBLE: Final = 2  # what SciPy's milp reports
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
 _ANY: Final = 1e9  # a relative gap with which the first table found will do
 _ROUNDS: Final = 200  # of propagation: the last ones move bounds of wide intervals by little, and programs do the rest
-
-Floats = npt.NDArray[np.float64]
 
 
 class _ContradictionError(Exception):
@@ -117,9 +112,7 @@ class _Component:
         # The best that any table found so far attains.
         self._low_found = np.full(len(columns), UNLIMITED)
         self._high_found = np.full(len(columns), -UNLIMITED)
-        self._constraint = LinearConstraint(
-            self._matrix.astype(np.float64).tocsc(), self._least.astype(float), self._most.astype(float)
-        )
+        self._programs: dict[bool, Program] = {}
 
     def solve(self, asked: Booleans, on_cell: Callable[[], object]) -> None:
         if self._matrix.shape[0] > 1:
@@ -212,18 +205,11 @@ class _Component:
 
     def _solve(self, costs: Floats, lower: Integers, upper: Integers, *, whole: bool, gap: float) -> Floats | None:
         """A solution of least cost, up to the gap; None where there is none."""
-        solved = milp(
-            costs,
-            integrality=np.full(len(costs), int(whole)),
-            bounds=Bounds(lower.astype(float), upper.astype(float)),
-            constraints=self._constraint,
-            options={"mip_rel_gap": gap},
-        )
-        if solved.status == _INFEASIBLE:
-            return None
-        if solved.status != _SOLVED:
-            raise AttackError(f"the program for the bounds of a cell was not solved: {solved.message}")
-        return np.asarray(solved.x, dtype=np.float64)
+        if whole not in self._programs:
+            columns = np.full(len(self._columns), whole)
+            self._programs[whole] = Program(self._matrix, self._least, self._most, lower, upper, whole=columns)
+        solved = self._programs[whole].solve(costs, lower=lower, upper=upper, gap=gap)
+        return None if solved is None else solved.values
 
 
 def _contradiction(system: LinearSystem) -> str:
@@ -255,17 +241,15 @@ def _feasible(system: LinearSystem, rows: Integers, *, whole: bool) -> bool:
     matrix = csr_array(system.matrix[rows])
     held = np.flatnonzero(np.diff(matrix.tocsc().indptr))
     upper = np.where(system.upper >= UNLIMITED, np.inf, system.upper)
-    solved = milp(
-        np.zeros(len(held)),
-        integrality=np.full(len(held), int(whole)),
-        bounds=Bounds(system.lower[held].astype(float), upper[held]),
-        constraints=LinearConstraint(
-            csr_array(matrix[:, held]).astype(np.float64).tocsc(),
-            system.least[rows].astype(float),
-            system.most[rows].astype(float),
-        ),
+    program = Program(
+        csr_array(matrix[:, held]),
+        system.least[rows],
+        system.most[rows],
+        system.lower[held],
+        upper[held],
+        whole=np.full(len(held), whole),
     )
-    return bool(solved.status != _INFEASIBLE)
+    return program.solve(np.zeros(len(held))) is not None
 
 
 def _interval(system: LinearSystem, row: int) -> str:
