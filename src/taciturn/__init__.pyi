@@ -78,6 +78,7 @@ from .perturbation import (
     swapping_joint as swapping_joint,
 )
 from .plots import (
+    plot_attack as plot_attack,
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "loo",
     "margin",
     "perturbation_table",
+    "plot_attack",
     "plot_risk",
     "plot_risk_utility",
     "predictive_checks",

@@ -2,7 +2,8 @@
 
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
-from taciturn.attack.releases import LinkedTables, Redesign, Release, Rounding, Suppression
+from taciturn.attack.releases import LinkedTables, Redesign, Release, Suppression
+from taciturn.attack.rounding import Rounding
 
 __all__ = [
     "ConstraintRank",

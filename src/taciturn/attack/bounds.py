@@ -1,31 +1,43 @@
-"""What an attacker can work out: bounds on every cell of a released table."""
+"""What an attacker can work out: bounds on every cell of a released table, and on totals that it does not show."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.programs import attained_bounds
-from taciturn.attack.releases import Release
-from taciturn.attack.system import UNLIMITED, LinearSystem, checked_mask
+from taciturn.attack.releases import Margin, Release
+from taciturn.attack.system import (
+    UNLIMITED,
+    Booleans,
+    Floats,
+    LinearSystem,
+    checked_mask,
+    margin_names,
+    margin_of,
+)
+from taciturn.attack.totals import total_bounds
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label, table_dims
 
 __all__ = ["attacker_bounds"]
 
+_RESULTS: Final = ("lower", "upper", "n_values", "risk", "disclosed", "published")
+
 
 def attacker_bounds(
     release: Release,
     *,
+    margin: Margin | None = None,
     cells: xr.DataArray | None = None,
     knowledge: Mapping[Any, float | Sequence[float]] | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    r"""Bounds on every cell from what is released, and the risk that they mean.
+    r"""Bounds on every cell, or every total of a margin, from what is released, and the risk that they mean.
 
     An attacker knows that the values are non-negative whole multiples of a step, ``10**-decimals``, and that they add
     up to what is released. The bounds are the least and the most that a cell holds in any such table, and are attained
@@ -41,21 +53,25 @@ def attacker_bounds(
     ----------
     release : Release
         `Suppression`, `Rounding`, `Redesign` or `LinkedTables`.
+    margin : str or sequence of str, optional
+        Bound the totals over these variables, or levels above them, instead of the cells: suppressed cells of a
+        released projection, or totals that do not show. ``()`` is the grand total. All below on cells is then on these
+        totals, but for `knowledge`.
     cells : DataArray of bool, optional
-        True for the cells to bound, dims of the table; all without it.
+        True for the cells to bound, dims of the table or of the margin; all without it.
     knowledge : mapping of tuple to number or numbers, optional
         What the attackers themselves contributed to cells, of which they are the largest respondents but one, such as
         ``{("5", "small"): 400}``: categories in the order of the table's dimensions, and the contribution of one
         respondent or those of a coalition. Bounds of such a cell are those of the largest contribution of others: at
         least a step above the largest of the attackers', at most the cell's upper bound less all of theirs. That the
-        cell holds these contributions limits other cells, too.
+        cell holds these contributions limits other cells and totals, too.
     progressbar : bool
         Show progress on standard error.
 
     Returns
     -------
     Dataset
-        Over the table's dims, float64 but for the last two:
+        Over the dims of the table or the margin, float64 but for the last two:
 
         - ``lower``, ``upper``: the attained bounds, in the table's units; infinite above where no total limits a cell;
         - ``n_values``: `m`, from 1 to infinity;
@@ -71,12 +87,13 @@ def attacker_bounds(
     TableError
         The release contradicts itself where the asked cells are: the message has a minimal set of totals that no table
         has at once. A contribution in `knowledge` leaves nothing for a larger one. A `cells` that is not bool or has
-        other dimensions or categories.
+        other dimensions or categories. A variable or level that is named like a result.
     ParameterError
-        A `release` that is none; `knowledge` of a cell that the table does not have, or contributions that are not
-        above 0 or have more decimals.
+        A `release` that is none; a `margin` that is not of the table's variables; `knowledge` of a cell that the table
+        does not have, or contributions that are not above 0 or have more decimals.
     AttackError
         The solver, HiGHS, has no answer that holds in whole numbers, which totals of 10**13 steps and more can cause.
+        A total of the margin may reach 2**53 steps.
 
     References
     ----------
@@ -93,44 +110,60 @@ def attacker_bounds(
     [[4.0, 4.0, 9.0], [5.0, 5.0, 9.0]]
     >>> float(bounds["n_values"][0, 0])
     5.0
+    >>> linked = tc.LinkedTables(table.expand_dims(c=2), [("a", "b")])
+    >>> tc.attacker_bounds(linked, margin=("a", "c"), progressbar=False)["upper"].values.tolist()
+    [[26.0, 26.0], [30.0, 30.0]]
     """
     if not isinstance(release, Release):
         raise ParameterError(
             f"release must be a Suppression, Rounding, Redesign or LinkedTables, got {type(release).__name__}"
         )
     system = release.system()
-    template = system.published
+    table = system.published
+    names = table_dims(table) if margin is None else margin_names(margin, table, name="margin")
+    of_cells = set(names) == set(table_dims(table))
+    template, group = margin_of(table, table_dims(table) if of_cells else names)
+    taken = [str(name) for name in template.coords if name in _RESULTS]
+    if taken:
+        raise TableError(f"{taken[0]!r} cannot name a variable or level: it is among the results, {_RESULTS}")
     asked = np.ones(template.size, dtype=np.bool_)
     if cells is not None:
         asked = checked_mask(cells, template, name="cells").ravel()
     contributions = _contributions(knowledge or {}, system)
     system = _held_at_least(system, contributions)
+    if of_cells:
+        lower, upper = _cell_bounds(system, contributions, asked, progressbar)
+    else:
+        with _progress(int(asked.sum()), progressbar) as advance:
+            low, high = total_bounds(system, template, group, asked, on_total=advance)
+        lower, upper = low.astype(float), np.where(high >= UNLIMITED, np.inf, high)
+    lower[~asked], upper[~asked] = np.nan, np.nan
+    values = upper - lower + 1
+    with np.errstate(divide="ignore"):
+        risk = np.where(values == 1, np.nan, 1 / np.log2(values))
+    step = 10.0**system.decimals
+    published = release.publishes(table_dims(template))
+    arrays: tuple[npt.NDArray[Any], ...] = (lower / step, upper / step, values, risk, values == 1, published)
+    columns = dict(zip(_RESULTS, arrays, strict=True))
+    coords = {dim: template[dim] for dim in template.dims}
+    found = xr.Dataset({name: (template.dims, a.reshape(template.shape)) for name, a in columns.items()}, coords=coords)
+    return found.transpose(*names)
+
+
+def _cell_bounds(
+    system: LinearSystem, contributions: Mapping[int, npt.NDArray[np.int64]], asked: Booleans, progressbar: bool
+) -> tuple[Floats, Floats]:
+    table = system.published
     with _progress(int(asked[system.unknown].sum()), progressbar) as advance:
         low, high = attained_bounds(system, asked[system.unknown], on_cell=advance)
-    lower, upper = template.values.ravel().astype(float), template.values.ravel().astype(float)
+    lower, upper = table.values.ravel().astype(float), table.values.ravel().astype(float)
     lower[system.unknown] = low
     upper[system.unknown] = np.where(high >= UNLIMITED, np.inf, high)
     for cell, known in contributions.items():
         lower[cell], upper[cell] = known.max() + 1, upper[cell] - known.sum()
         if asked[cell] and lower[cell] > upper[cell]:
-            raise TableError(_nothing_left(template, cell))
-    lower[~asked], upper[~asked] = np.nan, np.nan
-    values = upper - lower + 1
-    with np.errstate(divide="ignore"):
-        risk = np.where(values == 1, np.nan, 1 / np.log2(values))
-    published = np.ones(template.size, dtype=np.bool_)
-    published[system.unknown] = False
-    step = 10.0**system.decimals
-    columns: dict[str, npt.NDArray[Any]] = {
-        "lower": lower / step,
-        "upper": upper / step,
-        "n_values": values,
-        "risk": risk,
-        "disclosed": values == 1,
-        "published": published,
-    }
-    coords = {dim: template[dim] for dim in template.dims}
-    return xr.Dataset({name: (template.dims, a.reshape(template.shape)) for name, a in columns.items()}, coords=coords)
+            raise TableError(_nothing_left(table, cell))
+    return lower, upper
 
 
 def _contributions(knowledge: Mapping[Any, Any], system: LinearSystem) -> dict[int, npt.NDArray[np.int64]]:
@@ -163,9 +196,7 @@ def _held_at_least(system: LinearSystem, contributions: Mapping[int, npt.NDArray
     """The system with cells that hold the attackers' contributions and a larger one."""
     lower = system.lower.copy()
     place = {int(cell): column for column, cell in enumerate(system.unknown)}
-    most = system.upper.copy()
-    coo = system.matrix.tocoo()
-    np.minimum.at(most, coo.col, system.most[coo.row])
+    most = system.most_of_cells()
     for cell, known in contributions.items():
         if cell in place:
             column = place[cell]

@@ -41,9 +41,9 @@ def constraint_rank(release: Release | Sequence[Margin], *, sizes: Mapping[str, 
     r"""Exact rank of the equations that a release gives on the cells it does not show.
 
     With `r` the rank and `n` the unknown cells, ``n - r`` degrees of freedom are left. Elimination is sparse and in
-    whole numbers, so that the rank is exact. Of linked tables only some columns enter: those of cells whose variables
-    outside the first category are together in a released projection. They span the others' columns, also without
-    suppressed rows, and there are
+    whole numbers, so that the rank is exact. Of linked tables over variables, not levels above them, only some columns
+    enter: those of cells whose variables outside the first category are together in a released projection. They span
+    the others' columns, also without suppressed rows, and there are
 
     .. math:: \sum_{S \subseteq m \text{ for some released } m} \ \prod_{v \in S} (n_v - 1)
 
@@ -148,6 +148,8 @@ def _spanning_columns(release: Release, system: LinearSystem) -> Integers:
         return np.arange(len(system.unknown))
     table = system.published
     projections = [frozenset(names) for names in release.projections(table)]
+    if not all(names <= set(table.dims) for names in projections):
+        return np.arange(len(system.unknown))  # levels above variables have other columns that span
     used = np.zeros(table.shape, dtype=np.int64)
     for axis, size in enumerate(table.shape):
         along = (np.arange(size) > 0).astype(np.int64) << axis

@@ -3,29 +3,32 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any, Literal
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.system import (
+    Booleans,
     LinearSystem,
     Total,
     build_system,
     checked_mask,
+    coarser_levels,
     in_steps,
     margin_names,
     margin_of,
+    without_implied,
 )
-from taciturn.errors import ParameterError, TableError
-from taciturn.schema import cell_label, table_dims
+from taciturn.errors import ParameterError
+from taciturn.schema import table_dims
 
-__all__ = ["LinkedTables", "Redesign", "Release", "Rounding", "Suppression"]
+__all__ = ["LinkedTables", "Margin", "Redesign", "Release", "Suppression", "every_margin"]
 
 type Margin = str | Sequence[str]
-"""A margin, named by its variables; no variable is the grand total."""
+"""A margin, named by its variables or levels above them; no variable is the grand total."""
 
 
 class Release(ABC):
@@ -34,6 +37,10 @@ class Release(ABC):
     @abstractmethod
     def system(self) -> LinearSystem:
         """The release as one sparse linear system over the cells that it does not show."""
+
+    @abstractmethod
+    def publishes(self, names: tuple[str, ...]) -> Booleans:
+        """Which totals over these variables are published with their value, by flat position; of all, which cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,10 @@ class Suppression(Release):
 
     for every total `T` of the cells `m` and the suppressed cells `S`.
 
+    A hierarchy is a further coordinate along a variable, ``table.assign_coords(region=("country", ["North", ...]))``:
+    its name is that of a level, and names margins as a variable does. There may be several, nested or not. A
+    coordinate that gives each category a label of its own is no level with totals.
+
     Parameters
     ----------
     table : DataArray
@@ -52,8 +63,9 @@ class Suppression(Release):
         True where a cell is suppressed; dims of the table.
     totals : bool or sequence of margins
         The published totals. True is the table with all its margins: for two variables the totals of rows, columns
-        and the whole, for more the margins of one variable fewer, from which all others follow. False is none. Else
-        the margins, each named by its variables, such as ``[("area", "sex"), "age", ()]``; ``()`` is the grand total.
+        and the whole, for more the margins of one variable fewer, from which all others follow; and with those of every
+        level of every hierarchy. False is none. Else the margins, each named by its variables or levels, such as
+        ``[("area", "sex"), ("region", "sex"), "age", ()]``; ``()`` is the grand total.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
 
@@ -61,9 +73,10 @@ class Suppression(Release):
     ------
     TableError
         Values that are negative, missing, infinite or have more decimals; a grand total beyond ``2**53`` steps; a
-        `suppressed` that is not bool or has other dimensions or categories.
+        `suppressed` that is not bool or has other dimensions or categories; a level without a label somewhere.
     ParameterError
-        `totals` that are not variables of the table, `decimals` outside 0 to 12.
+        `totals` that are neither variables of the table nor levels above them, or name two levels of one; `decimals`
+        outside 0 to 12.
 
     References
     ----------
@@ -92,130 +105,23 @@ class Suppression(Release):
         table = in_steps(self.table, self.decimals)
         known = ~checked_mask(self.suppressed, table, name="suppressed").ravel()
         margins = self._margins(table)
-        finest = [names for names in margins if not any(set(names) < set(other) for other in margins)]
-        return build_system(table, known, _true_totals(table, finest), decimals=self.decimals)
+        finest = _true_totals(table, without_implied(margins, table))
+        return build_system(table, known, finest, decimals=self.decimals)
+
+    def publishes(self, names: tuple[str, ...]) -> Booleans:
+        """All totals of a margin or none of them; the cells that are not suppressed."""
+        table = in_steps(self.table, self.decimals)
+        if set(names) == set(table.dims):
+            template, _ = margin_of(table, names)
+            return ~checked_mask(self.suppressed, template, name="suppressed").ravel()
+        margins = every_margin(table) if self.totals is True else self._margins(table)
+        published = set(names) in map(set, margins)
+        return np.full(margin_of(table, names)[0].size, published)
 
     def _margins(self, table: xr.DataArray) -> list[tuple[str, ...]]:
         if isinstance(self.totals, bool):
-            variables = table_dims(table)
-            return list(combinations(variables, len(variables) - 1)) if self.totals else []
+            return _one_step_coarser(table) if self.totals else []
         return _named_margins(self.totals, table, name="totals")
-
-
-@dataclass(frozen=True, eq=False)
-class Rounding(Release):
-    r"""A rounded table, with or without totals.
-
-    A released multiple `v` of the base `b` stands for
-
-    .. math:: v - b/2 \le x < v + b/2 \quad \text{(conventional)}, \qquad
-        v - b < x < v + b \quad \text{(random, controlled)}
-
-    and `x` is at least 0. A rounded total stands for such an interval, too.
-
-    Parameters
-    ----------
-    table : DataArray
-        The released table, multiples of the base.
-    base : float
-        The rounding base `b`, of at least two steps.
-    method : {"conventional", "random"}
-        To the nearest multiple, half of the base going up, or to one of the two multiples around a value, as random and
-        controlled rounding do.
-    totals : bool or sequence of DataArray
-        The published totals. False is none. True says that sums of released cells are the rounded totals, as after
-        controlled rounding: all margins of one variable fewer, down to the grand total. Else the published totals, a
-        table over the variables of each margin.
-    exact_totals : bool
-        Whether the published `totals` are the true ones; without it they are rounded in the same way as cells.
-    decimals : int
-        Decimal places of the true values, from 0 to 12; an attacker knows them.
-
-    Raises
-    ------
-    TableError
-        A cell or rounded total that is no multiple of the base; values or totals that are negative, missing, infinite
-        or have more decimals; totals with other categories.
-    ParameterError
-        `base` below two steps or with more decimals, an unknown `method`, `exact_totals` without the totals
-        themselves, `decimals` outside 0 to 12.
-
-    References
-    ----------
-    Oganian & Domingo-Ferrer (2003), Section 4.2.
-
-    Examples
-    --------
-    >>> import xarray as xr, taciturn as tc
-    >>> release = tc.Rounding(xr.DataArray([0, 5, 10], dims="x"), 5)
-    >>> tc.attacker_bounds(release, progressbar=False)["upper"].values.tolist()
-    [2.0, 7.0, 12.0]
-    """
-
-    table: xr.DataArray
-    base: float
-    method: Literal["conventional", "random"] = field(default="conventional", kw_only=True)
-    totals: bool | Sequence[xr.DataArray] = field(default=False, kw_only=True)
-    exact_totals: bool = field(default=False, kw_only=True)
-    decimals: int = field(default=0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.method not in ("conventional", "random"):
-            raise ParameterError(f"method must be 'conventional' or 'random', got {self.method!r}")
-        if self.exact_totals and isinstance(self.totals, bool):
-            raise ParameterError(f"exact_totals needs the true totals themselves in totals, got {self.totals}")
-        self.system()
-
-    def system(self) -> LinearSystem:
-        """An interval for every cell, and one for every total."""
-        table = in_steps(self.table, self.decimals)
-        base = self._base()
-        _check_multiples(table, base, self.decimals, name="table")
-        lower, upper = self._interval(table.values.ravel(), base)
-        known = np.zeros(table.size, dtype=np.bool_)
-        totals = self._totals(table, base)
-        return build_system(table, known, totals, decimals=self.decimals, lower=lower, upper=upper)
-
-    def _base(self) -> int:
-        base: Any = self.base
-        number = isinstance(base, int | float | np.integer | np.floating) and not isinstance(base, bool)
-        steps = float(base) * 10.0**self.decimals if number else np.nan
-        if not (2 <= np.rint(steps) <= 2**53 and np.isclose(steps, np.rint(steps), rtol=1e-12, atol=0)):
-            least = 2 * 10.0**-self.decimals
-            raise ParameterError(f"base must be a multiple of {least / 2:g} of at least {least:g}, got {self.base!r}")
-        return int(np.rint(steps))
-
-    def _interval(self, values: npt.NDArray[np.int64], base: int) -> tuple[npt.NDArray[np.int64], ...]:
-        if self.method == "conventional":
-            return values - base // 2, values + (base - 1) // 2
-        return values - base + 1, values + base - 1
-
-    def _totals(self, table: xr.DataArray, base: int) -> Iterator[Total]:
-        if isinstance(self.totals, bool):
-            variables = table_dims(table) if self.totals else ()
-            # Intervals of finer totals add up to wider ones, so that no total follows from others here.
-            margins = [names for size in range(len(variables)) for names in combinations(variables, size)]
-            published = [margin_of(table, names)[0] for names in margins]
-        else:
-            published = [self._published(table, total, base) for total in self.totals]
-        for total in published:
-            labels, group = margin_of(table, table_dims(total))
-            values = total.values.ravel()
-            least, most = (values, values) if self.exact_totals else self._interval(values, base)
-            yield Total(labels, group, least, most, np.ones(labels.size, dtype=np.bool_))
-
-    def _published(self, table: xr.DataArray, total: Any, base: int) -> xr.DataArray:
-        if not isinstance(total, xr.DataArray):
-            raise TableError(f"totals must be DataArrays, got {type(total).__name__}")
-        names = margin_names(total.dims, table, name="totals")
-        # A grand total has no dimension, which a table must have.
-        steps = in_steps(total if names else total.expand_dims("total"), self.decimals, name="totals")
-        if not self.exact_totals:
-            _check_multiples(steps, base, self.decimals, name="totals")
-        for dim in names:
-            if not np.array_equal(steps[dim], table[dim]):
-                raise TableError(f"the categories of {dim!r} differ between totals and the table")
-        return steps if names else steps.isel(total=0, drop=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +191,17 @@ class Redesign(Release):
         total = Total(template, group.ravel(), sums, sums, np.ones(len(sums), dtype=np.bool_))
         return build_system(table, known, [total], decimals=self.decimals)
 
+    def publishes(self, names: tuple[str, ...]) -> Booleans:
+        """The totals of categories that stay; of levels above variables none is."""
+        table = in_steps(self.table, self.decimals)
+        if not set(names) <= set(table.dims):
+            return np.zeros(margin_of(table, names)[0].size, dtype=np.bool_)
+        published = np.ones(1, dtype=np.bool_)
+        for name in names:
+            _, merged = _merged(table, name, self.merge.get(name, {}))
+            published = np.logical_and.outer(published, np.bincount(merged)[merged] == 1)
+        return published.ravel()
+
 
 @dataclass(frozen=True, eq=False)
 class LinkedTables(Release):
@@ -299,8 +216,8 @@ class LinkedTables(Release):
     table : DataArray
         The true table: counts, or magnitudes with so many `decimals`.
     released : sequence of margins
-        The released projections, each named by its variables, such as ``[("activity", "size"), ("region",), ()]``;
-        ``()`` is the grand total.
+        The released projections, each named by its variables, such as ``[("activity", "size"), ("region",), ()]``, or
+        by levels above them as in `Suppression`; ``()`` is the grand total.
     suppressed : mapping of margin to DataArray of bool, optional
         True where a cell of a released projection is suppressed.
     decimals : int
@@ -312,8 +229,8 @@ class LinkedTables(Release):
         Values that are negative, missing, infinite or have more decimals; a mask that is not bool or has other
         dimensions or categories.
     ParameterError
-        Projections that are not variables of the table, or stand twice; `suppressed` of one that is not released;
-        `decimals` outside 0 to 12.
+        Projections that are neither of variables of the table nor of levels above them, or stand twice; `suppressed` of
+        one that is not released; `decimals` outside 0 to 12.
 
     References
     ----------
@@ -340,24 +257,59 @@ class LinkedTables(Release):
         """One equation for every released cell of every projection, in the order of `released`."""
         table = in_steps(self.table, self.decimals)
         margins = self.projections(table)
-        masks = dict.fromkeys(map(frozenset, margins), np.zeros(0, dtype=np.bool_))
-        for key, mask in (self.suppressed or {}).items():
-            hidden_in = frozenset(margin_names(key, table, name="suppressed"))
-            if hidden_in not in masks:
+        released = set(map(frozenset, margins))
+        for key in self.suppressed or {}:
+            if frozenset(margin_names(key, table, name="suppressed")) not in released:
                 raise ParameterError(f"suppressed must name released projections, {margins}, got {key!r}")
-            totals, _ = margin_of(table, next(names for names in margins if frozenset(names) == hidden_in))
-            masks[hidden_in] = checked_mask(mask, totals, name=f"suppressed[{key!r}]").ravel()
+        masks = self._suppressed(table, margins)
         totals_of = []
-        for names, total in zip(margins, _true_totals(table, margins), strict=True):
-            hidden = masks[frozenset(names)]
-            shown = ~hidden if hidden.size else total.released
-            totals_of.append(Total(total.labels, total.group, total.least, total.most, shown))
+        for total in _true_totals(table, margins):
+            hidden = masks.get(frozenset(map(str, total.labels.dims)), ~total.released)
+            totals_of.append(Total(total.labels, total.group, total.least, total.most, ~hidden))
         known = np.zeros(table.size, dtype=np.bool_)
         return build_system(table, known, totals_of, decimals=self.decimals)
+
+    def publishes(self, names: tuple[str, ...]) -> Booleans:
+        """The cells of a released projection that are not suppressed."""
+        table = in_steps(self.table, self.decimals)
+        size = margin_of(table, names)[0].size
+        if set(names) not in map(set, self.projections(table)):
+            return np.zeros(size, dtype=np.bool_)
+        return ~self._suppressed(table, [names]).get(frozenset(names), np.zeros(size, dtype=np.bool_))
+
+    def _suppressed(self, table: xr.DataArray, margins: Sequence[tuple[str, ...]]) -> dict[frozenset[str], Booleans]:
+        """What is suppressed of each of these margins, by flat position; two masks of one margin add up."""
+        masks: dict[frozenset[str], Booleans] = {}
+        templates = {frozenset(names): margin_of(table, names)[0] for names in margins}
+        for key, mask in (self.suppressed or {}).items():
+            names = frozenset(margin_names(key, table, name="suppressed"))
+            if names in templates:
+                hidden = checked_mask(mask, templates[names], name=f"suppressed[{key!r}]").ravel()
+                masks[names] = hidden | masks.get(names, hidden)
+        return masks
 
     def projections(self, table: xr.DataArray) -> list[tuple[str, ...]]:
         """The released projections by the names of their variables."""
         return _named_margins(self.released, table, name="released")
+
+
+def _one_step_coarser(table: xr.DataArray) -> list[tuple[str, ...]]:
+    """The margins from which all others follow: one variable is left out, or at a level above."""
+    variables = table_dims(table)
+    margins = []
+    for dim in reversed(variables):
+        for level in (*coarser_levels(table, dim), None):
+            names = (level if name == dim else name for name in variables)
+            margins.append(tuple(name for name in names if name is not None))
+    return margins
+
+
+def every_margin(table: xr.DataArray) -> list[tuple[str, ...]]:
+    """All margins, with each variable left out, at a level above or as it is; not all as they are."""
+    variables = table_dims(table)
+    choices = product(*((None, *coarser_levels(table, dim), dim) for dim in variables))
+    named = (tuple(name for name in names if name is not None) for names in choices)
+    return [names for names in named if names != variables]
 
 
 def _true_totals(table: xr.DataArray, margins: Sequence[tuple[str, ...]]) -> Iterator[Total]:
@@ -374,17 +326,6 @@ def _named_margins(margins: Any, table: xr.DataArray, *, name: str) -> list[tupl
     if len({frozenset(names) for names in named}) < len(named):
         raise ParameterError(f"{name} must name each margin once, got {list(margins)!r}")
     return named
-
-
-def _check_multiples(table: xr.DataArray, base: int, decimals: int, *, name: str) -> None:
-    bad = np.argwhere(table.values % base)
-    if len(bad):
-        position = tuple(int(i) for i in bad[0])
-        step = 10.0**decimals
-        raise TableError(
-            f"{name} must hold multiples of {base / step:g}: {cell_label(table, position)} holds "
-            f"{table.values[position] / step:g}"
-        )
 
 
 def _merged(table: xr.DataArray, dim: str, merge: Mapping[Any, Any]) -> tuple[list[Any], npt.NDArray[np.int64]]:

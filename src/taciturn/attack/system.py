@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 from scipy.sparse import csr_array
 
@@ -20,13 +21,18 @@ __all__ = [
     "Total",
     "build_system",
     "checked_mask",
+    "coarser_levels",
+    "hierarchies",
     "in_steps",
+    "level_codes",
     "margin_names",
     "margin_of",
+    "without_implied",
 ]
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 UNLIMITED: Final = 2**60
 """Upper bound, in steps, of a cell that no total limits; no sum of released values comes near it."""
@@ -97,6 +103,13 @@ class LinearSystem:
     row_total: Integers
     row_group: Integers
     decimals: int
+
+    def most_of_cells(self) -> Integers:
+        """What each unknown cell is at most by its own bound and by each of its totals alone."""
+        most = self.upper.copy()
+        coo = self.matrix.tocoo()
+        np.minimum.at(most, coo.col, self.most[coo.row])
+        return most
 
     def row_label(self, row: int) -> str:
         """Which total a row is, in words."""
@@ -227,8 +240,16 @@ def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
     return np.asarray(mask.transpose(*table.dims).values, dtype=np.bool_)
 
 
+def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:
+    """The levels above each variable: further coordinates along it, such as the regions of countries."""
+    return {
+        dim: tuple(str(name) for name, coord in table.coords.items() if coord.dims == (dim,) and name != dim)
+        for dim in table_dims(table)
+    }
+
+
 def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, ...]:
-    """Variables of a margin: one name or a sequence of names, each of the table's and once."""
+    """Variables of a margin, or levels above them: one name or a sequence of names, one at most for each variable."""
     if isinstance(margin, str):
         names: tuple[Any, ...] = (margin,)
     elif isinstance(margin, Sequence):
@@ -236,17 +257,77 @@ def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, .
     else:
         raise ParameterError(f"{name} must name a margin by its variables, such as ('a', 'b'), got {margin!r}")
     variables = table_dims(table)
-    if any(dim not in variables for dim in names) or len(set(names)) < len(names):
-        raise ParameterError(f"{name} must name variables of the table, {variables}, each once; got {margin!r}")
+    above = hierarchies(table)
+    of = {level: dim for dim in variables for level in (dim, *above[dim])}
+    if any(each not in of for each in names) or len(set(names)) < len(names):
+        levels = tuple(level for dim in variables for level in above[dim])
+        or_levels = f", or levels above them, {levels}" if levels else ""
+        raise ParameterError(
+            f"{name} must name variables of the table, {variables}{or_levels}, each once; got {margin!r}"
+        )
+    along = [of[each] for each in names]
+    if len(set(along)) < len(along):
+        twice = next(dim for dim in along if along.count(dim) > 1)
+        both = [each for each in names if of[each] == twice]
+        raise ParameterError(f"{name} must name one level of each variable; {both} are all of {twice!r}, in {margin!r}")
     return names
 
 
+def level_codes(table: xr.DataArray, name: str) -> tuple[npt.NDArray[Any], Integers]:
+    """Categories of a variable, or of a level above one in order of first appearance, and that of each position."""
+    labels = table[name].values
+    if name in table.dims:
+        return labels, np.arange(len(labels))
+    codes, categories = pd.factorize(labels)
+    if (codes < 0).any():
+        dim = table[name].dims[0]
+        missing = table[dim].values[np.flatnonzero(codes < 0)[0]]
+        raise TableError(
+            f"a label of {name!r} is missing, at {dim}={missing}: each category belongs to one of {name!r}"
+        )
+    return np.asarray(categories), codes.astype(np.int64)
+
+
 def margin_of(table: xr.DataArray, names: tuple[str, ...]) -> tuple[xr.DataArray, Integers]:
-    """The table's totals over all but some variables, in steps, and the flat position there of every cell."""
-    totals = table.sum([dim for dim in table.dims if dim not in names]).transpose(*names)
+    """The table's totals over some of its variables or levels, in steps, and the flat position there of each cell."""
     group = np.zeros(table.shape, dtype=np.int64)
-    for dim in names:
-        axis = table.get_axis_num(dim)
-        along = np.arange(table.shape[axis]).reshape([-1 if i == axis else 1 for i in range(table.ndim)])
-        group = group * table.shape[axis] + along
-    return totals, group.ravel()
+    coords = {}
+    for name in names:
+        coords[name], codes = level_codes(table, name)
+        axis = table.get_axis_num(table[name].dims[0])
+        group = group * len(coords[name]) + codes.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+    shape = [len(labels) for labels in coords.values()]
+    totals = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(totals, group.ravel(), table.values.ravel())
+    above = {level: table[level] for dim, levels in hierarchies(table).items() if dim in names for level in levels}
+    return xr.DataArray(totals.reshape(shape), dims=names, coords=coords).assign_coords(above), group.ravel()
+
+
+def without_implied(margins: Sequence[tuple[str, ...]], table: xr.DataArray) -> list[tuple[str, ...]]:
+    """The margins that do not follow from another one, whose grouping of cells is finer; of equal ones the first."""
+    return [
+        names
+        for number, names in enumerate(margins)
+        if not any(
+            _determines(other, names, table) and (place < number or not _determines(names, other, table))
+            for place, other in enumerate(margins)
+        )
+    ]
+
+
+def _determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
+    """Whether cells of one group of the first margin are always in one group of the second."""
+    for dim in table_dims(table):
+        codes = []
+        for names in (finer, coarser):
+            level = next((name for name in names if table[name].dims == (dim,)), None)
+            codes.append(np.zeros(table.sizes[dim], dtype=np.int64) if level is None else level_codes(table, level)[1])
+        pairs = len(set(zip(*(each.tolist() for each in codes), strict=True)))
+        if pairs > len(set(codes[0].tolist())):
+            return False
+    return True
+
+
+def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
+    """The levels above a variable that put some of its categories together: a further name for each is none."""
+    return tuple(name for name in hierarchies(table)[dim] if len(level_codes(table, name)[0]) < table.sizes[dim])

@@ -1,0 +1,52 @@
+"""The command line: ``taciturn assess SAMPLE.csv --population-size N``.
+
+Heavy libraries are imported inside the commands, so that ``--help`` is quick.
+"""
+
+import sys
+
+import click
+
+from taciturn import __version__
+from taciturn.cli._options import _MODELS as _MODELS, EXIT_ERROR, EXIT_INTERRUPTED
+from taciturn.cli._text import printable
+from taciturn.cli.attacks import attack
+from taciturn.cli.fits import assess, compare
+from taciturn.cli.protection import perturb
+from taciturn.cli.studies import study, validate
+from taciturn.errors import TaciturnError
+
+__all__ = ["cli", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="taciturn")
+def cli() -> None:
+    """Measure how much a table gives away about people, and how sure one can be."""
+
+
+for _command in (assess, compare, study, validate, perturb, attack):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line; whatever goes wrong is a message and an exit status, never a traceback."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("taciturn: interrupted, nothing was written", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except TaciturnError as error:
+        click.echo(f"taciturn: error: {printable(str(error))}", err=True)
+        sys.exit(EXIT_ERROR)
+    except MemoryError:
+        click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)
+        sys.exit(EXIT_ERROR)
+    except Exception as error:  # the last resort of a command line
+        click.echo(f"taciturn: internal error, please report it: {type(error).__name__}: {error}", err=True)
+        sys.exit(EXIT_ERROR)
