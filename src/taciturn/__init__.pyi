@@ -9,9 +9,11 @@ from .attack import (
     Redesign as Redesign,
     Rounding as Rounding,
     Suppression as Suppression,
+    SuppressionPattern as SuppressionPattern,
     attacker_bounds as attacker_bounds,
     constraint_rank as constraint_rank,
     rank_decrease as rank_decrease,
+    suppress_secondary as suppress_secondary,
 )
 from .cards import (
     Card as Card,
@@ -123,6 +125,7 @@ __all__ = [
     "Rounding",
     "Summary",
     "Suppression",
+    "SuppressionPattern",
     "TaciturnError",
     "assess",
     "attacker_bounds",
@@ -173,6 +176,7 @@ __all__ = [
     "study_table",
     "summary",
     "suppress_cells",
+    "suppress_secondary",
     "swap_records",
     "swapped_table",
     "swapping_conditional_entropy",

@@ -4,6 +4,7 @@ from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
 from taciturn.attack.releases import LinkedTables, Redesign, Release, Suppression
 from taciturn.attack.rounding import Rounding
+from taciturn.attack.secondary import SuppressionPattern, suppress_secondary
 
 __all__ = [
     "ConstraintRank",
@@ -12,7 +13,9 @@ __all__ = [
     "Release",
     "Rounding",
     "Suppression",
+    "SuppressionPattern",
     "attacker_bounds",
     "constraint_rank",
     "rank_decrease",
+    "suppress_secondary",
 ]

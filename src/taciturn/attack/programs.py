@@ -1,10 +1,11 @@
 """Attained bounds of the cells of a linear system: propagation, linear programs, integer programs."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from taciturn.attack.solver import Floats, Program
@@ -15,6 +16,8 @@ __all__ = ["attained_bounds"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
 _ANY: Final = 1e9  # a relative gap with which the first table found will do
+_KNOWN: Final = 50  # tables that are kept to start from
+_TRIES: Final = 6  # of linear programs for a table of whole numbers, before an integer one
 _ROUNDS: Final = 200  # of propagation: the last ones move bounds of wide intervals by little, and programs do the rest
 
 
@@ -112,7 +115,10 @@ class _Component:
         # The best that any table found so far attains.
         self._low_found = np.full(len(columns), UNLIMITED)
         self._high_found = np.full(len(columns), -UNLIMITED)
+        self._tables: deque[Integers] = deque(maxlen=_KNOWN)
         self._programs: dict[bool, Program] = {}
+        self._distance: Program | None = None
+        self._generator = np.random.default_rng(0)  # of costs that do not matter: bounds are exact for any
 
     def solve(self, asked: Booleans, on_cell: Callable[[], object]) -> None:
         if self._matrix.shape[0] > 1:
@@ -172,16 +178,62 @@ class _Component:
     def _reached(self, cell: int, sign: int) -> bool:
         """Look for any table with the cell at its bound: mostly there is one, and the first is found much sooner.
 
-        The costs pull cells that are still open to their bounds, so that the table settles some of them as well.
+        Linear programs often end in whole numbers: some with costs that pull cells that are still open to their bounds,
+        so that the table settles some of them as well, and one for a table that differs little from a known one.
+        Integer programs over the cells near those that differ come next, and one over all cells last.
         """
         lower, upper = self._lower.copy(), self._upper.copy()
-        at = self._lower[cell] if sign < 0 else self._upper[cell]
-        lower[cell] = upper[cell] = at
+        lower[cell] = upper[cell] = self._lower[cell] if sign < 0 else self._upper[cell]
         costs = (self._low_found > self._lower).astype(np.float64) - (self._high_found < self._upper)
+        for _ in range(_TRIES):
+            # Sizes of costs are arbitrary, and each choice ends in another table.
+            solved = self._solve(costs * self._generator.random(len(costs)), lower, upper, whole=False, gap=0.0)
+            if solved is None:
+                return False
+            self._keep(solved)
+            if self._attained(cell, sign):
+                return True
+        for near_lower, near_upper in self._neighbourhoods(cell, sign, lower, upper):
+            solved = self._solve(costs, near_lower, near_upper, whole=True, gap=_ANY)
+            if solved is not None:
+                self._keep(solved)
+            if self._attained(cell, sign):
+                return True
         solved = self._solve(costs, lower, upper, whole=True, gap=_ANY)
         if solved is not None:
             self._keep(solved)
         return self._attained(cell, sign)
+
+    def _neighbourhoods(
+        self, cell: int, sign: int, lower: Integers, upper: Integers
+    ) -> Iterator[tuple[Integers, Integers]]:
+        """Bounds that leave open what is near a path from a known table to one with the cell at its bound."""
+        if not self._tables:
+            return
+        known = max(self._tables, key=lambda table: sign * table[cell])
+        moved = self._nearest(known, lower, upper)
+        if moved is None:
+            return
+        self._keep(known + moved)
+        path = (np.abs(moved) > _TOLERANCE).astype(float)
+        shared = self._matrix.T @ (self._matrix @ path > 0).astype(float)
+        for least in (2, 1):
+            fixed = (shared < least) & (path == 0)
+            fixed[cell] = False
+            yield np.where(fixed, known, lower), np.where(fixed, known, upper)
+
+    def _nearest(self, known: Integers, lower: Integers, upper: Integers) -> Floats | None:
+        """How a table within bounds differs, as little as can be, from a known one; not always in whole numbers."""
+        up, down = np.maximum(upper - known, 0), np.maximum(known - lower, 0)
+        least_up, least_down = np.maximum(lower - known, 0), np.maximum(known - upper, 0)
+        shown = self._matrix @ known
+        high, low = np.concatenate([up, down]), np.concatenate([least_up, least_down])
+        least, most = self._least - shown, self._most - shown
+        if self._distance is None:
+            self._distance = Program(csr_array(hstack([self._matrix, -self._matrix])), least, most, low, high)
+        weights = 1 + self._generator.random(len(high))
+        solved = self._distance.solve(weights, lower=low, upper=high, least=least, most=most)
+        return None if solved is None else solved.values[: len(known)] - solved.values[len(known) :]
 
     def _attained(self, cell: int, sign: int) -> bool:
         if sign < 0:
@@ -194,6 +246,7 @@ class _Component:
         sums = self._matrix @ table
         inside = (table >= self._lower).all() and (table <= self._upper).all()
         if inside and (sums >= self._least).all() and (sums <= self._most).all():
+            self._tables.append(table)
             np.minimum(self._low_found, table, out=self._low_found)
             np.maximum(self._high_found, table, out=self._high_found)
 

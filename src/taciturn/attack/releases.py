@@ -120,7 +120,7 @@ class Suppression(Release):
 
     def _margins(self, table: xr.DataArray) -> list[tuple[str, ...]]:
         if isinstance(self.totals, bool):
-            return _one_step_coarser(table) if self.totals else []
+            return finest_totals(table) if self.totals else []
         return _named_margins(self.totals, table, name="totals")
 
 
@@ -293,7 +293,7 @@ class LinkedTables(Release):
         return _named_margins(self.released, table, name="released")
 
 
-def _one_step_coarser(table: xr.DataArray) -> list[tuple[str, ...]]:
+def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:
     """The margins from which all others follow: one variable is left out, or at a level above."""
     variables = table_dims(table)
     margins = []

@@ -10,12 +10,16 @@ from scipy.sparse import csc_array, csr_array
 
 from taciturn.errors import AttackError
 
-__all__ = ["Floats", "Program", "Solved"]
+__all__ = ["Floats", "OutOfTimeError", "Program", "Solved"]
 
 Floats = npt.NDArray[np.float64]
 
 _FOUND: Final = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
 _NONE: Final = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
+
+
+class OutOfTimeError(AttackError):
+    """The time was over before there was a solution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,8 @@ class Program:
         *,
         lower: npt.NDArray[Any] | None = None,
         upper: npt.NDArray[Any] | None = None,
+        least: npt.NDArray[Any] | None = None,
+        most: npt.NDArray[Any] | None = None,
         gap: float = 0.0,
         seconds: float = np.inf,
     ) -> Solved | None:
@@ -102,13 +108,18 @@ class Program:
 
         Raises
         ------
+        OutOfTimeError
+            No solution within the time.
         AttackError
-            The solver stopped without an answer, at the time limit or because numbers were too large.
+            The solver stopped without an answer.
         """
         size = len(self._every)
         self._highs.changeColsCost(size, self._every, costs.astype(float))
         if lower is not None and upper is not None:
             self._highs.changeColsBounds(size, self._every, lower.astype(float), upper.astype(float))
+        if least is not None and most is not None:
+            rows = np.arange(len(least), dtype=np.int32)
+            self._highs.changeRowsBounds(len(rows), rows, least.astype(float), most.astype(float))
         self._highs.setOptionValue("mip_rel_gap", gap)
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(seconds, 0.0))  # the clock runs on
         self._highs.run()
@@ -116,7 +127,10 @@ class Program:
         if status in _NONE:
             return None
         info = self._highs.getInfo()
-        if status not in _FOUND or info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        if status == highspy.HighsModelStatus.kTimeLimit and not found:
+            raise OutOfTimeError("the solver found no solution within the time it had; a longer time_limit may do")
+        if status not in _FOUND or not found:
             reason = self._highs.modelStatusToString(status)
             raise AttackError(f"the solver stopped without an answer: {reason.lower()}")
         solution = self._highs.getSolution()

@@ -22,6 +22,7 @@ __all__ = [
     "build_system",
     "checked_mask",
     "coarser_levels",
+    "determines",
     "hierarchies",
     "in_steps",
     "level_codes",
@@ -309,13 +310,13 @@ def without_implied(margins: Sequence[tuple[str, ...]], table: xr.DataArray) -> 
         names
         for number, names in enumerate(margins)
         if not any(
-            _determines(other, names, table) and (place < number or not _determines(names, other, table))
+            determines(other, names, table) and (place < number or not determines(names, other, table))
             for place, other in enumerate(margins)
         )
     ]
 
 
-def _determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
+def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
     """Whether cells of one group of the first margin are always in one group of the second."""
     for dim in table_dims(table):
         codes = []

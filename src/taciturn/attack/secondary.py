@@ -1,0 +1,385 @@
+"""Secondary suppression: which further cells must not be published so that the sensitive ones cannot be worked out."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack.bounds import attacker_bounds
+from taciturn.attack.cuts import PatternProgram
+from taciturn.attack.deviations import DeviationSearch
+from taciturn.attack.published import PublishedCells, Required, published_cells, required_at
+from taciturn.attack.rank import constraint_rank, rank_decrease
+from taciturn.attack.releases import LinkedTables, Margin, Suppression
+from taciturn.attack.solver import Floats, OutOfTimeError
+from taciturn.attack.system import Booleans
+from taciturn.errors import AttackError, ParameterError
+from taciturn.schema import MAX_COUNT
+
+__all__ = ["SuppressionPattern", "suppress_secondary"]
+
+SAFE, PRIMARY, SECONDARY = "safe", "primary", "secondary"
+
+_SMALL: Final = 2_000  # cells that may be suppressed, up to which the cheapest pattern is looked for
+_ORDERS: Final = 3  # of the primary cells, tried for a first pattern
+_TIES: Final = 50  # patterns of the same cost, compared by their rank
+
+
+@dataclass(frozen=True, eq=False)
+class SuppressionPattern:
+    """Which cells are suppressed, and what an attacker can still work out of them.
+
+    Attributes
+    ----------
+    release : Suppression or LinkedTables
+        What is published, to be attacked further.
+    status : mapping of tuple of str to DataArray
+        For each margin whose cells may be suppressed, by the names of its variables, ``safe``, ``primary`` or
+        ``secondary`` for each cell.
+    audit : mapping of tuple of str to Dataset
+        `attacker_bounds` of the primary cells of each of these margins that has some.
+    cost, bound : float
+        What the secondary cells cost together, and what no protecting pattern is below of; `bound` is 0 where the
+        table is too large to look for one.
+    rank_decrease : int
+        Degrees of freedom that all suppressed cells leave to the table.
+    compared : int
+        Patterns of the same cost that this is the one of largest `rank_decrease` of.
+    complete : bool
+        False if the search was ended by the time limit; then another run may end at another pattern.
+    """
+
+    release: Suppression | LinkedTables
+    status: Mapping[tuple[str, ...], xr.DataArray]
+    audit: Mapping[tuple[str, ...], xr.Dataset]
+    cost: float
+    bound: float
+    rank_decrease: int
+    compared: int
+    complete: bool
+
+    @property
+    def gap(self) -> float:
+        """By which part of its cost the pattern may be dearer than the cheapest; 0 is proved to be the cheapest."""
+        return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
+
+    def __str__(self) -> str:
+        """A line for each margin, and how good the pattern is."""
+        lines = []
+        for names, status in self.status.items():
+            counts = [f"{int((status == kind).sum())} {kind}" for kind in (PRIMARY, SECONDARY, SAFE)]
+            lines.append(f"{' x '.join(names) or 'grand total'}: {', '.join(counts)}")
+        quality = "the cheapest" if self.gap == 0 else f"at most {100 * self.gap:.3g} % above the cheapest"
+        lines.append(f"secondary cells cost {self.cost:g}, {quality}; rank decrease {self.rank_decrease}")
+        return "\n".join(lines)
+
+
+def suppress_secondary(
+    table: xr.DataArray,
+    primary: xr.DataArray | Mapping[Margin, xr.DataArray],
+    *,
+    linked: Sequence[Margin] | None = None,
+    protection: float | xr.Dataset | Mapping[Margin, xr.Dataset] = 1.0,
+    costs: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
+    decimals: int = 0,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    random_seed: int | np.random.Generator | None = 0,
+    progressbar: bool = True,
+) -> SuppressionPattern:
+    r"""Suppress further cells so that no primary cell can be worked out, at the least cost that is found.
+
+    .. math:: \min_{S \supseteq P} \sum_{c \in S \setminus P} w_c \quad \text{such that} \quad
+        \min_{x \in T(S)} x_p \le \ell_p, \quad \max_{x \in T(S)} x_p \ge h_p \quad \text{for all } p \in P
+
+    with `P` the primary cells, `w` the costs, and `T(S)` the tables that are compatible with what is published when
+    `S` is suppressed. With a risk as protection the condition is ``1 / log2 m <= risk`` instead, for the `m` values
+    from the least to the most.
+
+    A first pattern comes from one linear program for each primary cell; cells that turn out not to be needed are
+    published again. With up to 2,000 cells that may be suppressed an integer program then looks for the cheapest
+    pattern, and, where it has found it, for others of this cost: of up to 50 the one with the largest rank decrease
+    is taken. Larger tables keep the first pattern. In all cases the result is audited with `attacker_bounds`.
+
+    Parameters
+    ----------
+    table : DataArray
+        The true table: counts, or magnitudes with so many `decimals`.
+    primary : DataArray of bool or mapping of margin to DataArray of bool
+        True for sensitive cells: of the table, or of released margins, such as ``{("area", "sex"): mask}``.
+    linked : sequence of margins, optional
+        All that is released: projections of the table, each named by its variables; ``()`` is the grand total, and all
+        variables are the table itself. Any of their cells may be suppressed. Without it the table is released with all
+        its totals, and these stay published.
+    protection : float, Dataset or mapping of margin to Dataset
+        What must be left open at each primary cell. A number above 0 and up to 1 is the largest risk in 1/bits; 1, the
+        default, says that no primary cell can be worked out exactly. A Dataset has the variables ``lower`` and
+        ``upper`` in the table's units: values as low and as high as these must be possible.
+    costs : DataArray or mapping of margin to DataArray, optional
+        What it costs to suppress each cell, above 0; infinite where it must be published. By default 1 and the cell's
+        value, in the table's units.
+    decimals : int
+        Decimal places of the values, from 0 to 12; an attacker knows them.
+    time_limit : float
+        Seconds after which the best pattern found so far is taken.
+    gap : float
+        Relative distance to the least cost that is good enough, from 0 to below 1.
+    random_seed : int or Generator, optional
+        For the orders in which primary cells are taken. The same seed gives the same pattern, unless the time limit
+        ends the search.
+    progressbar : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    SuppressionPattern
+
+    Raises
+    ------
+    TableError
+        Values that are negative, missing, infinite or have more decimals; masks, costs or intervals with other
+        dimensions or categories.
+    ParameterError
+        Margins that are not variables of the table; `primary`, `costs` or `protection` of a margin that is not
+        released; costs that are not above 0; a risk outside (0, 1], an interval that does not hold the true value.
+    AttackError
+        No pattern protects: the message names the primary cell. No pattern was found within `time_limit`. The audit
+        finds a primary cell that is not protected, which would be an error of this function.
+
+    Notes
+    -----
+    Attackers who contributed to a cell know more: see `attacker_bounds` with `knowledge`.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), Section 4.5, Propositions 1 to 3. Fischetti & Salazar (2001), Solving the cell
+    suppression problem on tabular data with linear constraints, Management Science 47, 1008-1027.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("activity", "region"))
+    >>> pattern = tc.suppress_secondary(table, table == 8, progressbar=False)
+    >>> pattern.status["activity", "region"].values.tolist()[1:]
+    [['primary', 'safe', 'secondary'], ['secondary', 'safe', 'secondary']]
+    >>> pattern.cost, pattern.gap
+    (54.0, 0.0)
+    """
+    deadline = monotonic() + _seconds(time_limit)
+    if not 0 <= gap < 1:
+        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+    cells = published_cells(table, linked, costs, decimals)
+    required = required_at(cells, primary, protection, linked)
+    task = _Task(table, linked, cells, required)
+    search = DeviationSearch(cells, required, task.reachable)
+    generator = np.random.default_rng(random_seed)
+    with _progress(_ORDERS * len(required.cells), progressbar) as (advance, now):
+        first, complete = _first_pattern(search, task, generator, deadline, advance)
+        now("cheaper patterns")
+        if np.isfinite(cells.costs).sum() > _SMALL or not complete:
+            return task.audited(first, bound=0.0, compared=1, complete=complete)
+        return _cheapest(task, search, first, gap=gap, deadline=deadline)
+
+
+class _Task:
+    """A table and what is asked of its suppression: patterns as releases, and whether they protect."""
+
+    def __init__(
+        self, table: xr.DataArray, linked: Sequence[Margin] | None, cells: PublishedCells, required: Required
+    ) -> None:
+        self.cells, self.required = cells, required
+        self._table, self._linked = table, linked
+        self.primaries = np.zeros(len(cells.costs), dtype=np.bool_)
+        self.primaries[required.cells] = True
+
+    def release(self, pattern: Booleans) -> Suppression | LinkedTables:
+        cells = self.cells
+        if self._linked is None:
+            return Suppression(self._table, cells.flags(0, pattern), decimals=cells.decimals)
+        suppressed: dict[Margin, xr.DataArray] = {
+            names: cells.flags(number, pattern) for number, names in enumerate(cells.margins)
+        }
+        return LinkedTables(self._table, list(cells.margins), suppressed=suppressed, decimals=cells.decimals)
+
+    def audit(self, pattern: Booleans, asked: Booleans) -> dict[tuple[str, ...], xr.Dataset]:
+        """Bounds of the asked cells, for each margin of which some may be suppressed."""
+        release = self.release(pattern)
+        found = {}
+        for number in self.suppressible():
+            names = self.cells.margins[number]
+            mask = self.cells.flags(number, asked)
+            if mask.any():
+                found[names] = attacker_bounds(release, margin=names, cells=mask, progressbar=False)
+        return found
+
+    def suppressible(self) -> list[int]:
+        return [0] if self._linked is None else list(range(len(self.cells.margins)))
+
+    def deviations(self, audit: Mapping[tuple[str, ...], xr.Dataset]) -> tuple[Floats, Floats]:
+        """How far below and above its value an attacker must take each primary cell for possible, in steps."""
+        low, high = np.zeros(len(self.cells.costs)), np.zeros(len(self.cells.costs))
+        for names, bounds in audit.items():
+            part = self.cells.part(self.cells.margins.index(names))
+            low[part], high[part] = bounds["lower"].values.ravel(), bounds["upper"].values.ravel()
+        chosen = self.required.cells
+        step = 10.0**self.cells.decimals
+        true = self.cells.values[chosen]
+        return np.rint(low[chosen] * step) - true, np.rint(high[chosen] * step) - true
+
+    def reachable(self, position: int) -> tuple[int, int]:
+        """How far a primary cell can deviate when all that may be is suppressed; raises if that is not enough."""
+        asked = np.zeros_like(self.primaries)
+        asked[self.required.cells[position]] = True
+        lower, upper = self.deviations(self.audit(np.isfinite(self.cells.costs) | self.primaries, asked))
+        if not self.required.met(lower, upper)[position]:
+            raise AttackError(
+                f"no pattern protects {self._open(position, lower, upper)}, even with all cells suppressed that may "
+                "be; allow totals to be suppressed by naming them in linked, or ask for less protection"
+            )
+        # A cell that no total limits is infinite above.
+        return int(-lower[position]), int(min(upper[position], MAX_COUNT))
+
+    def protects(self, pattern: Booleans) -> bool:
+        return bool(self.required.met(*self.deviations(self.audit(pattern, self.primaries))).all())
+
+    def cost(self, pattern: Booleans) -> float:
+        return float(self.cells.costs[pattern & ~self.primaries].sum())
+
+    def rank_decrease(self, pattern: Booleans) -> tuple[int, int]:
+        """By how much suppression lowers the rank of all that is released, and of its finest margins alone.
+
+        Propositions 1 to 3 are on the second. With totals of these margins released as well the first is often the
+        same for all patterns of a cost, and the second decides.
+        """
+        if self._linked is None:
+            # Of a table that is released itself each cell has an equation.
+            decrease = int(pattern.sum()) - constraint_rank(self.release(pattern)).rank
+            return decrease, decrease
+        margins, finest = set(self.cells.margins), set(self.cells.finest())
+        return self._rank(pattern, margins), self._rank(pattern, finest)
+
+    def _rank(self, pattern: Booleans, margins: Collection[tuple[str, ...]]) -> int:
+        cells = self.cells
+        chosen = [(number, names) for number, names in enumerate(cells.margins) if names in margins]
+        suppressed: dict[Margin, xr.DataArray] = {names: cells.flags(number, pattern) for number, names in chosen}
+        release = LinkedTables(self._table, [names for _, names in chosen], decimals=cells.decimals)
+        return rank_decrease(release, suppressed)
+
+    def audited(self, pattern: Booleans, *, bound: float, compared: int, complete: bool) -> SuppressionPattern:
+        """The result; raises if it does not hold what was asked."""
+        audit = self.audit(pattern, self.primaries)
+        lower, upper = self.deviations(audit)
+        short = np.flatnonzero(~self.required.met(lower, upper))
+        if len(short):
+            raise AttackError(f"the pattern found does not protect {self._open(int(short[0]), lower, upper)}")
+        status = {}
+        for number in self.suppressible():
+            suppressed, primary = (self.cells.flags(number, flags) for flags in (pattern, self.primaries))
+            kind = np.where(primary, PRIMARY, np.where(suppressed, SECONDARY, SAFE))
+            status[self.cells.margins[number]] = suppressed.copy(data=kind).rename("status")
+        cost = self.cost(pattern)
+        return SuppressionPattern(
+            release=self.release(pattern),
+            status=status,
+            audit=audit,
+            cost=cost,
+            bound=min(bound, cost),
+            rank_decrease=self.rank_decrease(pattern)[0],
+            compared=compared,
+            complete=complete,
+        )
+
+    def _open(self, position: int, lower: Floats, upper: Floats) -> str:
+        cell = int(self.required.cells[position])
+        step = 10.0**self.cells.decimals
+        value = self.cells.values[cell]
+        span = f"{(value + lower[position]) / step:g} to {(value + upper[position]) / step:g}"
+        return f"{self.cells.label(cell)}: it is known to be from {span}"
+
+
+def _first_pattern(
+    search: DeviationSearch,
+    task: _Task,
+    generator: np.random.Generator,
+    deadline: float,
+    on_cell: Callable[[], object],
+) -> tuple[Booleans, bool]:
+    """The cheapest of a few patterns by deviations, and whether all were tried before the deadline."""
+    required = task.required
+    by_need = np.argsort(-np.maximum(required.width, required.up + required.down), kind="stable")
+    best, complete = None, True
+    for number in range(_ORDERS):
+        order = by_need if number == 0 else generator.permutation(len(required.cells))
+        try:
+            pattern, whole = search.complete(task.primaries, order, deadline=deadline, on_cell=on_cell)
+        except OutOfTimeError:
+            if best is None:
+                raise
+            return best, False
+        complete = complete and whole
+        if best is None or task.cost(pattern) < task.cost(best):
+            best = pattern
+    assert best is not None
+    return best, complete
+
+
+def _cheapest(
+    task: _Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float
+) -> SuppressionPattern:
+    """The cheapest pattern, and of those that cost the same the one with the largest rank decrease."""
+    program = PatternProgram(task.cells, task.required, search.ceiling, task.protects)
+    program.relax(deadline=deadline)
+    best, cost = first, task.cost(first)
+    order = np.arange(len(task.required.cells))
+    while cost > program.bound + max(gap * cost, 1e-6 * cost):
+        found = program.next_pattern(deadline=deadline)
+        if found is None:
+            return task.audited(best, bound=program.bound, compared=1, complete=False)
+        pattern, protects = found
+        if not protects:
+            program.relax(deadline=deadline)
+            try:
+                pattern, _ = search.complete(pattern, order, deadline=deadline, on_cell=lambda: None)
+            except OutOfTimeError:
+                continue
+        if task.cost(pattern) < cost and task.protects(pattern):
+            best, cost = pattern, task.cost(pattern)
+    bound = cost if cost <= program.bound + 1e-6 * cost else program.bound
+    first_of_cost, rank, compared, ended = best, task.rank_decrease(best), 1, False
+    if bound == cost:
+        for pattern in program.of_cost(cost, deadline=deadline):
+            if np.array_equal(pattern, first_of_cost):
+                continue
+            decrease = task.rank_decrease(pattern)
+            if decrease > rank:
+                best, rank = pattern, decrease
+            compared += 1
+            if compared >= _TIES:
+                break
+        ended = monotonic() > deadline
+    return task.audited(best, bound=bound, compared=compared, complete=not ended)
+
+
+def _seconds(time_limit: Any) -> float:
+    number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
+    if not number or not time_limit > 0:
+        raise ParameterError(f"time_limit must be seconds above 0, got {time_limit!r}")
+    return float(time_limit)
+
+
+@contextmanager
+def _progress(cells: int, progressbar: bool) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
+        bar = progress.add_task("primary cells to protect", total=cells)
+        yield (
+            lambda: progress.advance(bar),
+            lambda text: progress.update(bar, description=text, completed=cells),
+        )
