@@ -1,6 +1,7 @@
-"""What an attacker can work out from a release: bounds on cells, and the rank of what is released."""
+"""What an attacker can work out from a release: bounds on cells, their posterior, and the rank of what is released."""
 
 from taciturn.attack.bounds import attacker_bounds
+from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
 from taciturn.attack.releases import LinkedTables, Redesign, Release, Suppression
 from taciturn.attack.rounding import Rounding
@@ -15,6 +16,7 @@ __all__ = [
     "Suppression",
     "SuppressionPattern",
     "attacker_bounds",
+    "attacker_posterior",
     "constraint_rank",
     "rank_decrease",
     "suppress_secondary",
