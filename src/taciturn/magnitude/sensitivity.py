@@ -1,0 +1,152 @@
+"""Which cells of a magnitude table are sensitive, why, and how far an attacker must be kept from them."""
+
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+import xarray as xr
+
+from taciturn.magnitude._cells import cells_of
+from taciturn.magnitude._rule import Rule, as_rule
+
+__all__ = ["protection_levels", "sensitive_cells"]
+
+
+def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dataset:
+    """Tell the cells of a magnitude table that sensitivity rules refuse.
+
+    Parameters
+    ----------
+    table : Dataset
+        Of `magnitude_table` or `magnitude_margins`.
+    rules : Rule or sequence of Rule
+        `Dominance`, `PPercent`, `PQ`, `MinimumFrequency`, `EntropyRule` and `Request`, combined with ``|`` and ``&``.
+        Of a sequence any makes a cell sensitive, as with ``|``.
+
+    Returns
+    -------
+    Dataset
+        Over the table's dims:
+
+        - ``sensitive`` (bool): False in an empty cell;
+        - ``by_rule`` (bool), with ``rule``: the same for each of the single rules, named by their text;
+        - ``reason``: in words, of those single rules that hold in a sensitive cell, else empty;
+        - ``unsafe_share``: sensitive cells among the cells with a contributor, in ``[0, 1]``; a scalar.
+
+    Raises
+    ------
+    TableError
+        Not a magnitude table; one with fewer of the largest contributions than a rule speaks of, or, for `Request`,
+        made without ``request=``; one without any contributor.
+    ParameterError
+        `rules` that are none.
+
+    Notes
+    -----
+    Amounts are compared in whole steps and parameters as the decimal numbers they are written as, so that no rounding
+    moves a cell across the boundary. Only what the cell itself tells is looked at, not what follows from totals.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control,
+    Section 4.2.1; share of unsafe cells: the same, Section 4.6.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> firms = pd.DataFrame({"area": ["A", "A", "A", "B", "B"], "turnover": [80, 15, 5, 50, 50]})
+    >>> table = tc.magnitude_table(firms, "area", "turnover")
+    >>> found = tc.sensitive_cells(table, tc.Dominance(1, 0.75))
+    >>> found["sensitive"].values.tolist(), float(found["unsafe_share"])
+    ([True, False], 0.5)
+    >>> found["reason"].values[0]
+    'largest 1 of 3 contributors holds 80.0 % of 100 (Dominance(1, 0.75))'
+    """
+    rule = as_rule(rules)
+    cells = cells_of(table)
+    dims, shape = table["total"].dims, cells.occupied.shape
+    parts = rule.parts()
+    by_rule = np.zeros((*shape, len(parts)), dtype=bool)
+    by_rule[cells.occupied] = np.stack([part.holds(cells) for part in parts], axis=-1)
+    sensitive = np.zeros(shape, dtype=bool)
+    sensitive[cells.occupied] = found = rule.holds(cells)
+    reasons: list[list[str]] = [[] for _ in found]
+    for part in parts:
+        holds = found & part.holds(cells)
+        for i, reason in zip(np.flatnonzero(holds), part.reasons(cells.where(holds)), strict=True):
+            reasons[i].append(reason)
+    words = np.full(shape, "", dtype=object)
+    words[cells.occupied] = ["; ".join(given) for given in reasons]
+    coords = {dim: table[dim] for dim in dims if dim in table.coords}
+    return xr.Dataset(
+        {
+            "sensitive": (dims, sensitive),
+            "by_rule": ((*dims, "rule"), by_rule),
+            "reason": (dims, words),
+            "unsafe_share": ((), float(found.mean())),
+        },
+        coords={**coords, "rule": [str(part) for part in parts]},
+        attrs={"rules": str(rule)},
+    )
+
+
+def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.DataArray:
+    r"""How far above a sensitive cell what an attacker must think possible has to reach.
+
+    If all that is released leaves the cell anywhere up to :math:`X + U`, the rule no longer holds for what can be
+    worked out. The least such `U`, with :math:`x_1 \ge x_2 \ge \dots` the contributions:
+
+    .. math::
+
+        \text{Dominance}(n, k):&\quad U = \frac{x_1 + \dots + x_n}{k} - X \\
+        \text{PPercent}(p):&\quad U = \frac{p}{100} x_1 - (X - x_1 - x_2) \\
+        \text{PQ}(p, q):&\quad U = \frac{p}{q} x_1 - (X - x_1 - x_2)
+
+    Parameters
+    ----------
+    table : Dataset
+        Of `magnitude_table` or `magnitude_margins`.
+    rules : Rule or sequence of Rule
+        As in `sensitive_cells`.
+
+    Returns
+    -------
+    DataArray
+        Upper protection levels over the table's dims, in its units, rounded up to whole steps; 0 where the cell is not
+        sensitive. The lower protection level is taken as large. Of rules combined with ``|`` the largest is needed, of
+        those combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule` have no amount in them
+        and give one step, which prevents that the value itself is worked out.
+
+    Raises
+    ------
+    TableError
+        As `sensitive_cells`.
+    ParameterError
+        `rules` that are none.
+
+    Notes
+    -----
+    With the second largest contributor as the attacker, who subtracts :math:`x_2`, the p%-rule asks for
+    :math:`X + U - x_2 \ge (1 + p/100) x_1`, which gives the formula. With negative contributions `X` is the sum of
+    sizes.
+
+    References
+    ----------
+    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.2, "Upper protection levels"; Loeve
+    (2001), Notes on sensitivity measures and protection levels, Statistics Netherlands.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> firms = pd.DataFrame({"area": ["A", "A", "A"], "turnover": [300, 20, 10]})
+    >>> table = tc.magnitude_table(firms, "area", "turnover")
+    >>> tc.protection_levels(table, tc.PPercent(10)).values.tolist()
+    [20.0]
+    """
+    rule = as_rule(rules)
+    cells = cells_of(table)
+    levels = np.zeros(cells.occupied.shape)
+    levels[cells.occupied] = [float(ceil(level) * cells.step) for level in rule.level(cells)]
+    dims = table["total"].dims
+    coords = {dim: table[dim] for dim in dims if dim in table.coords}
+    return xr.DataArray(levels, dims=dims, coords=coords, name="protection_level")

@@ -1,0 +1,429 @@
+"""Magnitude tables: what is counted as one contribution, and what is refused."""
+
+from decimal import Decimal
+from math import log2
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError, TableError
+
+FIRMS = pd.DataFrame(
+    {
+        "area": ["A", "A", "A", "B", "B"],
+        "size": ["small", "large", "large", "small", "small"],
+        "firm": ["f", "f", "g", "h", "f"],
+        "group": ["G", "G", "", "G", "G"],
+        "asked": [0, 1, 0, 0, 0],
+        "turnover": [60, 30, 10, 5, 20],
+    }
+)
+
+
+def of(rows: list[int], **more: list) -> pd.DataFrame:
+    """Contributions to one cell."""
+    return pd.DataFrame({"area": ["A"] * len(rows), "x": rows, **more})
+
+
+def one(rows: list[int], **options) -> xr.Dataset:
+    """The table of one cell, and that cell."""
+    more = {name: column for name, column in options.items() if isinstance(column, list)}
+    named = {name: name for name in more}
+    others = {name: value for name, value in options.items() if name not in more}
+    return tc.magnitude_table(of(rows, **more), "area", "x", **named, **others).sel(area="A")
+
+
+def entropy(*sizes: float) -> float:
+    total = sum(sizes)
+    return -sum(x / total * log2(x / total) for x in sizes if x)
+
+
+def test_every_row_is_a_contributor_where_none_is_named():
+    table = tc.magnitude_table(FIRMS, ["area", "size"], "turnover", largest=2)
+    assert table["total"].values.tolist() == [[60, 30 + 10], [5 + 20, 0]]
+    assert table["contributors"].values.tolist() == [[1, 2], [2, 0]]
+    assert table["largest"].values.tolist() == [[[60, 0], [30, 10]], [[20, 5], [0, 0]]]
+    np.testing.assert_array_equal(
+        table["share"].values, [[[1, 0], [30 / 40, 10 / 40]], [[20 / 25, 5 / 25], [np.nan, np.nan]]]
+    )
+    np.testing.assert_allclose(
+        table["entropy"].values, [[0, entropy(30, 10)], [entropy(20, 5), np.nan]], rtol=1e-12, atol=0
+    )
+    assert table["contributors"].dtype == np.int64
+    assert table["rank"].values.tolist() == [1, 2]
+
+
+def test_rows_of_one_contributor_in_one_cell_are_one_contribution():
+    area = tc.magnitude_table(FIRMS, "area", "turnover", contributor="firm", largest=2)
+    assert area["largest"].values.tolist() == [[60 + 30, 10], [20, 5]]
+    assert area["contributors"].values.tolist() == [2, 2]
+    cells = tc.magnitude_table(FIRMS, ["area", "size"], "turnover", contributor="firm", largest=2)
+    assert cells["largest"].sel(area="A", size="small").values.tolist() == [60, 0]  # f is in several cells
+
+
+def test_a_holding_is_one_contributor_and_who_has_none_is_its_own():
+    table = tc.magnitude_table(FIRMS, "area", "turnover", contributor="firm", holding="group", largest=2)
+    assert table["largest"].values.tolist() == [[60 + 30, 10], [5 + 20, 0]]
+    assert table["contributors"].values.tolist() == [2, 1]
+    rows = tc.magnitude_table(of([4, 3, 2, 1], group=["G", None, "G", None]), "area", "x", holding="group", largest=3)
+    assert rows["largest"].values.tolist() == [[4 + 2, 3, 1]]
+
+
+def test_a_holding_and_a_contributor_of_the_same_name_are_two():
+    for names, groups in ((["1", "2"], ["2", None]), (["2", "1"], [None, "2"]), ([2, 1], [None, 2])):
+        assert one([5, 3], contributor=names, holding=groups)["contributors"].item() == 2
+
+
+def test_the_manuals_example_of_a_holding():
+    # Reporting units 700, 200, 60, 40, 10; the first two belong to one group: 900, 60, 40, 10.
+    units, groups = [700, 200, 60, 40, 10], ["6", "6", "7", "8", "9"]
+    assert one(units, largest=2)["largest"].values.tolist() == [700, 200]
+    assert one(units, holding=groups, largest=2)["largest"].values.tolist() == [900, 60]
+
+
+def test_margins_are_of_contributors_not_of_cells():
+    tables = tc.magnitude_margins(FIRMS, ["area", "size"], "turnover", contributor="firm", largest=2)
+    assert list(tables) == [("area", "size"), ("area",), ("size",), ()]
+    assert tables[()]["largest"].values.tolist() == [60 + 30 + 20, 10]
+    assert tables[()]["contributors"].item() == 3
+    assert tables["size",]["largest"].values.tolist() == [[60 + 20, 5], [30, 10]]
+    assert tables[()]["total"].item() == 125
+    assert tables["area",].identical(tc.magnitude_table(FIRMS, "area", "turnover", contributor="firm", largest=2))
+
+
+def test_margins_are_named_in_any_order_and_come_in_that_of_dims():
+    tables = tc.magnitude_margins(FIRMS, ["area", "size"], "turnover", margins=[("size", "area"), "size", ()])
+    assert list(tables) == [("area", "size"), ("size",), ()]
+    assert tables["area", "size"]["total"].dims == ("area", "size")
+
+
+def test_weights_stand_for_so_many_contributions_of_the_size():
+    # 100 of weight 4 and 10 of weight 7: 100, 100, 100, 100, 10, ..., 10; total 4 * 100 + 7 * 10.
+    table = one([100, 10], weights=[4, 7])
+    assert table["total"].item() == 4 * 100 + 7 * 10
+    assert table["contributors"].item() == 4 + 7
+    assert table["largest"].values.tolist() == [100, 100, 100, 100, 10]
+    assert table["entropy"].item() == pytest.approx(entropy(*[100] * 4, *[10] * 7), rel=1e-12)
+    plain = one([100] * 4 + [10] * 7)
+    for name in ("total", "absolute_total", "largest", "share"):
+        assert table[name].values.tolist() == plain[name].values.tolist()
+
+
+def test_a_fraction_of_a_weight_shares_its_rank_with_what_follows():
+    table = one([60, 30, 10], weights=[1.5, 2, 1.25], largest=5)
+    assert table["largest"].values.tolist() == [60, 0.5 * 60 + 0.5 * 30, 30, 0.5 * 30 + 0.5 * 10, 0.75 * 10]
+    assert table["total"].item() == 1.5 * 60 + 2 * 30 + 1.25 * 10
+    assert table["contributors"].item() == 1.5 + 2 + 1.25
+    assert table.attrs["decimals"] == 2  # the weights are written with two
+    T = table["total"].item()
+    expected = -sum(w * x / T * log2(x / T) for w, x in [(1.5, 60), (2, 30), (1.25, 10)])
+    assert table["entropy"].item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_weights_are_read_to_six_decimals():
+    table = one([3], weights=[4 / 3])
+    assert table["total"].item() == 3 * 1333333 / 10**6
+    assert table.attrs["decimals"] == 6
+
+
+def test_a_weighted_contributor_in_several_rows():
+    table = one([5, 5, 4], contributor=["f", "f", "g"], weights=[2, 2, 1], largest=3)
+    assert table["largest"].values.tolist() == [10, 10, 4]
+
+
+def test_negative_contributions_count_with_their_size():
+    table = one([50, -30, 20], largest=2)
+    assert table["total"].item() == 50 - 30 + 20
+    assert table["absolute_total"].item() == 50 + 30 + 20
+    assert table["largest"].values.tolist() == [50, 30]
+    assert table["share"].values.tolist() == [0.5, 0.3]
+    assert table["entropy"].item() == pytest.approx(entropy(50, 30, 20), rel=1e-12)
+    netted = one([50, -30, 20], contributor=["f", "f", "g"], largest=2)
+    assert netted["largest"].values.tolist() == [50 - 30, 20]
+    assert netted["absolute_total"].item() == 20 + 20
+
+
+def test_zeros_are_contributors():
+    table = one([8, 0, 0], largest=2)
+    assert table["contributors"].item() == 3
+    assert table["entropy"].item() == 0
+    nothing = one([0, 0], largest=1)
+    assert nothing["contributors"].item() == 2
+    assert nothing["entropy"].item() == 0
+    assert np.isnan(nothing["share"].values).all()
+
+
+def test_ties_in_any_order():
+    for rows in ([7, 7, 3], [3, 7, 7], [7, 3, 7]):
+        assert one(rows, largest=3)["largest"].values.tolist() == [7, 7, 3]
+
+
+def test_requests_and_the_largest_of_them():
+    table = tc.magnitude_table(FIRMS, "area", "turnover", contributor="firm", request="asked")
+    assert table["requests"].values.tolist() == [1, 0]
+    assert table["requested"].values.tolist() == [60 + 30, 0]  # f asked in one of its rows
+    weighted = one([9, 4, 3], weights=[2, 1.5, 1], request=[False, True, True])
+    assert weighted["requests"].item() == 1.5 + 1
+    assert weighted["requested"].item() == 4
+
+
+def test_sums_are_exact_in_steps():
+    assert one([0.1] * 10, decimals=1)["total"].item() == 1.0
+    assert one([Decimal("0.10"), Decimal("0.20")], decimals=2)["total"].item() == 0.3
+    assert one([999_999_999_999_999, -1])["total"].item() == 999_999_999_999_998
+    assert one(["0.07", " 1 ", "+2.50", "-.5"], decimals=2)["total"].item() == 3.07
+
+
+def test_categories_as_in_frequency_tables():
+    frame = pd.DataFrame(
+        {"a": pd.Categorical(["l", "h"], categories=["h", "m", "l"]), "b": [3, 2], "c": ["z", "007"], "x": [1, 2]}
+    )
+    for dim in "abc":
+        assert tc.magnitude_table(frame, dim, "x")[dim].identical(tc.tabulate(frame, dim)[dim])
+    table = tc.magnitude_table(frame, "c", "x", categories={"c": ["007", "y", "z"]})
+    assert table["total"].values.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_as_data_frames(tmp_path, ending):
+    path = tmp_path / f"firms [1]*'s.{ending}"
+    frame = FIRMS.assign(area=pd.Categorical(FIRMS["area"], categories=["C", "B", "A"]))
+    getattr(frame, f"to_{ending}")(path, index=False)
+    options = {"contributor": "firm", "holding": "group", "request": "asked"}
+    table = tc.magnitude_table(path, ["area", "size"], "turnover", **options)
+    order = ["C", "B", "A"] if ending == "parquet" else ["A", "B"]
+    assert table["area"].values.tolist() == order
+    expected = tc.magnitude_table(FIRMS, ["area", "size"], "turnover", categories={"area": order}, **options)
+    assert table.identical(expected)
+
+
+def test_polars_as_pandas():
+    options = {"contributor": "firm", "holding": "group", "request": "asked"}
+    first = tc.magnitude_table(pl.from_pandas(FIRMS), ["area", "size"], "turnover", **options)
+    assert first.identical(tc.magnitude_table(FIRMS, ["area", "size"], "turnover", **options))
+    enum = pl.DataFrame({"a": pl.Series(["l", "h"], dtype=pl.Enum(["h", "m", "l"])), "x": [1.5, 2.0]})
+    assert tc.magnitude_table(enum, "a", "x", decimals=1)["total"].values.tolist() == [2, 0, 1.5]
+
+
+def test_labels_of_a_csv_stay_text(tmp_path):
+    path = tmp_path / "areas.csv"
+    path.write_text('area,"a ""b""",x\n007,p,1\n\n07,"q,r",2\n7,"s\nt",3\n', encoding="utf-8-sig")
+    table = tc.magnitude_table(path, ["area", 'a "b"'], "x")
+    assert table["area"].values.tolist() == ["007", "07", "7"]
+    assert table['a "b"'].values.tolist() == ["p", "q,r", "s\nt"]
+    assert table["total"].values.diagonal().tolist() == [1, 2, 3]
+
+
+def test_names_are_never_part_of_a_query(tmp_path):
+    name = 'a"; DROP TABLE records; --'
+    frame = pd.DataFrame({name: ["x'", "y", "x'"], "select": ["p", "p", "q"], "SELECT": [1, 2, 4]})
+    for source in (frame, tmp_path / "n.csv", tmp_path / "n.parquet"):
+        if source is not frame:
+            getattr(frame, f"to_{source.suffix[1:]}")(source, index=False)
+        table = tc.magnitude_table(source, [name, "select"], "SELECT", contributor="select")
+        assert table["total"].values.tolist() == [[1, 4], [2, 0]]
+
+
+def test_a_classifier_may_name_the_contributor():
+    table = tc.magnitude_table(FIRMS, "firm", "turnover", contributor="firm")
+    assert table["contributors"].values.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "is missing"),
+        ("", "is missing"),
+        ("nan", "holds 'nan'"),
+        ("inf", "holds 'inf'"),
+        ("1e3", "holds '1e3'"),
+        ("0x10", "holds '0x10'"),
+        ("1_000", "holds '1_000'"),
+        ("1,5", "holds '1,5'"),
+        ("1.25", "holds '1.25'"),
+        ("9" * 400, "holds '999"),
+        ("10000000000000001", "holds '10000000000000001'"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_its_row(tmp_path, value, shown):
+    frame = of([1, 2, value])
+    with pytest.raises(
+        TableError, match=f"'x' must be plain numbers of at most 1 decimals.*row 3 of the data frame {shown}"
+    ):
+        tc.magnitude_table(frame, "area", "x", decimals=1)
+    path = tmp_path / "bad.csv"
+    frame.to_csv(path, index=False)
+    with pytest.raises(TableError, match=f"row 3 of .*bad.csv {shown}"):
+        tc.magnitude_table(path, "area", "x", decimals=1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.5, 2e15, -2e15, 0.1 + 0.2])
+def test_floats_that_are_no_whole_number_of_steps_are_refused(value, tmp_path):
+    frame = of([1.0, value])
+    with pytest.raises(TableError, match=r"'x' must be plain numbers of at most 0 decimals.*row 2 of the data frame"):
+        tc.magnitude_table(frame, "area", "x")
+    frame.to_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(TableError, match=r"row 2 of .*bad\.parquet"):
+        tc.magnitude_table(tmp_path / "bad.parquet", "area", "x")
+
+
+def test_a_row_is_named_in_a_file_that_is_read_in_parts(tmp_path):
+    rows = 300_000
+    frame = pd.DataFrame({"area": ["A"] * rows, "x": ["1"] * rows})
+    frame.loc[222_221, "x"] = "oops"
+    frame.to_csv(tmp_path / "large.csv", index=False)
+    frame.to_parquet(tmp_path / "large.parquet", index=False, row_group_size=5000)
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(TableError, match=rf"row 222222 of .*{path.name} holds 'oops'"):
+            tc.magnitude_table(path, "area", "x")
+
+
+@pytest.mark.parametrize(
+    ("firms", "groups"),
+    [
+        (["f", "g", "f", "e"], ["G", None, "G", "G"]),
+        ([1, 2, 1, 3], [2, None, 2, 2]),
+        ([1.5, 2.5, 1.5, 3.5], [1.0, None, 1.0, 1.0]),
+        ([2**64 - 1, 2**64 - 2, 2**64 - 1, 2**64 - 3], ["G", None, "G", "G"]),
+        ([-(2**63), 2**63 - 1, -(2**63), 0], [2**63 - 1, None, 2**63 - 1, 2**63 - 1]),
+    ],
+)
+def test_names_of_contributors_of_every_kind(tmp_path, firms, groups):
+    kind = "Int64" if isinstance(groups[0], int) else None
+    frame = of([1, 2, 4, 8], c=pd.Series(firms), h=pd.array(groups, dtype=kind))
+    frame.to_parquet(tmp_path / "f.parquet")
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    for source in (frame, tmp_path / "f.parquet", tmp_path / "f.csv"):
+        largest = {
+            roles: tc.magnitude_margins(source, "area", "x", **dict(roles), largest=3)
+            for roles in ((("contributor", "c"),), (("holding", "h"),), (("contributor", "c"), ("holding", "h")))
+        }
+        found = [[table["largest"].values.ravel().tolist() for table in tables.values()] for tables in largest.values()]
+        assert found == [[[8, 1 + 4, 2]] * 2, [[1 + 4 + 8, 2, 0]] * 2, [[1 + 4 + 8, 2, 0]] * 2]
+
+
+def test_labels_of_several_types():
+    frame = pd.DataFrame({"a": np.array([True, "x", 2, np.int64(2)], dtype=object), "x": [1, 2, 4, 8]})
+    table = tc.magnitude_table(frame, "a", "x")
+    assert dict(zip(table["a"].values.tolist(), table["total"].values.tolist(), strict=True)) == {
+        "True": 1,
+        "x": 2,
+        "2": 4 + 8,
+    }
+    both = pd.DataFrame({"a": np.array([1, True, "1"], dtype=object), "x": 1})
+    with pytest.raises(TableError, match="two labels of 'a' are both written '1', in row 3"):
+        tc.magnitude_table(both, "a", "x")
+
+
+def test_sums_beyond_64_bits_are_refused():
+    with pytest.raises(TableError, match=r"add up to more than 9\*10\*\*18 steps"):
+        tc.magnitude_table(of([10**15] * 9001), "area", "x")
+    assert one([10**15, -(10**15), 3], contributor=["f", "f", "g"])["absolute_total"].item() == 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"area": ["A", None]}, {}, "a label is missing: 'area' in row 2"),
+        ({"area": ["A", "  "]}, {}, "a label is missing: 'area' in row 2"),
+        ({"area": ["A", "B\0"]}, {}, "in row 2 of the data frame holds a NUL"),
+        ({}, {"categories": {"area": ["B"]}}, r"area=A in row 1 of the data frame is none of the categories \['B'\]"),
+        ({}, {"categories": {"area": ["A", "A"]}}, "hold one twice"),
+        ({"c": ["f", None]}, {"contributor": "c"}, "'c' must name a contributor in every row: row 2 .* is missing"),
+        ({"c": ["f", "f"], "h": ["G", "H"]}, {"contributor": "c", "holding": "h"},
+         "one value of 'h': 'f' has 'G' in row 1 and 'H' in row 2"),
+        ({"c": ["f", "f"], "h": ["G", ""]}, {"contributor": "c", "holding": "h"},
+         "'f' has 'G' in row 1 and none in row 2"),
+        ({"c": ["f", "f"], "w": [2, 1.5]}, {"contributor": "c", "weights": "w"},
+         "one value of 'w': 'f' has 2 in row 1 and 1.5 in row 2"),
+        ({"w": [1, 0.5]}, {"weights": "w"}, "'w' must be numbers from 1 to 1000000: row 2 .* holds 0.5"),
+        ({"w": [1, None]}, {"weights": "w"}, "'w' must be numbers .* row 2 .* is missing"),
+        ({"w": [1, -3]}, {"weights": "w"}, "row 2 of the data frame holds -3"),
+        ({"r": [1, 2]}, {"request": "r"}, "'r' must be 0 or 1, or false or true: row 2 .* holds 2"),
+        ({"r": [True, None]}, {"request": "r"}, "'r' must be 0 or 1, .* row 2 .* is missing"),
+        ({}, {"contributor": "none"}, "no column 'none' in the data frame: the columns are 'area', 'x'"),
+        ({"x": [10**15, 1]}, {}, r"at most 10\*\*15 steps of 10\*\*-0: area=A holds 1000000000000001"),
+        ({"x": [10**15, -1]}, {}, r"area=A holds 1000000000000001"),
+    ],
+)  # fmt: skip
+def test_data_that_are_refused(columns, options, message):
+    with pytest.raises(TableError, match=message):
+        tc.magnitude_table(pd.DataFrame({**of([1, 2]), **columns}), "area", "x", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decimals": -1}, "decimals must be a whole number from 0 to 9"),
+        ({"decimals": 1.5}, "decimals must be a whole number"),
+        ({"largest": 0}, "largest must be a whole number from 1 to 100"),
+        ({"contributor": "x"}, "the column 'x' is given in two roles"),
+        ({"contributor": "c", "holding": "c"}, "the column 'c' is given in two roles"),
+        ({"weights": "w", "holding": "c"}, "weights cannot be given with holding"),
+        ({"contributor": 3}, "a column must be named by text, got 3"),
+        ({"categories": {"size": ["A"]}}, r"categories are declared for \['size'\]"),
+        ({"categories": {"area": "AB"}}, "must be a sequence of labels, got one text"),
+    ],
+)
+def test_arguments_that_are_refused(options, message):
+    with pytest.raises(ParameterError, match=message):
+        tc.magnitude_table(of([1, 2], c=["f", "g"], w=[1, 2]), "area", "x", **options)
+
+
+def test_dims_and_margins_that_are_refused():
+    with pytest.raises(TableError, match="at least one classifying variable"):
+        tc.magnitude_table(FIRMS, [], "turnover")
+    with pytest.raises(TableError, match="a variable stands twice"):
+        tc.magnitude_table(FIRMS, ["area", "area"], "turnover")
+    with pytest.raises(TableError, match=r"\['rank'\] cannot name a variable"):
+        tc.magnitude_table(FIRMS.rename(columns={"area": "rank"}), "rank", "turnover")
+    with pytest.raises(ParameterError, match=r"a margin must name variables of \['area'\]"):
+        tc.magnitude_margins(FIRMS, "area", "turnover", margins=["size"])
+    many = pd.DataFrame({"a": range(4000), "b": range(4000), "x": 1})
+    with pytest.raises(TableError, match="would have 16000000 cells"):
+        tc.magnitude_table(many, ["a", "b"], "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "", "cannot read the ending '.txt'"),
+        ("a.csv", None, "no such file"),
+        ("a.csv", b"", "the first line must be the header, and is empty"),
+        ("a.csv", b"area;x\nA;1\n", "must be separated by commas"),
+        ("a.csv", b"area,\nA,1\n", "the header has no name for column 2"),
+        ("a.csv", b"area,area\nA,1\n", "the header names 'area' twice"),
+        ("a.csv", b"area,x\nA,1\nB,2,3\n", "cannot be read: .*Line: 3"),
+        ("a.csv", b'area,x\nA,"1\n', "cannot be read: .*Line: 2"),
+        ("a.csv", b"area,x\nA,1\n\xff,2\n", "not a text file in UTF-8|cannot be read"),
+        ("a.parquet", b"PAR1 and more", "not a readable Parquet file"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content or b"")
+    with pytest.raises(FileFormatError, match=message):
+        tc.magnitude_table(path, "area", "x")
+
+
+@pytest.mark.parametrize("source", [of([]), 7, [1, 2], FIRMS["area"]])
+def test_sources_that_are_none(source):
+    with pytest.raises(TableError, match=r"has no rows|cannot read a table"):
+        tc.magnitude_table(source, "area", "x")
+
+
+def test_without_duckdb_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'taciturn\[magnitude\]'"):
+        tc.magnitude_table(FIRMS, "area", "turnover")
+
+
+def test_a_large_file_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tc.magnitude_table(FIRMS, "area", "turnover")
+    assert list(tmp_path.iterdir()) == []
