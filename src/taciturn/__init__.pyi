@@ -98,6 +98,12 @@ from .plots import (
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
 )
+from .protection import (
+    ProtectedTable as ProtectedTable,
+    protect_table as protect_table,
+    release_rows as release_rows,
+    write_release as write_release,
+)
 from .risk import (
     cell_uniques as cell_uniques,
     disclosure_risk as disclosure_risk,
@@ -140,6 +146,7 @@ __all__ = [
     "PPercent",
     "PolyaUrn",
     "Prior",
+    "ProtectedTable",
     "Redesign",
     "Request",
     "Rounding",
@@ -184,6 +191,7 @@ __all__ = [
     "plot_risk_utility",
     "predictive_checks",
     "prior_sensitivity",
+    "protect_table",
     "protection_levels",
     "random_round",
     "rank_decrease",
@@ -191,6 +199,7 @@ __all__ = [
     "read_table",
     "record_keys",
     "relative_entropy",
+    "release_rows",
     "repeat_fit",
     "risk_utility",
     "save_fit",
@@ -211,6 +220,7 @@ __all__ = [
     "unique_risk",
     "validate_card",
     "write_card",
+    "write_release",
 ]
 
 __version__: str

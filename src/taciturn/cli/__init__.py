@@ -12,6 +12,7 @@ from taciturn.cli._options import _MODELS as _MODELS, EXIT_ERROR, EXIT_INTERRUPT
 from taciturn.cli._text import printable
 from taciturn.cli.attacks import attack
 from taciturn.cli.fits import assess, compare
+from taciturn.cli.magnitudes import rules
 from taciturn.cli.protection import perturb
 from taciturn.cli.studies import study, validate
 from taciturn.errors import TaciturnError
@@ -25,7 +26,7 @@ def cli() -> None:
     """Measure how much a table gives away about people, and how sure one can be."""
 
 
-for _command in (assess, compare, study, validate, perturb, attack):
+for _command in (assess, compare, study, validate, perturb, attack, rules):
     cli.add_command(_command)
 
 

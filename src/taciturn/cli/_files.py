@@ -9,11 +9,18 @@ from taciturn.errors import FileFormatError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_csv", "write_csv"]
+__all__ = ["check_csv", "check_output", "write_csv"]
 
 
 def check_csv(output: Path, *, source: Path) -> None:
     """Raise before any work where the output would not be a CSV file of its own."""
+    check_output(output, source=source)
+    if output.suffix.lower() in (".parquet", ".pq"):
+        raise FileFormatError(f"{output}: the output is a CSV file, which this is no name for")
+
+
+def check_output(output: Path, *, source: Path) -> None:
+    """Raise before any work where the output would not be a file of its own."""
     from taciturn.fits import check_writable
 
     check_writable(output)
@@ -25,8 +32,6 @@ def check_csv(output: Path, *, source: Path) -> None:
         raise FileFormatError(f"{output}: is no regular file")
     if same:
         raise FileFormatError(f"{output}: is the file that is read; give the output a name of its own")
-    if output.suffix.lower() in (".parquet", ".pq"):
-        raise FileFormatError(f"{output}: the output is a CSV file, which this is no name for")
 
 
 def write_csv(table: "pd.DataFrame", output: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-__all__ = ["EXIT_ERROR", "EXIT_INTERRUPTED", "EXIT_NOT_CONVERGED", "Model", "Weights", "is_card"]
+__all__ = ["EXIT_ERROR", "EXIT_INTERRUPTED", "EXIT_NOT_CONVERGED", "Margin", "Model", "Weights", "is_card"]
 
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
@@ -39,6 +39,18 @@ class Weights(click.ParamType[tuple[float, float, float]]):
             return check_weights([float(part) for part in re.split(r"\s*,\s*", str(value))])
         except ValueError as error:
             self.fail(f"{value!r}: {error}", param, ctx)
+
+
+class Margin(click.ParamType[tuple[str, ...]]):
+    """Variables, or levels above them, joined by commas; nothing for the grand total."""
+
+    name = "a,b,..."
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Read ``country,sex``."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(name.strip() for name in str(value).split(",")) if str(value).strip() else ()
 
 
 class Model(click.ParamType[str]):

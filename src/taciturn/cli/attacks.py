@@ -9,6 +9,7 @@ import click
 
 from taciturn.cli._attack_input import read_level, read_suppressed, read_values
 from taciturn.cli._files import check_csv, write_csv
+from taciturn.cli._options import Margin
 from taciturn.cli._text import printable
 from taciturn.errors import TableError
 
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["attack"]
 
 _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
-
-
-class Margin(click.ParamType[tuple[str, ...]]):
-    """Variables, or levels above them, joined by commas; nothing for the grand total."""
-
-    name = "a,b,..."
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Read ``country,sex``."""
-        if isinstance(value, tuple):
-            return value
-        return tuple(name.strip() for name in str(value).split(",")) if str(value).strip() else ()
 
 
 @click.command()
