@@ -102,8 +102,10 @@ def protect_table(
 
     Notes
     -----
-    The audit is of an attacker who contributed nothing. A contributor who is alone in a suppressed cell knows its
-    value, and may work out another one in its row; `attacker_bounds` says so when asked with that cell published.
+    Attackers considered are one who contributed nothing, from whom the interval of each sensitive cell is kept, and
+    each contributor who is alone in a suppressed cell and so knows its value, who must not work out another sensitive
+    one exactly. Not considered are contributors who are one of several in a cell, who are alone in several cells that
+    are no part of each other, or who tell each other what they know.
 
     References
     ----------
@@ -155,6 +157,7 @@ def protect_table(
             names: (1 + table["total"]).where(table["contributors"] > 0, other=np.inf)
             for names, table in tables.items()
         },
+        singletons={names: table["contributors"] == 1 for names, table in tables.items()},
         decimals=places,
         time_limit=time_limit,
         gap=gap,

@@ -161,6 +161,28 @@ def read_json_stat(path):
     return frame.iloc[order].reset_index(drop=True)
 
 
+def test_no_firm_that_is_alone_in_a_cell_works_out_another_one():
+    frame = firms(1, {"area": 4, "size": 3}, 45)
+    protected = protect(frame, ["area", "size"], RULES)
+    margins = tc.magnitude_margins(frame, ["area", "size"], "sales", contributor="firm")
+    release, checked = protected.pattern.release, 0
+    for names, table in margins.items():
+        alone = (table["contributors"] == 1) & (protected.tables[names]["status"] != "safe")
+        for at in np.argwhere(np.atleast_1d(alone.values)):
+            # Totals of which the firm is the only contributor, too, are its own.
+            masks = {key: mask.copy() for key, mask in release.suppressed.items()}
+            masks[names][tuple(at) if names else ()] = False
+            known = tc.LinkedTables(release.table, release.released, suppressed=masks)
+            for other, status in ((key, tables["status"]) for key, tables in protected.tables.items()):
+                asked = (status == "primary") & masks[other]
+                if asked.any():
+                    assert not tc.attacker_bounds(known, margin=other, cells=asked, progressbar=False)[
+                        "disclosed"
+                    ].any()
+                    checked += 1
+    assert checked > 0
+
+
 def test_decimals_are_written_as_they_are(tmp_path):
     frame = firms(5, {"area": 3, "size": 3}, decimals=2)
     protected = protect(frame, ["area", "size"], RULES, decimals=2)

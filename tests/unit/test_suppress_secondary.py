@@ -224,6 +224,48 @@ def test_no_primary_of_a_five_way_table_can_be_recovered():
     assert ((bounds["lower"] <= table) & (table <= bounds["upper"])).where(primary, other=True).all()
 
 
+def worked_out_by_singletons(pattern, table, primary, singletons):
+    """Cells that the single contributor of a suppressed one works out, by publishing that one."""
+    hidden = pattern.release.suppressed
+    found = []
+    for at in np.argwhere((hidden & singletons).values):
+        known = hidden.copy()
+        known[tuple(at)] = False
+        release = tc.Suppression(table, known)
+        others = primary.copy()
+        others[tuple(at)] = False
+        disclosed = tc.attacker_bounds(release, cells=others, progressbar=False)["disclosed"] & others
+        found += np.argwhere(disclosed.values).tolist()
+    return found
+
+
+def test_single_contributors_cannot_subtract_their_own():
+    table = xr.DataArray([[5, 7, 20, 60], [9, 8, 30, 50], [12, 11, 40, 70]], dims=("a", "b"))
+    primary = table < 8
+    singletons = table == 5
+    plain = protected(table, primary)
+    assert worked_out_by_singletons(plain, table, primary, singletons) == [[0, 1]]  # 12 less their own 5
+    pattern = protected(table, primary, singletons=singletons)
+    assert worked_out_by_singletons(pattern, table, primary, singletons) == []
+    assert pattern.cost > plain.cost
+    assert pattern.bound <= plain.cost
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_single_contributor_works_out_another_cell(seed):
+    generator = np.random.default_rng(seed)
+    table = xr.DataArray(generator.integers(1, 30, (4, 5)), dims=("a", "b"))
+    primary, singletons = (table.copy(data=generator.random((4, 5)) < share) for share in (0.25, 0.3))
+    pattern = protected(table, primary, singletons=singletons)
+    assert worked_out_by_singletons(pattern, table, primary, singletons) == []
+
+
+def test_a_single_contributor_who_knows_all_the_rest():
+    table = xr.DataArray([[5, 7], [3, 2]], dims=("a", "b"))
+    with pytest.raises(AttackError, match=r"for the single contributor of a=0, b=0 no pattern protects a=0, b=1"):
+        protected(table, table > 4, singletons=table == 5)
+
+
 def test_nothing_to_protect():
     table = xr.DataArray([[1, 2], [3, 4]], dims=("a", "b"))
     pattern = protected(table, table > 9)

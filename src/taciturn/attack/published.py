@@ -26,7 +26,7 @@ from taciturn.attack.system import (
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 
-__all__ = ["PublishedCells", "Required", "published_cells", "required_at"]
+__all__ = ["PublishedCells", "Required", "flags_of", "published_cells", "required_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +152,12 @@ class PublishedCells:
         unused = self.categories.T @ pattern == 0
         return np.asarray(self.categories @ unused, dtype=np.int64)
 
+    def nested(self, cell: int) -> Booleans:
+        """The cells that are a part of this one, or it of them; itself, too."""
+        sizes = np.diff(self.matrix.indptr)
+        shared = (self.matrix @ self.matrix[[cell]].T).toarray().ravel()
+        return np.asarray((shared == sizes) | (shared == sizes[cell]))
+
     def finest(self) -> list[tuple[str, ...]]:
         """Margins that no other determines."""
         return without_implied(self.margins, self.table)
@@ -209,9 +215,7 @@ def required_at(
     linked: Sequence[Margin] | None,
 ) -> Required:
     """What must be left open, from a risk or intervals."""
-    flags = np.zeros(len(cells.values), dtype=np.bool_)
-    for number, mask in _by_margin(primary, cells, linked, name="primary").items():
-        flags[cells.part(number)] = checked_mask(mask, cells.labels(number), name="primary").ravel()
+    flags = flags_of(cells, primary, linked, name="primary")
     chosen = np.flatnonzero(flags)
     none = np.zeros(len(chosen), dtype=np.int64)
     if isinstance(protection, xr.Dataset | Mapping):
@@ -226,6 +230,20 @@ def required_at(
     # Rounding must not ask for one value more than 2**(1/risk).
     values = 2.0 ** min(1 / float(protection), 53.0)
     return Required(chosen, none, none, np.full(len(chosen), int(np.ceil(values * (1 - 1e-12))) - 1))
+
+
+def flags_of(
+    cells: PublishedCells,
+    given: xr.DataArray | Mapping[Margin, xr.DataArray] | None,
+    linked: Sequence[Margin] | None,
+    *,
+    name: str,
+) -> Booleans:
+    """A flag for each cell, from masks of margins."""
+    flags = np.zeros(len(cells.values), dtype=np.bool_)
+    for number, mask in _by_margin(given, cells, linked, name=name).items():
+        flags[cells.part(number)] = checked_mask(mask, cells.labels(number), name=name).ravel()
+    return flags
 
 
 def _interval(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import xarray as xr
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.cuts import PatternProgram
 from taciturn.attack.deviations import DeviationSearch
-from taciturn.attack.published import PublishedCells, Required, published_cells, required_at
+from taciturn.attack.published import PublishedCells, Required, flags_of, published_cells, required_at
 from taciturn.attack.rank import constraint_rank, rank_decrease
 from taciturn.attack.releases import LinkedTables, Margin, Suppression
 from taciturn.attack.solver import Floats, OutOfTimeError
@@ -85,6 +85,7 @@ def suppress_secondary(
     linked: Sequence[Margin] | None = None,
     protection: float | xr.Dataset | Mapping[Margin, xr.Dataset] = 1.0,
     costs: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
+    singletons: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
     decimals: int = 0,
     time_limit: float = 60.0,
     gap: float = 0.0,
@@ -122,6 +123,9 @@ def suppress_secondary(
     costs : DataArray or mapping of margin to DataArray, optional
         What it costs to suppress each cell, above 0; infinite where it must be published. By default 1 and the cell's
         value, in the table's units.
+    singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
+        True for cells with a single contributor, who knows the value. Each of these contributors, who may subtract it,
+        is then kept from working out any other primary cell exactly, by further cells, which the least cost leaves out.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
@@ -152,7 +156,7 @@ def suppress_secondary(
 
     Notes
     -----
-    Attackers who contributed to a cell know more: see `attacker_bounds` with `knowledge`.
+    Contributors to a cell that is not theirs alone know more than others, too: see `attacker_bounds` with `knowledge`.
 
     References
     ----------
@@ -181,8 +185,21 @@ def suppress_secondary(
         first, complete = _first_pattern(search, task, generator, deadline, advance)
         now("cheaper patterns")
         if np.isfinite(cells.costs).sum() > _SMALL or not complete:
-            return task.audited(first, bound=0.0, compared=1, complete=complete)
-        return _cheapest(task, search, first, gap=gap, deadline=deadline)
+            found = _Found(first, 0.0, 1, complete)
+        else:
+            found = _cheapest(task, search, first, gap=gap, deadline=deadline)
+        alone = flags_of(cells, singletons, linked, name="singletons")
+        return task.audited(replace(found, pattern=_hidden_from(task, alone, found.pattern, deadline)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A pattern, what no cheaper one is below of, how many it was compared with, and whether there was time for all."""
+
+    pattern: Booleans
+    bound: float
+    compared: int
+    complete: bool
 
 
 class _Task:
@@ -269,8 +286,17 @@ class _Task:
         release = LinkedTables(self._table, [names for _, names in chosen], decimals=cells.decimals)
         return rank_decrease(release, suppressed)
 
-    def audited(self, pattern: Booleans, *, bound: float, compared: int, complete: bool) -> SuppressionPattern:
+    def known_to(self, own: Booleans) -> "_Task":
+        """What is left to protect from one who knows cells: that the other primary ones are worked out exactly."""
+        costs = np.where(own, np.inf, self.cells.costs)
+        others = self.required.cells[~own[self.required.cells]]
+        none = np.zeros_like(others)
+        required = Required(others, none, none, none + 1)
+        return _Task(self._table, self._linked, replace(self.cells, costs=costs), required)
+
+    def audited(self, found: _Found) -> SuppressionPattern:
         """The result; raises if it does not hold what was asked."""
+        pattern = found.pattern
         audit = self.audit(pattern, self.primaries)
         lower, upper = self.deviations(audit)
         short = np.flatnonzero(~self.required.met(lower, upper))
@@ -287,10 +313,10 @@ class _Task:
             status=status,
             audit=audit,
             cost=cost,
-            bound=min(bound, cost),
+            bound=min(found.bound, cost),
             rank_decrease=self.rank_decrease(pattern)[0],
-            compared=compared,
-            complete=complete,
+            compared=found.compared,
+            complete=found.complete,
         )
 
     def _open(self, position: int, lower: Floats, upper: Floats) -> str:
@@ -327,9 +353,7 @@ def _first_pattern(
     return best, complete
 
 
-def _cheapest(
-    task: _Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float
-) -> SuppressionPattern:
+def _cheapest(task: _Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float) -> _Found:
     """The cheapest pattern, and of those that cost the same the one with the largest rank decrease."""
     program = PatternProgram(task.cells, task.required, search.ceiling, task.protects)
     program.relax(deadline=deadline)
@@ -338,7 +362,7 @@ def _cheapest(
     while cost > program.bound + max(gap * cost, 1e-6 * cost):
         found = program.next_pattern(deadline=deadline)
         if found is None:
-            return task.audited(best, bound=program.bound, compared=1, complete=False)
+            return _Found(best, program.bound, 1, False)
         pattern, protects = found
         if not protects:
             program.relax(deadline=deadline)
@@ -361,7 +385,38 @@ def _cheapest(
             if compared >= _TIES:
                 break
         ended = monotonic() > deadline
-    return task.audited(best, bound=bound, compared=compared, complete=not ended)
+    return _Found(best, bound, compared, not ended)
+
+
+def _hidden_from(task: _Task, singletons: Booleans, pattern: Booleans, deadline: float) -> Booleans:
+    """A pattern with further cells, so that no single contributor of a suppressed one works out a primary cell.
+
+    Of two cells with a single contributor one of which is part of the other it is the same one, who knows both.
+    """
+    hidden, met = pattern.copy(), np.zeros_like(pattern)
+    while len(left := np.flatnonzero(hidden & singletons & ~met)):
+        cell = int(left[0])
+        own = task.cells.nested(cell) & singletons
+        met |= own
+        insider = task.known_to(own)
+        seen = hidden & ~own
+        if insider.protects(seen):
+            continue
+        try:
+            search = DeviationSearch(insider.cells, insider.required, insider.reachable)
+            order = np.arange(len(insider.required.cells))
+            further, _ = search.complete(seen, order, deadline=deadline, on_cell=lambda: None)
+        except OutOfTimeError:
+            raise
+        except AttackError as error:
+            raise AttackError(f"for the single contributor of {task.cells.label(cell)} {error}") from error
+        # What more is suppressed leaves no attacker less to wonder about.
+        hidden |= further
+        if not insider.protects(hidden & ~own):
+            raise AttackError(
+                f"the pattern found does not protect from the single contributor of {task.cells.label(cell)}"
+            )
+    return hidden
 
 
 def _seconds(time_limit: Any) -> float:
