@@ -64,7 +64,7 @@ class SuppressionPattern:
 
     @property
     def gap(self) -> float:
-        """By which part of its cost the pattern may be dearer than the cheapest; 0 is proved to be the cheapest."""
+        """Part of its cost by which the cheapest pattern may cost less; 0 is proved to be the cheapest."""
         return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
 
     def __str__(self) -> str:
@@ -73,7 +73,12 @@ class SuppressionPattern:
         for names, status in self.status.items():
             counts = [f"{int((status == kind).sum())} {kind}" for kind in (PRIMARY, SECONDARY, SAFE)]
             lines.append(f"{' x '.join(names) or 'grand total'}: {', '.join(counts)}")
-        quality = "the cheapest" if self.gap == 0 else f"at most {100 * self.gap:.3g} % above the cheapest"
+        if self.gap == 0:
+            quality = "the cheapest"
+        elif self.bound > 0:
+            quality = f"at most {100 * (self.cost / self.bound - 1):.3g} % above the cheapest"
+        else:
+            quality = "not compared with the cheapest"
         lines.append(f"secondary cells cost {self.cost:g}, {quality}; rank decrease {self.rank_decrease}")
         return "\n".join(lines)
 
