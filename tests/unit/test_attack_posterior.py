@@ -346,6 +346,24 @@ def test_nothing_hidden_and_everything_disclosed():
         assert found["risk"].isnull().all()
 
 
+def test_dropped_tables_are_not_held_in_memory(monkeypatch):
+    monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
+    dropped = []
+
+    def walk(*arguments):
+        *_, hist, out, _ = arguments
+        if not hist.size:
+            dropped.append(len(out))
+        _parts_walk(*arguments)
+
+    _parts_walk = _parts.walk
+    monkeypatch.setattr(_parts, "walk", walk)
+    release = tc.Suppression(TURNOVER, SUPPRESSED)
+    found = posterior_of(release, draws=2000, tune=4500)
+    assert dropped == [2000, 2000, 500] * 4
+    assert posterior_of(release, draws=2000, tune=0)["table"].sizes == found["table"].sizes
+
+
 def test_the_same_seed_gives_the_same_numbers(manner):
     release = tc.Suppression(TURNOVER, TURNOVER < 300)
     first, again = (posterior_of(release, random_seed=7, draws=600) for _ in range(2))

@@ -44,6 +44,7 @@ def test_rows_and_columns():
 def test_one_contributor_is_the_largest_risk():
     assert tc.magnitude_risk(table_of([5]))["risk"].item() == 1
     assert tc.magnitude_risk(table_of([5], [], []))["risk"].item() == 1
+    assert tc.magnitude_risk(table_of([5]), variant="handbook")["risk"].item() == 1 - (0 + 1) / 2
 
 
 def test_many_equal_contributors_each_in_a_cell_of_its_own():
@@ -84,6 +85,8 @@ def test_what_is_refused():
         tc.magnitude_risk(table.isel(row=[0]), dims="row")
     with pytest.raises(ParameterError, match="dims must name variables of the table"):
         tc.magnitude_risk(table, dims="rank")
+    with pytest.raises(ParameterError, match="dims must be names of variables, got 5"):
+        tc.magnitude_risk(table, dims=5)
     with pytest.raises(ParameterError, match="variant must be one of"):
         tc.magnitude_risk(table, variant="2014")
     with pytest.raises(TableError, match="must be a Dataset of magnitude_table"):

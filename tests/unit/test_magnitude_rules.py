@@ -154,7 +154,7 @@ def test_reasons_in_words():
     assert second == ("the second largest of 3 estimates the largest contribution, 100, to within 9.0 % (PPercent(10))")
     assert third == (
         "largest 1 of 1 contributor holds 100.0 % of 5 (Dominance(1, 0.75)); "
-        "the reader of 1 estimates the largest contribution, 5, to within 0.0 % (PPercent(10)); "
+        "any reader estimates the largest contribution, 5, to within 0.0 % (PPercent(10)); "
         "1 contributor (MinimumFrequency(2)); 1 contributor has no entropy (EntropyRule(0.5))"
     )
     uneven = tc.sensitive_cells(table_of([99, 1]), tc.EntropyRule(0.5) | tc.Dominance(3, 0.9))

@@ -3,14 +3,18 @@
 from decimal import Decimal
 from math import log2
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import xarray as xr
+from pyarrow import parquet as pq
 
 import taciturn as tc
 from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError, TableError
+from taciturn.magnitude import _source
 
 FIRMS = pd.DataFrame(
     {
@@ -178,6 +182,23 @@ def test_sums_are_exact_in_steps():
     assert one(["0.07", " 1 ", "+2.50", "-.5"], decimals=2)["total"].item() == 3.07
 
 
+@pytest.mark.parametrize("decimals", [0, 1, 2, 9])
+def test_text_is_a_number_of_so_many_decimals_or_refused(decimals):
+    wholes, fractions = (
+        ["", "0", "7", "-", "+3", "-12"],
+        ["", ".", ".0", ".5", ".25", ".20", ".70" + "0" * 50, ".1234567891"],
+    )
+    for text in (whole + fraction for whole in wholes for fraction in fractions):
+        frame = pd.DataFrame({"area": ["A", "B"], "x": [text, "1"]})
+        number = text if any(digit in text for digit in "0123456789") else "none"
+        if number != "none" and Decimal(number) == round(Decimal(number), decimals):
+            table = tc.magnitude_table(frame, "area", "x", decimals=decimals)
+            assert table["total"].values.tolist() == [float(text), 1]
+        else:
+            with pytest.raises(TableError, match="row 1 of the data frame"):
+                tc.magnitude_table(frame, "area", "x", decimals=decimals)
+
+
 def test_categories_as_in_frequency_tables():
     frame = pd.DataFrame(
         {"a": pd.Categorical(["l", "h"], categories=["h", "m", "l"]), "b": [3, 2], "c": ["z", "007"], "x": [1, 2]}
@@ -207,6 +228,73 @@ def test_polars_as_pandas():
     assert first.identical(tc.magnitude_table(FIRMS, ["area", "size"], "turnover", **options))
     enum = pl.DataFrame({"a": pl.Series(["l", "h"], dtype=pl.Enum(["h", "m", "l"])), "x": [1.5, 2.0]})
     assert tc.magnitude_table(enum, "a", "x", decimals=1)["total"].values.tolist() == [2, 0, 1.5]
+
+
+def test_arrow_as_pandas():
+    options = {"contributor": "firm", "holding": "group", "request": "asked"}
+    table = tc.magnitude_table(pa.Table.from_pandas(FIRMS), ["area", "size"], "turnover", **options)
+    assert table.identical(tc.magnitude_table(FIRMS, ["area", "size"], "turnover", **options))
+    parts = pa.table({"a": ["A", "A"], "x": pa.array([Decimal("1.10"), Decimal("2.05")]), "w": [1.5, 2]})
+    assert tc.magnitude_table(parts, "a", "x", weights="w", decimals=2)["total"].item() == 1.5 * 1.1 + 2 * 2.05
+
+
+@pytest.mark.parametrize("kind", [">i4", ">f8", "float16", "longdouble", "uint8", "int64[pyarrow]", "Float32"])
+def test_numbers_of_every_type(kind):
+    assert one(pd.array([3, 1, 2], dtype=kind))["largest"].values.tolist() == [3, 2, 1, 0, 0]
+
+
+def test_nested_columns(tmp_path):
+    nested = {
+        "a": [[1], [2], [1]],
+        "firm": [(1, ["f"]), (1, ["g"]), (1, ["f"])],
+        "x": [1, 2, 4],
+        "rest": [{"p": 1}] * 3,
+    }
+    for frame in (pd.DataFrame(nested), pl.DataFrame({**nested, "firm": [["f"], ["g"], ["f"]]})):
+        table = tc.magnitude_table(frame, "a", "x", contributor="firm")
+        assert table["a"].values.tolist() == tc.tabulate(frame, "a")["a"].values.tolist() == ["[1]", "[2]"]
+        assert table["largest"].values[:, 0].tolist() == [1 + 4, 2]
+    pq.write_table(pa.table({**nested, "firm": [{"p": 1}, {"p": 2}, {"p": 1}]}), tmp_path / "nested.parquet")
+    table = tc.magnitude_table(tmp_path / "nested.parquet", "a", "x", contributor="firm")
+    assert table["largest"].values[:, 0].tolist() == [1 + 4, 2]
+
+
+def test_labels_that_are_dates(tmp_path):
+    frame = pd.DataFrame({"a": pd.to_datetime(["2020-01-01 00:00", "2020-01-02 03:00"]), "x": [1, 2]})
+    frame.to_parquet(tmp_path / "dates.parquet")
+    expected = tc.tabulate(frame, "a")["a"].values.tolist()
+    for source in (frame, pl.from_pandas(frame), tmp_path / "dates.parquet"):
+        assert tc.magnitude_table(source, "a", "x")["a"].values.tolist() == expected
+    frame["a"] = frame["a"].dt.tz_localize("UTC")
+    frame.to_parquet(tmp_path / "zone.parquet")
+    with pytest.raises(TableError, match=r"'a' in .*zone\.parquet holds times in a time zone"):
+        tc.magnitude_table(tmp_path / "zone.parquet", "a", "x")
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+def test_ends_of_lines_and_files(tmp_path, end):
+    path = tmp_path / "areas.csv"
+    for last in ("", end):
+        path.write_text(f'"area","x"{end}"A, b","1"{end}B,2{last}', encoding="utf-8-sig", newline="")
+        table = tc.magnitude_table(path, "area", "x")
+        assert dict(zip(table["area"].values.tolist(), table["total"].values.tolist(), strict=True)) == {
+            "A, b": 1,
+            "B": 2,
+        }
+        path.write_text(f"area,x{end}A,5{last}", newline="")
+        assert tc.magnitude_table(path, "area", "x")["total"].values.tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    "interruption", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")]
+)
+def test_an_interrupted_query_is_an_interruption(monkeypatch, interruption):
+    def stop(*_):
+        raise interruption
+
+    monkeypatch.setattr(_source, "_parse", stop)
+    with pytest.raises(KeyboardInterrupt):
+        tc.magnitude_table(FIRMS, "area", "turnover")
 
 
 def test_labels_of_a_csv_stay_text(tmp_path):
@@ -259,6 +347,13 @@ def test_what_is_no_number_is_refused_with_its_row(tmp_path, value, shown):
     frame.to_csv(path, index=False)
     with pytest.raises(TableError, match=f"row 3 of .*bad.csv {shown}"):
         tc.magnitude_table(path, "area", "x", decimals=1)
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT, np.nan])
+def test_missing_values_of_every_type(value):
+    frame = pd.DataFrame({"area": ["A", "B"], "x": pd.Series([1, value], dtype=object)})
+    with pytest.raises(TableError, match=r"'x' must be plain numbers .* row 2 of the data frame is missing"):
+        tc.magnitude_table(frame, "area", "x")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.5, 2e15, -2e15, 0.1 + 0.2])
@@ -366,7 +461,10 @@ def test_data_that_are_refused(columns, options, message):
         ({"weights": "w", "holding": "c"}, "weights cannot be given with holding"),
         ({"contributor": 3}, "a column must be named by text, got 3"),
         ({"categories": {"size": ["A"]}}, r"categories are declared for \['size'\]"),
-        ({"categories": {"area": "AB"}}, "must be a sequence of labels, got one text"),
+        ({"categories": {"area": "AB"}}, "the categories of 'area' must be a sequence of labels, got 'AB'"),
+        ({"categories": {"area": 5}}, "the categories of 'area' must be a sequence of labels, got 5"),
+        ({"categories": {"area": ["A"], 3: []}}, r"categories are declared for \[3\]"),
+        ({"categories": ["A"]}, r"categories must be sequences of labels by variable, got \['A'\]"),
     ],
 )
 def test_arguments_that_are_refused(options, message):
@@ -383,6 +481,9 @@ def test_dims_and_margins_that_are_refused():
         tc.magnitude_table(FIRMS.rename(columns={"area": "rank"}), "rank", "turnover")
     with pytest.raises(ParameterError, match=r"a margin must name variables of \['area'\]"):
         tc.magnitude_margins(FIRMS, "area", "turnover", margins=["size"])
+    for margins in ("area", 5):
+        with pytest.raises(ParameterError, match="margins must be several, such as"):
+            tc.magnitude_margins(FIRMS, "area", "turnover", margins=margins)
     many = pd.DataFrame({"a": range(4000), "b": range(4000), "x": 1})
     with pytest.raises(TableError, match="would have 16000000 cells"):
         tc.magnitude_table(many, ["a", "b"], "x")
@@ -398,6 +499,9 @@ def test_dims_and_margins_that_are_refused():
         ("a.csv", b"area,\nA,1\n", "the header has no name for column 2"),
         ("a.csv", b"area,area\nA,1\n", "the header names 'area' twice"),
         ("a.csv", b"area,x\nA,1\nB,2,3\n", "cannot be read: .*Line: 3"),
+        ("a.csv", b"area,x\nA,1\nB\n", "cannot be read: .*Line: 3"),
+        ("a.csv", b"\narea,x\nA,1\n", "the first line must be the header, and is empty"),
+        ("a.csv", b"\x1f\x8b\x08", "not a text file in UTF-8"),
         ("a.csv", b'area,x\nA,"1\n', "cannot be read: .*Line: 2"),
         ("a.csv", b"area,x\nA,1\n\xff,2\n", "not a text file in UTF-8|cannot be read"),
         ("a.parquet", b"PAR1 and more", "not a readable Parquet file"),

@@ -159,8 +159,9 @@ class Part:
                 hist_at,
                 width,
             )
-            for out in np.array_split(np.empty((tune, n), dtype=np.int64), batches):
-                walk(*common, nothing, out, rng)
+            dropped = np.empty((min(tune, draws), n), dtype=np.int64)
+            for begin in range(0, tune, draws):
+                walk(*common, nothing, dropped[: tune - begin], rng)
             for batch, out in enumerate(np.array_split(tables[chain], batches)):
                 walk(*common, hist[chain, batch], out, rng)
             on_chain()

@@ -117,6 +117,10 @@ def open_records(microdata: str | PathLike[str] | Any, roles: Roles, *, decimals
                 _parse(records, decimals)
                 _number_cells(records)
                 yield records
+            except (duckdb.InterruptException, RuntimeError) as error:
+                if "interrupted" not in str(error).lower():
+                    raise
+                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for within a query
             except duckdb.Error as error:
                 reason = str(error).split("\nPossible fixes")[0].split("\n  file =")[0].strip()
                 raise FileFormatError(f"{origin}: cannot be read: {reason}") from error
@@ -227,7 +231,8 @@ def _from_frame(connection: Any, frame: Any, roles: Roles) -> Records:
     import numpy as np
     import pyarrow as pa
 
-    empty = from_frame(frame.head(0) if hasattr(frame, "head") else frame)  # refuses what is no data frame
+    none = frame.slice(0, 0) if isinstance(frame, pa.Table) else frame.head(0) if hasattr(frame, "head") else frame
+    empty = from_frame(none)  # refuses what is no data frame
     _positions(list(empty.columns), roles, empty.origin)
     arrays, meanings = {}, {}
     for short, name in roles.columns().items():
@@ -245,6 +250,9 @@ def _from_frame(connection: Any, frame: Any, roles: Roles) -> Records:
 def _parse(records: Records, decimals: int) -> None:
     """Make the table ``parsed``; what cannot be parsed is NULL there, and refused."""
     types = records.types("source")
+    for i, dim in enumerate(records.roles.dims):
+        if types[f"d{i}"] == "TIMESTAMP WITH TIME ZONE":  # its text depends on where it is read
+            raise TableError(f"{dim!r} in {records.origin} holds times in a time zone: write its categories as text")
     parsed = {"row": "row", **{f"d{i}": f"d{i}" for i in range(len(records.roles.dims))}}
     parsed["x"] = _steps("x", types["x"], decimals)
     for short in "ch":
@@ -321,12 +329,10 @@ def _steps(column: str, kind: str, decimals: int, *, rounded: bool = False) -> s
         return f"CASE WHEN isfinite({column}) AND abs({scaled}) <= {MAX_STEPS}{exact} THEN {scaled}::BIGINT END"
     text = f"trim({column}::VARCHAR)"
     places = "[0-9]*" if rounded else f"[0-9]{{0,{decimals}}}0*"
-    pattern = f"[+-]?([0-9]+(\\.{places})?|\\.[0-9]{places})"
-    if not rounded and decimals == 0:
-        pattern = "[+-]?[0-9]+(\\.0*)?"
+    written = f"regexp_full_match({text}, {_literal(f'[+-]?[0-9]*([.]{places})?')}) AND regexp_matches({text}, '[0-9]')"
     digits = f"TRY_CAST(replace(TRY_CAST({text} AS DECIMAL(38, {decimals}))::VARCHAR, '.', '') AS BIGINT)"
     within = f"abs({digits}) <= {MAX_STEPS}"
-    return f"CASE WHEN regexp_full_match({text}, {_literal(pattern)}) AND {within} THEN {digits} END"
+    return f"CASE WHEN {written} AND {within} THEN {digits} END"
 
 
 def _identity(column: str, kind: str) -> str:

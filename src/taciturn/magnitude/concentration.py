@@ -143,8 +143,8 @@ class PQ(SingleRule):
         """How well the second largest can estimate the largest."""
         q = exact(self.q)
         return [
-            f"the {'second largest' if number > 1 else 'reader'} of {number:,.15g} estimates the largest contribution, "
-            f"{cells.amount(first)}, to within {float(q * rest / first):.1f} % ({self})"
+            f"{f'the second largest of {number:,.15g}' if number > 1 else 'any reader'} estimates the largest "
+            f"contribution, {cells.amount(first)}, to within {float(q * rest / first):.1f} % ({self})"
             for first, rest, number in zip(cells.largest[:, 0], self._rest(cells), cells.contributors, strict=True)
         ]
 

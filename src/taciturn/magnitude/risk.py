@@ -9,6 +9,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude._cells import cells_of
 from taciturn.schema import cell_label
+from taciturn.validate import names_of
 
 __all__ = ["magnitude_risk"]
 
@@ -55,10 +56,11 @@ def magnitude_risk(
 
     Notes
     -----
-    The base of the logarithm cancels. One contributor (`n` = 1) takes :math:`H / \log n` as 0, so that the risk is 1.
+    The base of the logarithm cancels. One contributor (`n` = 1) takes :math:`H / \log n` as 0, so that the risk is 1,
+    and 1/2 as the handbook prints it.
     Cells without contributors, or with contributions of zero only, have no share and are left out of the mean. The
-    handbook calls `n` the total number of cells; the shares :math:`c_i / n` only add up to 1 if it is that of
-    contributors.
+    handbook, in one edition, calls `n` the total number of cells; the shares :math:`c_i / n` only add up to 1 if it is
+    that of contributors.
 
     References
     ----------
@@ -77,7 +79,7 @@ def magnitude_risk(
         raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
     cells_of(table)
     variables = [str(dim) for dim in table["total"].dims]
-    over = variables if dims is None else [dims] if isinstance(dims, str) else list(dims)
+    over = variables if dims is None else names_of(dims, "dims")
     if not set(over) <= set(variables) or len(set(over)) < len(over) or (variables and not over):
         raise ParameterError(f"dims must name variables of the table, {variables}, each once; got {over}")
     counts, shares = table["contributors"], table["share"].isel(rank=0, drop=True)

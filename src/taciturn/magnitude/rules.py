@@ -75,7 +75,7 @@ class EntropyRule(SingleRule):
     .. math:: \frac{H}{\log_2 N} < t, \qquad H = -\sum_{i=1}^N \frac{x_i}{X} \log_2 \frac{x_i}{X}
 
     Contributions of zero count in `N`. The ratio of a single contributor is taken as 0, and that of contributors of
-    nothing but zeros, so that both are sensitive for every `t` above 0. It is computed in double precision; within
+    nothing but zeros, so that both are sensitive for every `t` above 1e-9. It is computed in double precision; within
     1e-9 of `t` it is taken as `t`, which is not sensitive. There is no amount in it: the upper protection level is one
     step.
 

@@ -113,9 +113,9 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
     -------
     DataArray
         Upper protection levels over the table's dims, in its units, rounded up to whole steps; 0 where the cell is not
-        sensitive. The lower protection level is taken as large. Of rules combined with ``|`` the largest is needed, of
-        those combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule` have no amount in them
-        and give one step, which prevents that the value itself is worked out.
+        sensitive. The lower protection level is taken to be the same. Of rules combined with ``|`` the largest is
+        needed, of those combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule` have no amount
+        in them and give one step, which prevents that the value itself is worked out.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def magnitude_table(
 
     Parameters
     ----------
-    microdata : path, pandas or polars DataFrame
+    microdata : path, pandas or polars DataFrame, pyarrow Table
         One row a record. A CSV (UTF-8, comma, header) or Parquet file by its ending is read by DuckDB within bounded
         memory; labels in a CSV are text, so ``"007"`` stays ``"007"``.
     dims : str or sequence of str
@@ -232,6 +232,8 @@ def _dims(dims: str | Sequence[str]) -> tuple[str, ...]:
 def _margins(margins: Iterable[str | Sequence[str]] | None, dims: tuple[str, ...]) -> list[tuple[str, ...]]:
     if margins is None:
         return [subset for size in range(len(dims), -1, -1) for subset in combinations(dims, size)]
+    if isinstance(margins, str) or not isinstance(margins, Iterable):
+        raise ParameterError(f"margins must be several, such as [('area', 'sex'), 'area', ()], got {margins!r:.80}")
     found: dict[tuple[str, ...], None] = {}
     for margin in margins:
         names = names_of(list(margin) if isinstance(margin, tuple | list) else margin, "margins")
@@ -260,13 +262,15 @@ def _check_roles(roles: Roles) -> None:
 
 
 def _declared(categories: Mapping[str, Sequence[Any]] | None, dims: tuple[str, ...]) -> dict[str, list[Any]]:
+    if not isinstance(categories, Mapping | None):
+        raise ParameterError(f"categories must be sequences of labels by variable, got {categories!r:.80}")
     declared = dict(categories or {})
-    unknown = sorted(set(declared) - set(dims))
+    unknown = [dim for dim in declared if dim not in dims]
     if unknown:
         raise ParameterError(f"categories are declared for {unknown}, the variables are {list(dims)}")
-    spelled = sorted(dim for dim, labels in declared.items() if isinstance(labels, str))
-    if spelled:
-        raise ParameterError(f"the categories of {spelled} must be a sequence of labels, got one text")
+    for dim, labels in declared.items():
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise ParameterError(f"the categories of {dim!r} must be a sequence of labels, got {labels!r:.80}")
     return {dim: list(labels) for dim, labels in declared.items()}
 
 
