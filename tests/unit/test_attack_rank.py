@@ -42,8 +42,8 @@ def corners(names, other):
     return xr.DataArray(mask, dims=names)
 
 
-def decreases(projections):
-    release = tc.LinkedTables(CUBE, projections)
+def decreases(projections, totals=()):
+    release = tc.LinkedTables(CUBE, [*projections, *totals])
     choices = [product(range(1, SIZES[first]), range(1, SIZES[second])) for first, second in projections]
     return {
         chosen: tc.rank_decrease(
@@ -62,6 +62,24 @@ def test_three_linked_tables_over_all_secondary_suppressions():
     best = {chosen for chosen, decrease in found.items() if decrease == 7}
     same = {((a, s), (a, r), (s, r)) for a in (1, 2) for s in (1, 2, 3) for r in (1, 2)}
     assert best == same  # Propositions 2 and 3
+
+
+def test_with_the_totals_of_each_variable_published_all_secondary_suppressions_are_alike():
+    found = decreases([AS, AR, SR], totals=SIZES)
+    assert Counter(found.values()) == {3: 144}
+
+
+def test_bounds_do_not_depend_on_shared_rows_and_columns():
+    """With totals published, the first cell of a table is bounded by its own four suppressed cells alone."""
+    cube = CUBE.copy(data=np.random.default_rng(0).integers(2, 9, CUBE.shape))
+    first = corners(AS, (1, 1)) & (np.arange(12).reshape(3, 4) == 0)
+    seen = set()
+    for by_region in product(product((1, 2), (1, 2)), product((1, 2, 3), (1, 2))):
+        hidden = {names: corners(names, chosen) for names, chosen in zip([AR, SR], by_region, strict=True)}
+        release = tc.LinkedTables(cube, [AS, AR, SR, *SIZES], suppressed={AS: corners(AS, (1, 1)), **hidden})
+        bounds = tc.attacker_bounds(release, margin=AS, cells=first, progressbar=False)
+        seen.add((float(bounds["lower"][0, 0]), float(bounds["upper"][0, 0])))
+    assert len(seen) == 1
 
 
 def test_two_linked_tables_over_all_secondary_suppressions():

@@ -1,6 +1,8 @@
 """Secondary suppression against enumeration of all patterns and tables, and its audit."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +131,15 @@ def test_the_cheapest_rectangle():
     assert isinstance(pattern.release, tc.Suppression)
     assert str(pattern).splitlines()[0] == "a x b: 1 primary, 3 secondary, 5 safe"
     assert "the cheapest" in str(pattern)
+
+
+def test_the_guide_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "protect-a-table.md").read_text(encoding="utf-8")
+    section = page.split("## Suppress further cells")[1]
+    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", section, flags=re.DOTALL)
+    exec(code, {"tc": tc})
+    said, expected = ([line.rstrip() for line in text.splitlines()] for text in (capsys.readouterr().out, printed))
+    assert said == expected
 
 
 def test_an_interval_is_kept():
@@ -266,6 +277,69 @@ def test_a_single_contributor_who_knows_all_the_rest():
         protected(table, table > 4, singletons=table == 5)
 
 
+def test_totals_may_rise_by_more_than_the_grand_total():
+    """All 10 move from the first cell to the primary; each of `b`, `c`, `d` then needs another cell with 10."""
+    table = xr.DataArray(np.zeros((2, 2, 2, 2), dtype=int), dims=tuple("abcd"))
+    table[0, 0, 0, 0] = 10
+    primary, price = xr.zeros_like(table, dtype=bool), xr.full_like(table, np.inf, dtype=float)
+    primary[0, 1, 1, 1] = True
+    for cell in [(0, 0, 0, 0), (1, 0, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0)]:
+        price[cell] = 1
+    costs = {dim: xr.DataArray([np.inf, 1], dims=dim) for dim in table.dims} | {(): xr.DataArray(1), table.dims: price}
+    asked = xr.Dataset({"lower": table, "upper": table + 10 * primary})
+    options = {"linked": [*table.dims, (), table.dims], "costs": costs, "protection": {table.dims: asked}}
+    pattern = protected(table, {table.dims: primary}, **options)
+    assert pattern.cost == 4 + 4 + 1  # four cells, a total of each variable, the grand total
+    assert pattern.gap == 0
+    everything = tc.attacker_bounds(pattern.release, margin=(), progressbar=False)
+    assert everything["upper"] == 10 + 30
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e15])
+def test_costs_may_be_in_any_unit(unit):
+    table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
+    pattern = protected(table, table == 8, costs=table * unit)
+    assert pattern.cost == pytest.approx((22 + 17 + 12) * unit)
+    assert pattern.gap == 0
+
+
+@pytest.mark.parametrize("size", [10**6, 10**12])
+@pytest.mark.parametrize("linked", [None, [("a", "b"), "a", "b", ()]])
+def test_counts_may_be_large(size, linked):
+    table = size * xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
+    asked = xr.Dataset({"lower": table * 9 // 10, "upper": table * 11 // 10})
+    pattern = protected(table, table == 8 * size, protection=asked, linked=linked)
+    assert pattern.cost == (22 + 17 + 12) * size + 3
+    assert pattern.gap == 0
+
+
+def test_one_variable_and_its_levels():
+    table = xr.DataArray([3, 4, 9, 1], dims="a", coords={"region": ("a", ["n", "n", "s", "s"])})
+    assert protected(table, table == 3).cost == 1 + 4  # the other one of its region
+    assert protected(table.drop_vars("region"), table == 3).cost == 1 + 1
+    # Where the region's total may be suppressed, that and one of the other region still are dearer.
+    pattern = protected(table, {"a": table == 3}, linked=["a", "region", ()])
+    assert (pattern.cost, pattern.gap) == (5, 0)
+
+
+def test_a_variable_with_one_category_protects_nothing():
+    table = xr.DataArray([[3, 4, 9]], dims=("a", "b"))
+    with pytest.raises(AttackError, match="no pattern protects a=0, b=0: it is known to be from 3 to 3"):
+        protected(table, table == 3)
+    linked = [("a", "b"), "b", "a"]
+    pattern = protected(table, {("b", "a"): (table == 3).T}, linked=linked)
+    assert pattern.cost == (1 + 3) + 2 * (1 + 4)  # the total that is the cell, and another cell with its own
+    assert pattern.gap == 0
+
+
+def test_all_cells_are_primary():
+    table = xr.DataArray([[1, 2], [3, 4]], dims=("a", "b"))
+    pattern = protected(table, table > 0, costs=xr.full_like(table, np.inf, dtype=float))
+    assert (pattern.cost, pattern.gap) == (0, 0)
+    with pytest.raises(AttackError, match="no pattern protects"):
+        protected(table * 0, table > 0)
+
+
 def test_nothing_to_protect():
     table = xr.DataArray([[1, 2], [3, 4]], dims=("a", "b"))
     pattern = protected(table, table > 9)
@@ -292,7 +366,7 @@ def test_the_time_limit_is_honoured_and_said():
     pattern = protected(table, primary, time_limit=8)
     assert not pattern.complete
     assert 0 < pattern.gap < 1
-    assert "at most" in str(pattern)
+    assert f"at most {100 * (pattern.cost / pattern.bound - 1):.3g} % above the cheapest" in str(pattern)
 
 
 def test_a_gap_that_is_good_enough_ends_the_search():
@@ -321,6 +395,10 @@ TABLE = xr.DataArray([[20, 50], [8, 19]], dims=("a", "b"))
         ({"linked": ["c"]}, ParameterError, r"must name variables of the table"),
         ({"time_limit": 0}, ParameterError, r"seconds above 0, got 0"),
         ({"gap": 1}, ParameterError, r"gap must be from 0 to below 1, got 1"),
+        ({"gap": "small"}, ParameterError, r"gap must be a number from 0 to 1, got 'small'"),
+        ({"random_seed": -1}, ParameterError, r"random_seed must be .* got -1"),
+        ({"linked": []}, ParameterError, r"linked must name a margin at least"),
+        ({"costs": {("a", "b"): TABLE, ("b", "a"): TABLE.T}}, ParameterError, r"costs must have each margin once"),
     ],
 )
 def test_bad_options(options, error, message):

@@ -14,13 +14,16 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from taciturn.attack.published import PublishedCells, Required
-from taciturn.attack.solver import Floats, OutOfTimeError, Program
+from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import Booleans
+from taciturn.errors import AttackError
 
 __all__ = ["PatternProgram"]
 
 _VIOLATED: Final = 1e-4  # of an inequality's right-hand side
 _SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
+_COST: Final = 1e3  # of the first pattern, in the programs' units
+_MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
 
 
 class PatternProgram:
@@ -32,51 +35,62 @@ class PatternProgram:
         What may be suppressed, and its costs.
     required : Required
         What must be left open.
-    ceiling : int
-        More than any cell of the table has to hold.
+    known : float
+        What a protecting pattern is known to cost.
     protects : callable
         Whether a pattern protects, exactly.
     """
 
     def __init__(
-        self, cells: PublishedCells, required: Required, ceiling: int, protects: Callable[[Booleans], bool]
+        self, cells: PublishedCells, required: Required, known: float, protects: Callable[[Booleans], bool]
     ) -> None:
         self._cells, self._required, self._protects = cells, required, protects
-        self._attack = _Attack(cells, required, ceiling)
-        self._costs = np.where(np.isfinite(cells.costs), cells.costs, 0.0)
+        self._attack = _Attack(cells, required)
+        # A cell that costs more than a whole pattern is in none of the cheapest. Tolerances of HiGHS are absolute.
+        self._unit = known / _COST if known > 0 else 1.0
+        useful = cells.costs <= known
+        self._costs = np.where(useful, cells.costs, 0.0) / self._unit
         self._costs[required.cells] = 0.0
         self._lower = np.zeros(len(self._costs))
         self._lower[required.cells] = 1.0
-        self._upper = np.maximum(np.isfinite(cells.costs), self._lower)
+        self._upper = np.maximum(useful, self._lower)
         self._rows: list[Floats] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
-        self.bound = 0.0
+        self._bound = 0.0
+
+    @property
+    def bound(self) -> float:
+        """What no protecting pattern costs less than."""
+        return self._bound * self._unit
 
     def relax(self, *, deadline: float) -> None:
         """Raise the bound by fractional patterns, as long as that helps."""
         idle = 0
         while idle < 5 and monotonic() < deadline:
-            solved = self._relaxed.solve(self._costs)
+            try:
+                solved = self._relaxed.solve(self._costs)
+            except AttackError:
+                return
             if solved is None:
                 return
-            idle = 0 if solved.objective > self.bound * 1.001 + 1e-9 else idle + 1
-            self.bound = max(self.bound, solved.objective)
+            idle = 0 if solved.objective > self._bound * 1.001 + 1e-9 else idle + 1
+            self._bound = max(self._bound, solved.objective)
             if not self._forbid(solved.values, deadline):
                 return
 
     def next_pattern(self, *, deadline: float) -> tuple[Booleans, bool] | None:
-        """The cheapest pattern not forbidden yet, and whether it protects; None if time is over.
+        """The cheapest pattern not forbidden yet, and whether it protects; None if time is over or the solver fails.
 
         One that protects is a cheapest of all. One that does not is forbidden from then on.
         """
         try:
             solved = self._whole.solve(self._costs, seconds=deadline - monotonic())
-        except OutOfTimeError:
+        except AttackError:
             return None
         if solved is None:
             return None
-        self.bound = max(self.bound, solved.bound)
+        self._bound = max(self._bound, solved.bound)
         if monotonic() > deadline or solved.objective > solved.bound + _VIOLATED * max(1.0, abs(solved.bound)):
             return None  # stopped before it was proved to be the cheapest
         pattern = solved.values > 0.5
@@ -97,7 +111,7 @@ class PatternProgram:
         held = csr_array((np.ones(coo.nnz), (each, coo.row)), shape=(coo.nnz, size))
         rows = [hstack([csr_array(np.array(self._rows).reshape(-1, size)), csr_array((len(self._rows), used))])]
         rows += [hstack([csr_array(-self._costs[None]), csr_array((1, used))]), hstack([-held, holds])]
-        least = np.concatenate([self._least, [-most - _SLACK * max(1.0, most)], np.zeros(coo.nnz)])
+        least = np.concatenate([self._least, [-most / self._unit * (1 + _SLACK)], np.zeros(coo.nnz)])
         program = Program(
             csr_array(vstack(rows)),
             least,
@@ -110,7 +124,7 @@ class PatternProgram:
         while monotonic() < deadline:
             try:
                 solved = program.solve(few, seconds=deadline - monotonic())
-            except OutOfTimeError:
+            except AttackError:
                 return
             if solved is None:
                 return
@@ -119,10 +133,8 @@ class PatternProgram:
             if not self._forbid(pattern.astype(float), deadline):
                 if self._protects(pattern):
                     yield pattern
-                    # Costs are above 0, so that no pattern of the same cost holds another.
-                    self._add((~pattern).astype(float), 1.0)
-                else:
-                    self._add((~pattern).astype(float), 1.0)
+                # Costs are above 0, so that no pattern of the same cost holds another.
+                self._add((~pattern).astype(float), 1.0)
             for row, asked in zip(self._rows[known:], self._least[known:], strict=True):
                 program.add_row(asked, np.inf, np.concatenate([row, np.zeros(used)]))
 
@@ -140,9 +152,9 @@ class PatternProgram:
             if monotonic() > deadline:
                 break
             for row, asked in self._attack.limits(position, pattern):
-                row = np.minimum(row, asked)  # a cell is suppressed once
-                if row @ pattern < asked * (1 - _VIOLATED):
-                    self._add(row, asked)
+                row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
+                if row @ pattern < 1 - _VIOLATED:
+                    self._add(row, 1.0)
         return len(self._rows) > before
 
     def _forbid_single(self, pattern: Floats) -> None:
@@ -169,17 +181,18 @@ class PatternProgram:
 class _Attack:
     """How far primary cells can deviate under a pattern, whole numbers or not, and what limits them."""
 
-    def __init__(self, cells: PublishedCells, required: Required, ceiling: int) -> None:
+    def __init__(self, cells: PublishedCells, required: Required) -> None:
         self._cells, self._required = cells, required
         column = cells.column
         self._inner = np.flatnonzero(column >= 0)
         self._outer = np.flatnonzero(column < 0)
         self._of = column[self._inner]
         self._totals = csr_array(cells.matrix[self._outer])
-        self._most_up = np.full(len(column), float(ceiling))
+        self._most_up = cells.ceilings(required.most)
         self._most_down = cells.values.astype(float)
         base = cells.table.values.ravel().astype(float)
-        self._low, self._high = -base, np.full(len(base), float(ceiling))
+        self._low, self._high = -base, np.full(len(base), base.sum() + required.most + 1)
+        self._unit = max(1.0, float(required.most))
         zeros = np.zeros(len(self._outer))
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)
 
@@ -190,12 +203,11 @@ class _Attack:
         cell = int(required.cells[position])
         above, above_open = self._limit(cell, 1, pattern)
         below, below_open = self._limit(cell, -1, pattern)
-        if up > above_open:
-            yield above, up - above_open
-        if down > below_open:
-            yield below, down - below_open
-        if width > above_open + below_open:
-            yield above + below, width - above_open - below_open
+        both = above + below, above_open + below_open
+        for (row, open_), asked in (((above, above_open), up), ((below, below_open), down), (both, width)):
+            # What is left of large numbers may be rounding.
+            if asked - open_ > _VIOLATED * max(1.0, asked):
+                yield row, asked - open_
 
     def _limit(self, cell: int, sign: int, pattern: Floats) -> tuple[Floats, float]:
         """What each suppressed cell adds to how far a cell can deviate, and what is open anyhow, for any pattern."""
@@ -204,13 +216,13 @@ class _Attack:
         high[self._of] = self._most_up[self._inner] * pattern[self._inner]
         outer = pattern[self._outer]
         direction = sign * self._cells.matrix[[cell]].toarray().ravel()
-        solved = self._program.solve(
-            -direction,
-            lower=low,
-            upper=high,
-            least=-self._most_down[self._outer] * outer,
-            most=self._most_up[self._outer] * outer,
-        )
+        # In units of what is asked; more than many of these does not matter to the solver's numbers.
+        bounds = (low, high, -self._most_down[self._outer] * outer, self._most_up[self._outer] * outer)
+        low, high, least, most = (np.clip(bound / self._unit, -_MANY, _MANY) for bound in bounds)
+        try:
+            solved = self._program.solve(-direction, lower=low, upper=high, least=least, most=most)
+        except AttackError:
+            solved = None
         # Whatever the multipliers of the totals are, those of the cells follow, and the bound holds.
         total_multipliers = np.zeros(len(self._outer)) if solved is None else -solved.duals
         multipliers = direction - self._totals.T @ total_multipliers

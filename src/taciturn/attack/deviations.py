@@ -20,9 +20,9 @@ from taciturn.errors import AttackError
 
 __all__ = ["DeviationSearch"]
 
-_TOLERANCE: Final = 1e-6
 _ROUNDS: Final = 3  # of linear programs for one witness
 _SPREAD: Final = 1e-3  # what a category that is new to a pattern adds to a cost: propositions 1 to 3 want few of them
+_MANY: Final = 1e6  # typical costs, or deviations as asked, beyond which more makes no difference
 
 
 class DeviationSearch:
@@ -37,11 +37,6 @@ class DeviationSearch:
     reachable : callable
         How far a primary cell, by its position, can deviate down and up when all that may be is suppressed; it raises
         if that is not enough. It is called only for cells that no witness was found for without.
-
-    Attributes
-    ----------
-    ceiling : int
-        More than any cell of the table has to hold in a witness.
     """
 
     def __init__(
@@ -51,15 +46,18 @@ class DeviationSearch:
         reachable: Callable[[int], tuple[int, int]],
     ) -> None:
         self._cells, self._required, self._reachable = cells, required, reachable
-        asked = np.maximum(required.width, np.maximum(required.up, required.down)).max(initial=0)
-        self.ceiling = int(cells.table.values.sum() + asked + 1)
+        self._ceiling = cells.ceilings(required.most)
         self._ways = [
-            _ways(required, position, int(cells.values[cell]), self.ceiling)
+            _ways(required, position, int(cells.values[cell]), int(self._ceiling[cell]))
             for position, cell in enumerate(required.cells)
         ]
+        finite = np.isfinite(cells.costs)
+        typical = np.median(cells.costs[finite]) if finite.any() else 1.0
+        self._price = np.minimum(cells.costs / typical, _MANY)
         self._cubes = Hypercubes(cells)
-        self._table = _Deviations(cells, self.ceiling, totals=False)
-        self._wide = _Deviations(cells, self.ceiling, totals=True)
+        self._table = _Deviations(cells, required.most, totals=False)
+        self._wide = _Deviations(cells, required.most, totals=True)
+        self._patience = self._deadline = np.inf
 
     def complete(
         self, suppressed: Booleans, order: Integers, *, deadline: float, on_cell: Callable[[], object]
@@ -75,78 +73,70 @@ class DeviationSearch:
         """
         pattern = suppressed.copy()
         reach = _Reach(self._required)
-        patience = (monotonic() + deadline) / 2
+        self._patience, self._deadline = (monotonic() + deadline) / 2, deadline
         for position in order:
             if not reach.enough(position):
-                _check_time(deadline)
-                for witness in self._protecting(int(position), pattern, reach, patience, deadline):
+                if monotonic() > deadline:
+                    raise OutOfTimeError(
+                        "no pattern was found within time_limit; a longer one, or a weaker protection, may do"
+                    )
+                for witness in self._protecting(int(position), pattern, reach):
                     pattern |= self._differs(witness)
                     reach.add(self._at_primaries(witness), self._differs(witness))
             on_cell()
-        hurried = monotonic() > patience
-        pattern, whole = self._without_spare(pattern, reach, deadline)
+        hurried = monotonic() > self._patience
+        pattern, whole = self._without_spare(pattern, reach)
         return pattern, whole and not hurried
 
-    def _protecting(
-        self, position: int, pattern: Booleans, reach: "_Reach", patience: float, deadline: float
-    ) -> list[Integers]:
+    def _protecting(self, position: int, pattern: Booleans, reach: "_Reach") -> list[Integers]:
         """The witnesses for a primary cell that cost least, of those that deviate above, below or on both sides."""
-        found = [self._along(position, way, pattern, reach, patience) for way in self._ways[position]]
-        best = min(found, key=lambda witnesses: witnesses[1])
-        if best[1] < np.inf:
-            return best[0]
-        down, up = self._reachable(position)
-        self._ways[position] = _ways(self._required, position, down, up)
-        found = [self._along(position, way, pattern, reach, patience, deadline) for way in self._ways[position]]
-        best = min(found, key=lambda witnesses: witnesses[1])
-        if best[1] == np.inf:
-            cell = self._cells.label(int(self._required.cells[position]))
-            raise AttackError(f"no table of whole steps was found that protects {cell}")
-        return best[0]
+        cell = int(self._required.cells[position])
+        for whole in (False, True):
+            found = [self._along(position, way, pattern, reach, whole=whole) for way in self._ways[position]]
+            witnesses, cost = min(found, key=lambda each: each[1])
+            if cost < np.inf:
+                return witnesses
+            if not whole:
+                down, up = self._reachable(position)
+                up = min(up, int(self._ceiling[cell]))
+                # Between these two there may be values that no table of whole steps has.
+                self._ways[position] = [*_ways(self._required, position, down, up), (up, down)]
+        raise AttackError(f"no table of whole steps was found that protects {self._cells.label(cell)}")
 
     def _along(
-        self,
-        position: int,
-        way: tuple[int, int],
-        pattern: Booleans,
-        reach: "_Reach",
-        patience: float,
-        deadline: float | None = None,
+        self, position: int, way: tuple[int, int], pattern: Booleans, reach: "_Reach", *, whole: bool
     ) -> tuple[list[Integers], float]:
-        """Witnesses of both sides of a primary cell, and what the cells that they add cost; infinite without any.
-
-        With a deadline integer programs look for witnesses that linear ones do not find.
-        """
+        """Witnesses of both sides of a primary cell, and what the cells that they add cost; infinite without any."""
         witnesses, widened = [], pattern
         for deviation in (way[0], -way[1]):
             if deviation and not reach.beyond(position, deviation):
-                witness = self._cheapest(int(self._required.cells[position]), deviation, widened, patience, deadline)
+                witness = self._cheapest(int(self._required.cells[position]), deviation, widened, whole=whole)
                 if witness is None:
                     return [], np.inf
                 widened = widened | self._differs(witness)
                 witnesses.append(witness)
         return witnesses, float(self._cells.costs[widened & ~pattern].sum())
 
-    def _without_spare(self, pattern: Booleans, reach: "_Reach", deadline: float) -> tuple[Booleans, bool]:
+    def _without_spare(self, pattern: Booleans, reach: "_Reach") -> tuple[Booleans, bool]:
         """Publish again, the dearest first, what is not needed, as long as there is time."""
         spare = np.setdiff1d(np.flatnonzero(pattern), self._required.cells)
         for cell in spare[np.argsort(-self._cells.costs[spare], kind="stable")]:
-            if monotonic() > deadline:
+            if monotonic() > self._deadline:
                 return pattern, False
             fewer = pattern.copy()
             fewer[cell] = False
             without = reach.without(int(cell))
-            if self._still(fewer, without, deadline):
+            if self._still(fewer, without):
                 pattern, reach = fewer, without
         return pattern, True
 
-    def _still(self, pattern: Booleans, reach: "_Reach", deadline: float) -> bool:
+    def _still(self, pattern: Booleans, reach: "_Reach") -> bool:
         """Whether a pattern protects; adds the witnesses that show it."""
         for position in range(len(self._required.cells)):
             if reach.enough(position):
                 continue
             for way in self._ways[position]:
-                if monotonic() > deadline:
+                if monotonic() > self._deadline:
                     return False
                 witnesses = self._within(position, way, pattern, reach)
                 if witnesses is not None:
@@ -167,21 +157,19 @@ class DeviationSearch:
                 witness = self._cubes.cheapest(cell, deviation, pattern, none)
                 if witness is None:
                     found = self._table.least(cell, deviation, pattern, none)
-                    witness = None if found is None else self._exact(found, cell, deviation)
+                    witness = None if found is None else self._exact(found, cell, deviation, pattern)
                 if witness is None:
                     return None
                 witnesses.append(witness)
         return witnesses
 
-    def _cheapest(
-        self, cell: int, deviation: int, pattern: Booleans, patience: float, deadline: float | None
-    ) -> Integers | None:
-        """A witness whose cells that are not suppressed yet cost little."""
+    def _cheapest(self, cell: int, deviation: int, pattern: Booleans, *, whole: bool) -> Integers | None:
+        """A witness whose cells that are not suppressed yet cost little; `whole` if linear programs found none."""
         free = np.isfinite(self._cells.costs) | pattern
-        price = np.where(free & ~pattern, self._cells.costs, 0.0) * self._newness(pattern)
+        price = np.where(free & ~pattern, self._price, 0.0) * self._newness(pattern)
         costs = price
         best = self._cubes.cheapest(cell, deviation, free, price)
-        if best is not None and monotonic() > patience:
+        if best is not None and monotonic() > self._patience:
             return best
         least = np.inf if best is None else float(price[self._differs(best)].sum())
         # Totals are dear, and programs that may suppress them take several times as long.
@@ -195,8 +183,8 @@ class DeviationSearch:
             else:
                 found = narrow
             if found is None:
-                return best
-            witness = self._exact(found, cell, deviation)
+                break
+            witness = self._exact(found, cell, deviation, free)
             if witness is not None and (spent := float(price[self._differs(witness)].sum())) < least:
                 best, least = witness, spent
             if least == 0:
@@ -204,18 +192,17 @@ class DeviationSearch:
             # A cell is suppressed whole however little it deviates, so what deviates much is made cheap.
             moved = np.abs(self._cells.matrix @ found)
             costs = price / (moved / abs(deviation) + 0.01)
-        if best is None and deadline is not None:
-            found = self._wide.least(cell, deviation, free, price, whole=True, seconds=deadline - monotonic())
-            best = None if found is None else self._exact(found, cell, deviation)
+        if best is None and whole:
+            found = self._wide.least(cell, deviation, free, price, whole=True, seconds=self._deadline - monotonic())
+            best = None if found is None else self._exact(found, cell, deviation, free)
         return best
 
-    def _exact(self, found: Floats, cell: int, deviation: int) -> Integers | None:
-        """The deviations as whole numbers, if they are; their totals then hold exactly."""
-        whole = np.rint(found).astype(np.int64)
-        if np.abs(found - whole).max(initial=0) > _TOLERANCE:
-            return None
-        moved = self._cells.matrix[[cell]] @ whole
-        return whole if moved[0] == deviation and (self._cells.table.values.ravel() + whole >= 0).all() else None
+    def _exact(self, found: Floats, cell: int, deviation: int, free: Booleans) -> Integers | None:
+        """The deviations rounded to whole numbers, if they are a witness in free cells exactly."""
+        witness = np.rint(found).astype(np.int64)
+        moved = self._cells.matrix @ witness
+        possible = (self._cells.table.values.ravel() + witness >= 0).all() and not moved[~free].any()
+        return witness if moved[cell] == deviation and possible else None
 
     def _differs(self, witness: Integers) -> Booleans:
         return np.asarray(self._cells.matrix @ witness != 0)
@@ -235,8 +222,10 @@ class _Deviations:
     totals that are suppressed may deviate at no cost, and the others not at all.
     """
 
-    def __init__(self, cells: PublishedCells, ceiling: int, *, totals: bool) -> None:
-        self._cells, self._ceiling, self._totals = cells, ceiling, totals
+    def __init__(self, cells: PublishedCells, asked: int, *, totals: bool) -> None:
+        self._cells, self._totals = cells, totals
+        self._up = cells.ceilings(asked)
+        self._inner_up = float(cells.table.values.sum() + asked + 1)
         inner = cells.column >= 0
         self._released = bool(inner.any())
         self._outer = np.flatnonzero(~inner)
@@ -260,12 +249,12 @@ class _Deviations:
     ) -> Floats | None:
         """Deviations of the table's cells, with one published cell's fixed; None if the free cells have none."""
         values, size = self._cells.values, float(abs(deviation))
-        up, down = np.where(free, float(self._ceiling), 0.0), np.where(free, values, 0).astype(float)
+        up, down = np.where(free, self._up, 0.0), np.where(free, values, 0).astype(float)
         low_up, low_down = np.zeros(len(values)), np.zeros(len(values))
         up[cell], low_up[cell] = (size, size) if deviation > 0 else (0.0, 0.0)
         down[cell], low_down[cell] = (size, size) if deviation < 0 else (0.0, 0.0)
         table = self._cells.table.values.ravel()
-        upper = [self._inner(up, self._ceiling), self._inner(down, table)]
+        upper = [self._inner(up, self._inner_up), self._inner(down, table)]
         lower = [self._inner(low_up, 0), self._inner(low_down, 0)]
         price = [self._inner(costs, 0), self._inner(costs, 0)]
         outer = self._outer
@@ -275,7 +264,11 @@ class _Deviations:
             least = most = np.zeros(len(outer))
         else:
             least, most = (low_up - down)[outer], (up - low_down)[outer]
-        high, low = np.concatenate(upper), np.concatenate(lower)
+        # Solvers want numbers of moderate size. Linear programs count in units of the deviation.
+        unit = 1.0 if whole else size
+        most_units = np.inf if whole else _MANY
+        bounds = (np.concatenate(upper), np.concatenate(lower), least, most)
+        high, low, least, most = (np.clip(bound / unit, -most_units, most_units) for bound in bounds)
         if whole not in self._programs:
             self._programs[whole] = Program(self._matrix, least, most, low, high, whole=np.full(len(high), whole))
         solved = self._programs[whole].solve(
@@ -287,7 +280,9 @@ class _Deviations:
             gap=0.1,
             seconds=seconds,
         )
-        return None if solved is None else solved.values[: self._size] - solved.values[self._size : 2 * self._size]
+        if solved is None:
+            return None
+        return unit * (solved.values[: self._size] - solved.values[self._size : 2 * self._size])
 
     def _inner(self, cells: Floats, otherwise: object) -> Floats:
         """Values of the table's own cells; `otherwise` where the table is not released."""
@@ -328,11 +323,6 @@ class _Reach:
             if not needs[cell]:
                 left.add(at_primaries, needs)
         return left
-
-
-def _check_time(deadline: float) -> None:
-    if monotonic() > deadline:
-        raise OutOfTimeError("no pattern was found within time_limit; a longer one, or a weaker protection, may do")
 
 
 def _ways(required: Required, position: int, most_down: int, most_up: int) -> list[tuple[int, int]]:

@@ -48,6 +48,11 @@ class Required:
     down: Integers
     width: Integers
 
+    @property
+    def most(self) -> int:
+        """The farthest that any of them must deviate to one side."""
+        return int(np.maximum(self.width, np.maximum(self.up, self.down)).max(initial=0))
+
     def met(self, lower: npt.NDArray[np.number], upper: npt.NDArray[np.number]) -> Booleans:
         """Whether deviations from `lower` (at most 0) to `upper` are enough, for each primary cell."""
         return (upper >= self.up) & (-lower >= self.down) & (upper - lower >= self.width)
@@ -147,6 +152,17 @@ class PublishedCells:
         row, column = np.concatenate(rows), np.concatenate(columns)
         return csr_array((np.ones(len(row)), (row, column)), shape=(self.first[-1], sum(sizes)))
 
+    def ceilings(self, asked: int) -> Floats:
+        """More than each cell rises in a table that differs from the true one no more than `asked` needs.
+
+        A cell of the table that is in no published sum need rise by no more than `asked`. What others rise by falls
+        elsewhere in a published sum. All that falls is at most the grand total `N`, and each part of it lets one cell
+        rise for each margin; in a suppressed total for each other margin. So no cell rises by more than `N`, and no
+        total by more than `N` for each cell that it holds, or for each margin but its own.
+        """
+        held = np.diff(self.matrix.indptr)
+        return np.minimum(held, max(len(self.margins) - 1, 1)) * float(self.table.values.sum()) + asked + 1
+
     def new_categories(self, pattern: Booleans) -> Integers:
         """How many categories of each cell no cell of a pattern has."""
         unused = self.categories.T @ pattern == 0
@@ -196,6 +212,8 @@ def published_cells(
         margins = [variables, *finest_totals(steps)]
     else:
         margins = LinkedTables(table, linked, decimals=decimals).projections(steps)
+        if not margins:
+            raise ParameterError("linked must name a margin at least; without it the table is released with all totals")
     cells = PublishedCells(steps, tuple(margins), decimals, np.zeros(0))
     price = 1 + cells.values / 10.0**decimals
     if linked is None:
@@ -280,6 +298,8 @@ def _by_margin(given: Any, cells: PublishedCells, linked: Sequence[Margin] | Non
         names = frozenset(margin_names(key, cells.table, name=name))
         if names not in number_of:
             raise ParameterError(f"{name} must be of margins whose cells may be suppressed, {list(free)}, got {key!r}")
+        if number_of[names] in found:
+            raise ParameterError(f"{name} must have each margin once, got {list(given)}")
         found[number_of[names]] = value
     return found
 

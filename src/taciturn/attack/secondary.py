@@ -19,6 +19,7 @@ from taciturn.attack.solver import Floats, OutOfTimeError
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError, ParameterError
 from taciturn.schema import MAX_COUNT
+from taciturn.validate import generator, number_between
 
 __all__ = ["SuppressionPattern", "suppress_secondary"]
 
@@ -64,7 +65,7 @@ class SuppressionPattern:
 
     @property
     def gap(self) -> float:
-        """Part of its cost by which the cheapest pattern may cost less; 0 is proved to be the cheapest."""
+        """Which part of the cost the cheapest pattern may save; 0 is proved to be the cheapest, to a millionth."""
         return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
 
     def __str__(self) -> str:
@@ -134,7 +135,7 @@ def suppress_secondary(
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
-        Seconds after which the best pattern found so far is taken.
+        Seconds after which the best pattern found so far is taken; audits that have begun and the last one add to it.
     gap : float
         Relative distance to the least cost that is good enough, from 0 to below 1.
     random_seed : int or Generator, optional
@@ -179,15 +180,15 @@ def suppress_secondary(
     (54.0, 0.0)
     """
     deadline = monotonic() + _seconds(time_limit)
-    if not 0 <= gap < 1:
+    if number_between(gap, "gap", 0, 1) == 1:
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
     cells = published_cells(table, linked, costs, decimals)
     required = required_at(cells, primary, protection, linked)
     task = _Task(table, linked, cells, required)
     search = DeviationSearch(cells, required, task.reachable)
-    generator = np.random.default_rng(random_seed)
+    orders = generator(random_seed)
     with _progress(_ORDERS * len(required.cells), progressbar) as (advance, now):
-        first, complete = _first_pattern(search, task, generator, deadline, advance)
+        first, complete = _first_pattern(search, task, orders, deadline, advance)
         now("cheaper patterns")
         if np.isfinite(cells.costs).sum() > _SMALL or not complete:
             found = _Found(first, 0.0, 1, complete)
@@ -335,7 +336,7 @@ class _Task:
 def _first_pattern(
     search: DeviationSearch,
     task: _Task,
-    generator: np.random.Generator,
+    orders: np.random.Generator,
     deadline: float,
     on_cell: Callable[[], object],
 ) -> tuple[Booleans, bool]:
@@ -344,7 +345,7 @@ def _first_pattern(
     by_need = np.argsort(-np.maximum(required.width, required.up + required.down), kind="stable")
     best, complete = None, True
     for number in range(_ORDERS):
-        order = by_need if number == 0 else generator.permutation(len(required.cells))
+        order = by_need if number == 0 else orders.permutation(len(required.cells))
         try:
             pattern, whole = search.complete(task.primaries, order, deadline=deadline, on_cell=on_cell)
         except OutOfTimeError:
@@ -360,7 +361,7 @@ def _first_pattern(
 
 def _cheapest(task: _Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float) -> _Found:
     """The cheapest pattern, and of those that cost the same the one with the largest rank decrease."""
-    program = PatternProgram(task.cells, task.required, search.ceiling, task.protects)
+    program = PatternProgram(task.cells, task.required, task.cost(first), task.protects)
     program.relax(deadline=deadline)
     best, cost = first, task.cost(first)
     order = np.arange(len(task.required.cells))
