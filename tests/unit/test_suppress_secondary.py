@@ -212,8 +212,8 @@ def test_a_table_too_large_for_the_cheapest_pattern_is_protected():
     generator = np.random.default_rng(1)
     table = xr.DataArray(generator.poisson(generator.gamma(0.5, 20, (60, 40))), dims=("a", "b"))
     primary = (table > 0) & (table < 3)
-    pattern = protected(table, primary)
-    again = protected(table, primary)
+    pattern = protected(table, primary, time_limit=600)
+    again = protected(table, primary, time_limit=600)
     bounds = tc.attacker_bounds(pattern.release, cells=primary, progressbar=False)
     assert int(primary.sum()) > 300
     assert not bounds["disclosed"].any()
