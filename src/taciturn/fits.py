@@ -1,7 +1,6 @@
 """Fits as they are kept: their parts, writing and reading them, and making them again."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn._files import check_writable, whole_file
 from taciturn.errors import FileFormatError, TableError, TaciturnError
 from taciturn.estimators import Estimator, LinearPool, estimator_from_spec, member_draws
 from taciturn.estimators.base import Parameters, SamplerSettings
@@ -24,7 +24,6 @@ from taciturn.validate import whole_number
 
 __all__ = [
     "Maker",
-    "check_writable",
     "fit_makers",
     "fit_parts",
     "fit_risk",
@@ -210,14 +209,11 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
         node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
         for node in fit.subtree
     }
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-        temporary.replace(path)
-    except (OSError, ValueError, TypeError) as error:  # the latter two: labels that netCDF cannot hold
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary:
+        try:
+            fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        except (ValueError, TypeError) as error:  # labels that netCDF cannot hold
+            raise FileFormatError(f"{path}: cannot be written: {error}") from error
 
 
 def _can_be_drawn_again(fit: xr.DataTree) -> bool:
@@ -350,17 +346,3 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
         progressbar=progressbar,
         method=settings.method,
     )
-
-
-def check_writable(path: Path) -> None:
-    """Raise `FileFormatError` unless a file can appear at `path`; asked before long work, so that none is lost."""
-    try:
-        folder = path.is_dir()
-    except OSError as error:  # a name that is too long
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    if folder:
-        raise FileFormatError(f"{path}: is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")

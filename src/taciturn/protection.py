@@ -1,7 +1,6 @@
 """From microdata to a magnitude table that may leave the house: sensitive cells, suppression, audit, file."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import xarray as xr
 
+from taciturn._files import check_writable, whole_file
 from taciturn.attack import SuppressionPattern, suppress_secondary
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.fits import check_writable
 from taciturn.magnitude import Rule, magnitude_margins, protection_levels, sensitive_cells
 from taciturn.schema import cell_label
 
@@ -248,14 +247,8 @@ def write_release(protected: ProtectedTable, path: str | PathLike[str], *, total
     check_release(target)
     write = _WRITERS[target.suffix.lower()]
     rows = release_rows(protected, total=total)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    with whole_file(target) as temporary:
         write(rows, protected, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        raise FileFormatError(f"{target}: cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_release(path: Path) -> None:

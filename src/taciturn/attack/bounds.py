@@ -1,7 +1,6 @@
 """What an attacker can work out: bounds on every cell of a released table, and on totals that it does not show."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.attack._progress import progress_bar
 from taciturn.attack.programs import attained_bounds
 from taciturn.attack.releases import Margin, Release
 from taciturn.attack.system import (
@@ -134,8 +134,8 @@ def attacker_bounds(
     if of_cells:
         lower, upper = _cell_bounds(system, contributions, asked, progressbar)
     else:
-        with _progress(int(asked.sum()), progressbar) as advance:
-            low, high = total_bounds(system, template, group, asked, on_total=advance)
+        with progress_bar("cells that are open", int(asked.sum()), shown=progressbar) as bar:
+            low, high = total_bounds(system, template, group, asked, on_total=bar.advance)
         lower, upper = low.astype(float), np.where(high >= UNLIMITED, np.inf, high)
     lower[~asked], upper[~asked] = np.nan, np.nan
     values = upper - lower + 1
@@ -154,8 +154,8 @@ def _cell_bounds(
     system: LinearSystem, contributions: Mapping[int, npt.NDArray[np.int64]], asked: Booleans, progressbar: bool
 ) -> tuple[Floats, Floats]:
     table = system.published
-    with _progress(int(asked[system.unknown].sum()), progressbar) as advance:
-        low, high = attained_bounds(system, asked[system.unknown], on_cell=advance)
+    with progress_bar("cells that are open", int(asked[system.unknown].sum()), shown=progressbar) as bar:
+        low, high = attained_bounds(system, asked[system.unknown], on_cell=bar.advance)
     lower, upper = table.values.ravel().astype(float), table.values.ravel().astype(float)
     lower[system.unknown] = low
     upper[system.unknown] = np.where(high >= UNLIMITED, np.inf, high)
@@ -212,15 +212,3 @@ def _nothing_left(table: xr.DataArray, cell: int) -> str:
         f"knowledge: the release leaves nothing at {where} for a contribution above the largest known one; the known "
         "ones must be the largest but one"
     )
-
-
-@contextmanager
-def _progress(cells: int, progressbar: bool) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
-        bar = progress.add_task("cells that are open", total=cells)
-        yield lambda: progress.advance(bar)
-        progress.update(bar, completed=cells)

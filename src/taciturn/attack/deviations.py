@@ -174,14 +174,12 @@ class DeviationSearch:
         least = np.inf if best is None else float(price[self._differs(best)].sum())
         # Totals are dear, and programs that may suppress them take several times as long.
         table = self._cells.column >= 0
-        narrow = self._table.least(cell, deviation, np.where(table, free, pattern), costs)
+        program, open_ = self._table, np.where(table, free, pattern)
         for number in range(_ROUNDS):
-            if narrow is None:
-                found = self._wide.least(cell, deviation, free, costs)
-            elif number:
-                found = self._table.least(cell, deviation, np.where(table, free, pattern), costs)
-            else:
-                found = narrow
+            found = program.least(cell, deviation, open_, costs)
+            if found is None and number == 0:
+                program, open_ = self._wide, free
+                found = program.least(cell, deviation, open_, costs)
             if found is None:
                 break
             witness = self._exact(found, cell, deviation, free)
@@ -226,12 +224,8 @@ class _Deviations:
         self._cells, self._totals = cells, totals
         self._up = cells.ceilings(asked)
         self._inner_up = float(cells.table.values.sum() + asked + 1)
-        inner = cells.column >= 0
-        self._released = bool(inner.any())
-        self._outer = np.flatnonzero(~inner)
+        self._outer = np.flatnonzero(cells.column < 0)
         self._size, m = cells.table.size, len(self._outer)
-        self._cell_of = np.full(self._size, -1)
-        self._cell_of[cells.column[inner]] = np.flatnonzero(inner)
         sums = cells.matrix[self._outer]
         parts = [sums, -sums, -eye_array(m), eye_array(m)] if totals else [sums, -sums]
         self._matrix = csr_array(hstack(parts))
@@ -286,9 +280,9 @@ class _Deviations:
 
     def _inner(self, cells: Floats, otherwise: object) -> Floats:
         """Values of the table's own cells; `otherwise` where the table is not released."""
-        if not self._released:
+        if not len(self._cells.inner):
             return np.broadcast_to(np.asarray(otherwise, dtype=float), (self._size,)).copy()
-        return np.asarray(cells[self._cell_of], dtype=np.float64)
+        return np.asarray(cells[self._cells.inner], dtype=np.float64)
 
 
 class _Reach:

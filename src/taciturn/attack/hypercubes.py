@@ -20,9 +20,7 @@ class Hypercubes:
 
     def __init__(self, cells: PublishedCells) -> None:
         self._values = cells.table.values
-        inner = np.flatnonzero(cells.column >= 0)
-        self._cell_of = np.zeros(cells.table.size, dtype=np.int64)
-        self._cell_of[cells.column[inner]] = inner
+        self._inner = cells.inner
         self._column = cells.column
         self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims]
 
@@ -32,7 +30,7 @@ class Hypercubes:
         if column < 0:
             return None
         corner = np.unravel_index(column, self._values.shape)
-        price = np.where(free, costs, np.inf)[self._cell_of].reshape(self._values.shape)
+        price = np.where(free, costs, np.inf)[self._inner].reshape(self._values.shape)
         # A corner that goes down must hold as much.
         lowered = np.where(self._values >= abs(deviation), price, np.inf)
         total = np.zeros(self._values.shape)

@@ -1,8 +1,7 @@
 """What an attacker can work out: the posterior of every cell over all tables that are compatible with a release."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.sparse import csr_array
 
 from taciturn.attack._diagnostics import bulk_ess, split_r_hat
 from taciturn.attack._parts import MOST_VALUES, Part, PartPosterior
-from taciturn.attack.bounds import _progress as _bounds_progress
+from taciturn.attack._progress import progress_bar
 from taciturn.attack.programs import _components, attained_bounds
 from taciturn.attack.releases import Release
 from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
@@ -167,14 +166,14 @@ def attacker_posterior(
             f"{MOST_VALUES // (chains * template.size):,} draws"
         )
     expected = _expected(prior, template, system.decimals)
-    with _bounds_progress(len(system.unknown), progressbar) as advance:
-        lower, upper = attained_bounds(system, np.ones(len(system.unknown), dtype=np.bool_), on_cell=advance)
+    with progress_bar("cells that are open", len(system.unknown), shown=progressbar) as bar:
+        lower, upper = attained_bounds(system, np.ones(len(system.unknown), dtype=np.bool_), on_cell=bar.advance)
     cells = _Cells(template, chains, draws)
     cells.settle(system.unknown, lower)
     parts = list(_parts(system, lower, _limited(system, lower, upper, expected), expected))
-    with _progress(len(parts) * chains, progressbar) as on_chain:
+    with progress_bar("chains", len(parts) * chains, shown=progressbar) as bar:
         for columns, part in parts:
-            cells.keep(system.unknown[columns], part.posterior(chains, draws, tune, rng, on_chain))
+            cells.keep(system.unknown[columns], part.posterior(chains, draws, tune, rng, bar.advance))
     cells.warn()
     return _dataset(system, lower, upper, cells)
 
@@ -332,14 +331,3 @@ def _dataset(system: LinearSystem, lower: Integers, upper: Integers, cells: _Cel
     drawn = {"table": (("chain", "draw", *template.dims), table.reshape(chains, draws, *template.shape))}
     over_cells = {name: (template.dims, array.reshape(template.shape)) for name, array in columns.items()}
     return xr.Dataset({**drawn, **over_cells}, coords=coords)
-
-
-@contextmanager
-def _progress(chains: int, progressbar: bool) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
-        bar = progress.add_task("chains", total=chains)
-        yield lambda: progress.advance(bar)

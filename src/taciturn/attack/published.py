@@ -111,6 +111,12 @@ class PublishedCells:
         return found
 
     @cached_property
+    def inner(self) -> Integers:
+        """The published cell that each cell of the table is, in its order; empty where the table is not released."""
+        released = np.flatnonzero(self.column >= 0)
+        return released[np.argsort(self.column[released])]
+
+    @cached_property
     def equations(self) -> csr_array:
         """Sums that hold between published cells: a total and its parts, shape (equations, cells)."""
         finer = [

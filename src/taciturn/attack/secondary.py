@@ -1,7 +1,6 @@
 """Secondary suppression: which further cells must not be published so that the sensitive ones cannot be worked out."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import xarray as xr
 
+from taciturn.attack._progress import progress_bar
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.cuts import PatternProgram
 from taciturn.attack.deviations import DeviationSearch
@@ -187,9 +187,9 @@ def suppress_secondary(
     task = _Task(table, linked, cells, required)
     search = DeviationSearch(cells, required, task.reachable)
     orders = generator(random_seed)
-    with _progress(_ORDERS * len(required.cells), progressbar) as (advance, now):
-        first, complete = _first_pattern(search, task, orders, deadline, advance)
-        now("cheaper patterns")
+    with progress_bar("primary cells to protect", _ORDERS * len(required.cells), shown=progressbar) as bar:
+        first, complete = _first_pattern(search, task, orders, deadline, bar.advance)
+        bar.finish("cheaper patterns")
         if np.isfinite(cells.costs).sum() > _SMALL or not complete:
             found = _Found(first, 0.0, 1, complete)
         else:
@@ -430,17 +430,3 @@ def _seconds(time_limit: Any) -> float:
     if not number or not time_limit > 0:
         raise ParameterError(f"time_limit must be seconds above 0, got {time_limit!r}")
     return float(time_limit)
-
-
-@contextmanager
-def _progress(cells: int, progressbar: bool) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
-        bar = progress.add_task("primary cells to protect", total=cells)
-        yield (
-            lambda: progress.advance(bar),
-            lambda text: progress.update(bar, description=text, completed=cells),
-        )

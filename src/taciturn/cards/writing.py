@@ -1,7 +1,6 @@
 """From a fit and its reference to a model card."""
 
 import json
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from taciturn._files import check_writable, whole_file
 from taciturn.assessment import assess
 from taciturn.cards._toml import toml_text
 from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash
@@ -17,7 +17,7 @@ from taciturn.cards.reading import card_content, load_card
 from taciturn.datasets import DATASETS, load_dataset
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
-from taciturn.fits import check_writable, fit_parts, known_margins
+from taciturn.fits import fit_parts, known_margins
 from taciturn.tables import draw_sample, margin, read_table
 
 __all__ = ["write_card"]
@@ -109,18 +109,10 @@ def write_card(
         command=command,
         path=path,
     )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with whole_file(path) as temporary:
         temporary.write_text(toml_text(card_content(card)), encoding="utf-8")
         if load_card(temporary) != card:
             raise FileFormatError(f"{path}: something of the card would not be read back as it is")
-        temporary.replace(path)
-    except FileFormatError:
-        raise
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return card
 
 

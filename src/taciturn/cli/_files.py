@@ -1,9 +1,9 @@
 """Files that commands write: checked before any work, complete or not at all."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from taciturn._files import check_writable, whole_file
 from taciturn.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ def check_csv(output: Path, *, source: Path) -> None:
 
 def check_output(output: Path, *, source: Path) -> None:
     """Raise before any work where the output would not be a file of its own."""
-    from taciturn.fits import check_writable
-
     check_writable(output)
     try:
         exists, same = output.exists(), output.exists() and output.samefile(source)
@@ -36,12 +34,5 @@ def check_output(output: Path, *, source: Path) -> None:
 
 def write_csv(table: "pd.DataFrame", output: Path) -> None:
     """Write rows with their index; complete or not at all."""
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
+    with whole_file(output) as temporary:
         table.to_csv(temporary)
-        temporary.replace(output)
-    except OSError as error:
-        raise FileFormatError(f"{output}: cannot be written: {error}") from error
-    finally:
-        if temporary.exists():
-            temporary.unlink()

@@ -72,7 +72,7 @@ def assess(
     import warnings
 
     import taciturn as tc
-    from taciturn.fits import check_writable
+    from taciturn._files import check_writable
 
     if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
         raise click.UsageError(f"--threshold must be from 0 to 1, got {threshold}")
@@ -148,8 +148,8 @@ def compare(
     import warnings
 
     import taciturn as tc
+    from taciturn._files import check_writable
     from taciturn.comparison import comparison_text
-    from taciturn.fits import check_writable
 
     names = [path.stem for path in fits]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -61,8 +61,8 @@ def study(
     POPULATION is a CSV or Parquet file in long form, as for assess.
     """
     import taciturn as tc
+    from taciturn._files import check_writable
     from taciturn.estimators import ESTIMATORS
-    from taciturn.fits import check_writable
 
     table = tc.read_table(population, count=count)
     if store is not None:
