@@ -56,7 +56,7 @@ def main() -> None:
 
 def posterior(release: tc.Suppression, name: str, prior: xr.DataArray | str) -> None:
     """Time the posterior, bounds included, with its effective draws a second."""
-    few = release.table.isel(area=slice(2), age=slice(2), work=slice(2))
+    few = release.true_table.isel(area=slice(2), age=slice(2), work=slice(2))
     tc.attacker_posterior(tc.Redesign(few, {"work": {"all": [0, 1]}}), random_seed=1, progressbar=False)  # compile
     wall, processor = time.perf_counter(), time.process_time()
     found = tc.attacker_posterior(release, prior=prior, random_seed=1, progressbar=False)

@@ -13,6 +13,7 @@ import xarray as xr
 
 from taciturn._files import check_writable, whole_file
 from taciturn.attack import SuppressionPattern, suppress_secondary
+from taciturn.attack.showing import SAFE, Grid, Shown, sizes_label
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.magnitude import Rule, magnitude_margins, protection_levels, sensitive_cells
 from taciturn.schema import cell_label
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ProtectedTable", "check_release", "protect_table", "release_rows", "write_release"]
 
-SAFE: Final = "safe"
 _STATUS: Final = "status"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProtectedTable:
     """A magnitude table and its totals with the cells suppressed that must be.
+
+    Printing it shows `tables` and no suppressed value. The true table is ``pattern.release.true_table``.
 
     Attributes
     ----------
@@ -50,6 +52,17 @@ class ProtectedTable:
     decimals: int
     sensitive: Mapping[tuple[str, ...], xr.Dataset]
     pattern: SuppressionPattern
+
+    def __repr__(self) -> str:
+        """What may be released, in words and small tables."""
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def _shown(self) -> Shown:
+        grids = [Grid(table["value"], self.decimals, table[_STATUS]) for table in self.tables.values()]
+        return Shown([f"Protected table of {self.value!r}, {sizes_label(grids[0].values, self.decimals)}"], grids)
 
 
 def protect_table(

@@ -356,7 +356,7 @@ def test_contradiction_in_whole_numbers_only():
     totals = [xr.DataArray([3, 3], dims=dim) for dim in "abc"]
     with pytest.raises(TableError, match="no table of whole numbers of steps") as raised:
         bounds_of(tc.Rounding(released, 2, totals=totals, exact_totals=True))
-    assert "in 2 unknown cells" not in str(raised.value)  # every total is over four cells
+    assert "with 2 unknown cells" not in str(raised.value)  # every total is over four cells
     halves = bounds_of(tc.Rounding(released * 1.0, 2, totals=totals, exact_totals=True, decimals=1))
     assert halves["lower"].values[0, 0, 0] == 1
 

@@ -71,7 +71,7 @@ def check_file(path, protected, dims):
     rows = rows_of(path)
     ranges = ranges_from_file(rows, dims)
     assert len(rows) == sum(table["status"].size for table in protected.tables.values())
-    true = protected.pattern.release.table
+    true = protected.pattern.release.true_table
     for names, bounds in protected.pattern.audit.items():
         status = protected.tables[names]["status"]
         totals = true.sum([dim for dim in true.dims if dim not in names]).transpose(*names)
@@ -172,7 +172,7 @@ def test_no_firm_that_is_alone_in_a_cell_works_out_another_one():
             # Totals of which the firm is the only contributor, too, are its own.
             masks = {key: mask.copy() for key, mask in release.suppressed.items()}
             masks[names][tuple(at) if names else ()] = False
-            known = tc.LinkedTables(release.table, release.released, suppressed=masks)
+            known = tc.LinkedTables(release.true_table, release.released, suppressed=masks)
             for other, status in ((key, tables["status"]) for key, tables in protected.tables.items()):
                 asked = (status == "primary") & masks[other]
                 if asked.any():

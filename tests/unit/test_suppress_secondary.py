@@ -190,7 +190,7 @@ def test_projections_of_an_unreleased_table_share_rows_and_columns():
 def test_totals_are_suppressed_where_they_may_be():
     table = xr.DataArray([[3, 0], [0, 9]], dims=("a", "b"))
     asked = xr.Dataset({"lower": table, "upper": table + 4})
-    with pytest.raises(AttackError, match=r"a=0, b=0: it is known to be from 0 to 3, .*naming them in linked"):
+    with pytest.raises(AttackError, match=r"a=0, b=0, .*naming them in linked"):
         protected(table, table == 3, protection=asked)
     pattern = protected(
         table, {("a", "b"): table == 3}, linked=[("a", "b"), "a", "b", ()], protection={("a", "b"): asked}
@@ -324,7 +324,7 @@ def test_one_variable_and_its_levels():
 
 def test_a_variable_with_one_category_protects_nothing():
     table = xr.DataArray([[3, 4, 9]], dims=("a", "b"))
-    with pytest.raises(AttackError, match="no pattern protects a=0, b=0: it is known to be from 3 to 3"):
+    with pytest.raises(AttackError, match="no pattern protects a=0, b=0,"):
         protected(table, table == 3)
     linked = [("a", "b"), "b", "a"]
     pattern = protected(table, {("b", "a"): (table == 3).T}, linked=linked)
@@ -353,7 +353,7 @@ def test_the_audit_refuses_a_pattern_that_does_not_protect(monkeypatch):
     monkeypatch.setattr(
         secondary.DeviationSearch, "complete", lambda self, pattern, order, **options: (pattern.copy(), True)
     )
-    with pytest.raises(AttackError, match=r"does not protect a=1, b=0: it is known to be from 8 to 8"):
+    with pytest.raises(AttackError, match=r"does not protect a=1, b=0$"):
         protected(table, table == 8)
 
 

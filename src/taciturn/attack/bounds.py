@@ -95,6 +95,10 @@ def attacker_bounds(
         The solver, HiGHS, has no answer that holds in whole numbers, which totals of 10**13 steps and more can cause.
         A total of the margin may reach 2**53 steps.
 
+    Notes
+    -----
+    The result holds what follows from the release and from `knowledge`, and nothing else of the true table.
+
     References
     ----------
     Oganian & Domingo-Ferrer (2003), A posteriori disclosure risk measure for tabular data based on conditional

@@ -129,6 +129,10 @@ def attacker_posterior(
     ConvergenceWarning
         R-hat above 1.01 or an effective sample size below 400 in some cell.
 
+    Notes
+    -----
+    The result holds what follows from the release and the prior, and nothing else of the true table.
+
     References
     ----------
     Oganian & Domingo-Ferrer (2003), A posteriori disclosure risk measure for tabular data based on conditional

@@ -162,8 +162,8 @@ class _Component:
         if self._attained(cell, sign):
             return
         raise AttackError(
-            f"the solver gives {found[cell]!r} as the {'lower' if sign < 0 else 'upper'} bound of a cell, which no "
-            "table of whole numbers of steps attains; fewer decimals give smaller numbers"
+            f"the solver's {'lower' if sign < 0 else 'upper'} bound of a cell is attained by no table of whole numbers "
+            "of steps; fewer decimals give smaller numbers"
         )
 
     def _narrow(self, cell: int, sign: int, found: Floats) -> None:
@@ -306,9 +306,13 @@ def _feasible(system: LinearSystem, rows: Integers, *, whole: bool) -> bool:
 
 
 def _interval(system: LinearSystem, row: int) -> str:
-    step = 10.0**system.decimals
-    least, most = system.least[row] / step, system.most[row] / step
+    """A total as it is published: less its published cells it may be the value of a suppressed one."""
+    total, group = system.totals[system.row_total[row]], system.row_group[row]
     inside = np.diff(system.matrix.indptr)[row]
     cells = f"{inside} unknown cell{'s' if inside > 1 else ''}"
+    if not total.released[group]:
+        return f"{system.row_label(row)} with {cells}"
+    step = 10.0**system.decimals
+    least, most = total.least[group] / step, total.most[group] / step
     value = f"{least:g}" if least == most else f"{least:g} to {most:g}"
-    return f"{system.row_label(row)} with {value} in {cells}"
+    return f"{system.row_label(row)} of {value} with {cells}"

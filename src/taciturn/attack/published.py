@@ -29,7 +29,7 @@ from taciturn.schema import MAX_COUNT, cell_label, table_dims
 __all__ = ["PublishedCells", "Required", "flags_of", "published_cells", "required_at"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Required:
     """What must be left open at primary cells, in steps.
 
@@ -48,6 +48,9 @@ class Required:
     down: Integers
     width: Integers
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.cells):,} primary cells)"
+
     @property
     def most(self) -> int:
         """The farthest that any of them must deviate to one side."""
@@ -58,7 +61,7 @@ class Required:
         return (upper >= self.up) & (-lower >= self.down) & (upper - lower >= self.width)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedCells:
     """Cells of released margins, numbered in the order of the margins; a table itself is the margin of all variables.
 
@@ -78,6 +81,9 @@ class PublishedCells:
     margins: tuple[tuple[str, ...], ...]
     decimals: int
     costs: Floats
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.costs):,} cells in {len(self.margins):,} margins)"
 
     @cached_property
     def _parts(self) -> list[tuple[xr.DataArray, Integers]]:
@@ -277,7 +283,9 @@ def _interval(
     step = 10.0**cells.decimals
     for number, given in _by_margin(protection, cells, linked, name="protection").items():
         if not isinstance(given, xr.Dataset) or not {"lower", "upper"} <= set(given.data_vars):
-            raise TableError(f"protection must be a Dataset with the variables 'lower' and 'upper', got {given!r:.200}")
+            raise TableError(
+                f"protection must be a Dataset with the variables 'lower' and 'upper', got {type(given).__name__}"
+            )
         part, labels = cells.part(number), cells.labels(number)
         low, high = (_checked_values(given[side], labels, name=f"protection[{side!r}]") for side in ("lower", "upper"))
         down[part] = np.ceil(cells.values[part] - low * step - 1e-6)

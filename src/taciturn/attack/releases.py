@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.attack.showing import Shown, margin_label, published_grid, sizes_label
 from taciturn.attack.system import (
     Booleans,
     LinearSystem,
@@ -32,7 +33,10 @@ type Margin = str | Sequence[str]
 
 
 class Release(ABC):
-    """What is published of a table. Its `system` holds all tables that are compatible with it."""
+    """What is published of a table. Its `system` holds all tables that are compatible with it.
+
+    A release prints what it publishes; a true table that it holds is an attribute of its own, and never shown.
+    """
 
     @abstractmethod
     def system(self) -> LinearSystem:
@@ -42,8 +46,19 @@ class Release(ABC):
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """Which totals over these variables are published with their value, by flat position; of all, which cells."""
 
+    @abstractmethod
+    def shown(self) -> Shown:
+        """What is published, to be printed."""
 
-@dataclass(frozen=True, eq=False)
+    def __repr__(self) -> str:
+        """What is published, in words and small tables."""
+        return self.shown().text()
+
+    def _repr_html_(self) -> str:
+        return self.shown().html()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Suppression(Release):
     r"""A table of which some cells are suppressed, with its totals.
 
@@ -57,8 +72,8 @@ class Suppression(Release):
 
     Parameters
     ----------
-    table : DataArray
-        The true table: counts, or magnitudes with so many `decimals`.
+    true_table : DataArray
+        The true table, which nothing printed shows: counts, or magnitudes with so many `decimals`.
     suppressed : DataArray of bool
         True where a cell is suppressed; dims of the table.
     totals : bool or sequence of margins
@@ -90,19 +105,19 @@ class Suppression(Release):
     [[1, 0], [0, 1], [0, 1], [1, 0]]
     """
 
-    table: xr.DataArray
+    true_table: xr.DataArray
     suppressed: xr.DataArray
     totals: bool | Sequence[Margin] = field(default=True, kw_only=True)
     decimals: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         checked_mask(self.suppressed, table, name="suppressed")
         self._margins(table)
 
     def system(self) -> LinearSystem:
         """Equations of the totals that hold a suppressed cell; totals that follow from finer ones are left out."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         known = ~checked_mask(self.suppressed, table, name="suppressed").ravel()
         margins = self._margins(table)
         finest = _true_totals(table, without_implied(margins, table))
@@ -110,7 +125,7 @@ class Suppression(Release):
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """All totals of a margin or none of them; the cells that are not suppressed."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         if set(names) == set(table.dims):
             template, _ = margin_of(table, names)
             return ~checked_mask(self.suppressed, template, name="suppressed").ravel()
@@ -118,13 +133,23 @@ class Suppression(Release):
         published = set(names) in map(set, margins)
         return np.full(margin_of(table, names)[0].size, published)
 
+    def shown(self) -> Shown:
+        """The cells that are not suppressed, and which totals there are."""
+        table = _steps(self)
+        if isinstance(self.totals, bool):
+            totals = "all" if self.totals else "none"
+        else:
+            totals = ", ".join(map(margin_label, self._margins(table))) or "none"
+        lines = (f"Suppression of {sizes_label(table, self.decimals)}", f"published totals: {totals}")
+        return Shown(lines, [published_grid(table, self.publishes(table_dims(table)), self.decimals)])
+
     def _margins(self, table: xr.DataArray) -> list[tuple[str, ...]]:
         if isinstance(self.totals, bool):
             return finest_totals(table) if self.totals else []
         return _named_margins(self.totals, table, name="totals")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Redesign(Release):
     r"""A table whose categories are merged before it is released, with all its totals.
 
@@ -135,8 +160,8 @@ class Redesign(Release):
 
     Parameters
     ----------
-    table : DataArray
-        The true table: counts, or magnitudes with so many `decimals`.
+    true_table : DataArray
+        The true table, which nothing printed shows: counts, or magnitudes with so many `decimals`.
     merge : mapping of str to mapping
         For each variable the new categories and what they are made of, such as ``{"activity": {"5,6": ["5", "6"]}}``.
         A category that is not named stays.
@@ -164,7 +189,7 @@ class Redesign(Release):
     [5.0, 5.0, 4.0]
     """
 
-    table: xr.DataArray
+    true_table: xr.DataArray
     merge: Mapping[str, Mapping[Any, Sequence[Any]]]
     decimals: int = field(default=0, kw_only=True)
 
@@ -173,7 +198,7 @@ class Redesign(Release):
 
     def system(self) -> LinearSystem:
         """One equation for every released cell that is made of several."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         unknown_names = [dim for dim in self.merge if dim not in table_dims(table)]
         if unknown_names:
             raise ParameterError(f"merge must name variables of the table, {table_dims(table)}, got {unknown_names}")
@@ -191,9 +216,19 @@ class Redesign(Release):
         total = Total(template, group.ravel(), sums, sums, np.ones(len(sums), dtype=np.bool_))
         return build_system(table, known, [total], decimals=self.decimals)
 
+    def shown(self) -> Shown:
+        """The table of merged categories."""
+        system = self.system()
+        merged = system.totals[0]
+        lines = (
+            f"Redesign of {sizes_label(system.published, self.decimals)}",
+            f"published totals: all; {len(system.unknown):,} cells are merged with others",
+        )
+        return Shown(lines, [published_grid(merged.labels, merged.released, self.decimals)])
+
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """The totals of categories that stay; of levels above variables none is."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         if not set(names) <= set(table.dims):
             return np.zeros(margin_of(table, names)[0].size, dtype=np.bool_)
         published = np.ones(1, dtype=np.bool_)
@@ -203,7 +238,7 @@ class Redesign(Release):
         return published.ravel()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinkedTables(Release):
     r"""Projections of a multiway table that is not released itself.
 
@@ -213,8 +248,8 @@ class LinkedTables(Release):
 
     Parameters
     ----------
-    table : DataArray
-        The true table: counts, or magnitudes with so many `decimals`.
+    true_table : DataArray
+        The true table, which nothing printed shows: counts, or magnitudes with so many `decimals`.
     released : sequence of margins
         The released projections, each named by its variables, such as ``[("activity", "size"), ("region",), ()]``, or
         by levels above them as in `Suppression`; ``()`` is the grand total.
@@ -245,7 +280,7 @@ class LinkedTables(Release):
     [[[3.0, 2.0], [3.0, 2.0]]]
     """
 
-    table: xr.DataArray
+    true_table: xr.DataArray
     released: Sequence[Margin]
     suppressed: Mapping[Margin, xr.DataArray] | None = field(default=None, kw_only=True)
     decimals: int = field(default=0, kw_only=True)
@@ -255,27 +290,38 @@ class LinkedTables(Release):
 
     def system(self) -> LinearSystem:
         """One equation for every released cell of every projection, in the order of `released`."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         margins = self.projections(table)
-        released = set(map(frozenset, margins))
+        projected = set(map(frozenset, margins))
         for key in self.suppressed or {}:
-            if frozenset(margin_names(key, table, name="suppressed")) not in released:
+            if frozenset(margin_names(key, table, name="suppressed")) not in projected:
                 raise ParameterError(f"suppressed must name released projections, {margins}, got {key!r}")
         masks = self._suppressed(table, margins)
         totals_of = []
         for total in _true_totals(table, margins):
-            hidden = masks.get(frozenset(map(str, total.labels.dims)), ~total.released)
-            totals_of.append(Total(total.labels, total.group, total.least, total.most, ~hidden))
+            released = ~masks.get(frozenset(map(str, total.labels.dims)), ~total.released)
+            values = np.where(released, total.least, 0)  # a system knows what is published, and nothing else
+            labels = total.labels.copy(data=values.reshape(total.labels.shape))
+            totals_of.append(Total(labels, total.group, values, values, released))
         known = np.zeros(table.size, dtype=np.bool_)
         return build_system(table, known, totals_of, decimals=self.decimals)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """The cells of a released projection that are not suppressed."""
-        table = in_steps(self.table, self.decimals)
+        table = _steps(self)
         size = margin_of(table, names)[0].size
         if set(names) not in map(set, self.projections(table)):
             return np.zeros(size, dtype=np.bool_)
         return ~self._suppressed(table, [names]).get(frozenset(names), np.zeros(size, dtype=np.bool_))
+
+    def shown(self) -> Shown:
+        """Every released projection."""
+        system = self.system()
+        lines = (
+            f"Linked tables of {sizes_label(system.published, self.decimals)}",
+            f"released projections: {', '.join(margin_label(table_dims(total.labels)) for total in system.totals)}",
+        )
+        return Shown(lines, [published_grid(total.labels, total.released, self.decimals) for total in system.totals])
 
     def _suppressed(self, table: xr.DataArray, margins: Sequence[tuple[str, ...]]) -> dict[frozenset[str], Booleans]:
         """What is suppressed of each of these margins, by flat position; two masks of one margin add up."""
@@ -291,6 +337,10 @@ class LinkedTables(Release):
     def projections(self, table: xr.DataArray) -> list[tuple[str, ...]]:
         """The released projections by the names of their variables."""
         return _named_margins(self.released, table, name="released")
+
+
+def _steps(release: Suppression | Redesign | LinkedTables) -> xr.DataArray:
+    return in_steps(release.true_table, release.decimals, name="true_table")
 
 
 def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.releases import Release, every_margin
+from taciturn.attack.showing import Shown, margin_label, published_grid, sizes_label
 from taciturn.attack.system import (
     Booleans,
     LinearSystem,
@@ -25,7 +26,7 @@ from taciturn.schema import cell_label, table_dims
 __all__ = ["Rounding"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rounding(Release):
     r"""A rounded table, with or without totals.
 
@@ -38,7 +39,7 @@ class Rounding(Release):
 
     Parameters
     ----------
-    table : DataArray
+    released : DataArray
         The released table, multiples of the base.
     base : float
         The rounding base `b`, of at least two steps.
@@ -76,7 +77,7 @@ class Rounding(Release):
     [2.0, 7.0, 12.0]
     """
 
-    table: xr.DataArray
+    released: xr.DataArray
     base: float
     method: Literal["conventional", "random"] = field(default="conventional", kw_only=True)
     totals: bool | Sequence[xr.DataArray] = field(default=False, kw_only=True)
@@ -92,9 +93,9 @@ class Rounding(Release):
 
     def system(self) -> LinearSystem:
         """An interval for every cell, and one for every total."""
-        table = in_steps(self.table, self.decimals)
+        table = in_steps(self.released, self.decimals, name="released")
         base = self._base()
-        _check_multiples(table, base, self.decimals, name="table")
+        _check_multiples(table, base, self.decimals, name="released")
         lower, upper = self._interval(table.values.ravel(), base)
         known = np.zeros(table.size, dtype=np.bool_)
         totals = self._totals(table, base)
@@ -104,7 +105,21 @@ class Rounding(Release):
         """All totals of a margin, where they are given and true."""
         exact = [] if isinstance(self.totals, bool) or not self.exact_totals else self.totals
         published = any(set(total.dims) == set(names) for total in exact)
-        return np.full(margin_of(in_steps(self.table, self.decimals), names)[0].size, published)
+        return np.full(margin_of(in_steps(self.released, self.decimals, name="released"), names)[0].size, published)
+
+    def shown(self) -> Shown:
+        """The rounded table, and which totals there are."""
+        table = in_steps(self.released, self.decimals, name="released")
+        if isinstance(self.totals, bool):
+            totals = "sums of the rounded cells" if self.totals else "none"
+        else:
+            margins = ", ".join(margin_label(map(str, total.dims)) for total in self.totals) or "none"
+            totals = f"{margins}, {'exact' if self.exact_totals else 'rounded'}"
+        lines = (
+            f"Rounding of {sizes_label(table, self.decimals)}",
+            f"{self.method}, to multiples of {self.base:g}; published totals: {totals}",
+        )
+        return Shown(lines, [published_grid(table, np.ones(table.size, dtype=np.bool_), self.decimals)])
 
     def _base(self) -> int:
         base: Any = self.base

@@ -12,76 +12,22 @@ from taciturn.attack._progress import progress_bar
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.cuts import PatternProgram
 from taciturn.attack.deviations import DeviationSearch
+from taciturn.attack.pattern import SuppressionPattern
 from taciturn.attack.published import PublishedCells, Required, flags_of, published_cells, required_at
 from taciturn.attack.rank import constraint_rank, rank_decrease
 from taciturn.attack.releases import LinkedTables, Margin, Suppression
+from taciturn.attack.showing import PRIMARY, SAFE, SECONDARY
 from taciturn.attack.solver import Floats, OutOfTimeError
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError, ParameterError
 from taciturn.schema import MAX_COUNT
 from taciturn.validate import generator, number_between
 
-__all__ = ["SuppressionPattern", "suppress_secondary"]
-
-SAFE, PRIMARY, SECONDARY = "safe", "primary", "secondary"
+__all__ = ["suppress_secondary"]
 
 _SMALL: Final = 2_000  # cells that may be suppressed, up to which the cheapest pattern is looked for
 _ORDERS: Final = 3  # of the primary cells, tried for a first pattern
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
-
-
-@dataclass(frozen=True, eq=False)
-class SuppressionPattern:
-    """Which cells are suppressed, and what an attacker can still work out of them.
-
-    Attributes
-    ----------
-    release : Suppression or LinkedTables
-        What is published, to be attacked further.
-    status : mapping of tuple of str to DataArray
-        For each margin whose cells may be suppressed, by the names of its variables, ``safe``, ``primary`` or
-        ``secondary`` for each cell.
-    audit : mapping of tuple of str to Dataset
-        `attacker_bounds` of the primary cells of each of these margins that has some.
-    cost, bound : float
-        What the secondary cells cost together, and what no protecting pattern is below of; `bound` is 0 where the
-        table is too large to look for one.
-    rank_decrease : int
-        Degrees of freedom that all suppressed cells leave to the table.
-    compared : int
-        Patterns of the same cost that this is the one of largest `rank_decrease` of.
-    complete : bool
-        False if the search was ended by the time limit; then another run may end at another pattern.
-    """
-
-    release: Suppression | LinkedTables
-    status: Mapping[tuple[str, ...], xr.DataArray]
-    audit: Mapping[tuple[str, ...], xr.Dataset]
-    cost: float
-    bound: float
-    rank_decrease: int
-    compared: int
-    complete: bool
-
-    @property
-    def gap(self) -> float:
-        """Which part of the cost the cheapest pattern may save; 0 is proved to be the cheapest, to a millionth."""
-        return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
-
-    def __str__(self) -> str:
-        """A line for each margin, and how good the pattern is."""
-        lines = []
-        for names, status in self.status.items():
-            counts = [f"{int((status == kind).sum())} {kind}" for kind in (PRIMARY, SECONDARY, SAFE)]
-            lines.append(f"{' x '.join(names) or 'grand total'}: {', '.join(counts)}")
-        if self.gap == 0:
-            quality = "the cheapest"
-        elif self.bound > 0:
-            quality = f"at most {100 * (self.cost / self.bound - 1):.3g} % above the cheapest"
-        else:
-            quality = "not compared with the cheapest"
-        lines.append(f"secondary cells cost {self.cost:g}, {quality}; rank decrease {self.rank_decrease}")
-        return "\n".join(lines)
 
 
 def suppress_secondary(
@@ -198,7 +144,7 @@ def suppress_secondary(
         return task.audited(replace(found, pattern=_hidden_from(task, alone, found.pattern, deadline)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Found:
     """A pattern, what no cheaper one is below of, how many it was compared with, and whether there was time for all."""
 
@@ -260,7 +206,7 @@ class _Task:
         lower, upper = self.deviations(self.audit(np.isfinite(self.cells.costs) | self.primaries, asked))
         if not self.required.met(lower, upper)[position]:
             raise AttackError(
-                f"no pattern protects {self._open(position, lower, upper)}, even with all cells suppressed that may "
+                f"no pattern protects {self._label(position)}, even with all cells suppressed that may "
                 "be; allow totals to be suppressed by naming them in linked, or ask for less protection"
             )
         # A cell that no total limits is infinite above.
@@ -307,7 +253,7 @@ class _Task:
         lower, upper = self.deviations(audit)
         short = np.flatnonzero(~self.required.met(lower, upper))
         if len(short):
-            raise AttackError(f"the pattern found does not protect {self._open(int(short[0]), lower, upper)}")
+            raise AttackError(f"the pattern found does not protect {self._label(int(short[0]))}")
         status = {}
         for number in self.suppressible():
             suppressed, primary = (self.cells.flags(number, flags) for flags in (pattern, self.primaries))
@@ -325,12 +271,9 @@ class _Task:
             complete=found.complete,
         )
 
-    def _open(self, position: int, lower: Floats, upper: Floats) -> str:
-        cell = int(self.required.cells[position])
-        step = 10.0**self.cells.decimals
-        value = self.cells.values[cell]
-        span = f"{(value + lower[position]) / step:g} to {(value + upper[position]) / step:g}"
-        return f"{self.cells.label(cell)}: it is known to be from {span}"
+    def _label(self, position: int) -> str:
+        """Which primary cell this is; not what is known of it, which may be its value."""
+        return self.cells.label(int(self.required.cells[position]))
 
 
 def _first_pattern(

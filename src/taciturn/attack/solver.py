@@ -22,7 +22,7 @@ class OutOfTimeError(AttackError):
     """The time was over before there was a solution."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solved:
     """A solution, and what proves how good it is.
 

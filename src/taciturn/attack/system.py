@@ -41,18 +41,18 @@ UNLIMITED: Final = 2**60
 _MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Total:
     """Released totals over one way of grouping the cells; all values in steps.
 
     Attributes
     ----------
     labels : DataArray
-        A table with a cell for each group, whose categories name the totals.
+        A table with a cell for each group, whose categories name the totals; 0 where one is not released.
     group : array of int64, shape (cells,)
         The flat position in `labels` of the group that each cell belongs to.
     least, most : array of int64, shape (groups,)
-        The interval of each total.
+        The interval of each total; 0 where it is not released.
     released : array of bool, shape (groups,)
         False where a total is not released.
     """
@@ -63,8 +63,11 @@ class Total:
     most: Integers
     released: Booleans
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({int(self.released.sum()):,} of {self.labels.size:,} released)"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearSystem:
     r"""All tables that are compatible with a release: whole `x`, in steps, with bounds on it and on its totals.
 
@@ -104,6 +107,10 @@ class LinearSystem:
     row_total: Integers
     row_group: Integers
     decimals: int
+
+    def __repr__(self) -> str:
+        rows, columns = self.matrix.shape
+        return f"{type(self).__name__}({rows:,} equations, {columns:,} unknown of {self.published.size:,} cells)"
 
     def most_of_cells(self) -> Integers:
         """What each unknown cell is at most by its own bound and by each of its totals alone."""
