@@ -1,9 +1,10 @@
-"""Bounds and posterior of the cells of large three-way tables with their margins, and the rank of 100,000 linked cells.
+"""Bounds and posterior of the cells of large three-way tables with their margins, and
+the rank of 100,000 linked cells.
 
-Run as ``python benchmarks/attack.py`` from the root of the repository. Suppressed cells are chosen at random, or
-close together, which leaves fewer of them to be worked out by subtraction. Wall time depends on what else the machine
-does; the processor's time is in brackets.
-"""
+Run as ``python benchmarks/attack.py`` from the root of the repository. Suppressed cells
+are chosen at random, or close together, which leaves fewer of them to be worked out by
+subtraction. Wall time depends on what else the machine does; the processor's time is in
+brackets."""
 
 import resource
 import time
@@ -43,32 +44,55 @@ def main() -> None:
         bounds = tc.attacker_bounds(release, progressbar=False)
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
         found = int((bounds["disclosed"] & ~bounds["published"]).sum())
-        print(f"{table.size:,} cells, {SUPPRESSED} suppressed {choose.__name__}: {wall:.1f} s [{processor:.1f} s]")
+        print(
+            f"{table.size:,} cells, {SUPPRESSED} suppressed {choose.__name__}: {wall:.1f} s"
+            f" [{processor:.1f} s]"
+        )
         print(f"  {found} disclosed, median of the others' m", end=" ")
         print(float(bounds["n_values"].where(~bounds["disclosed"]).median()))
-    expected = sum(table.sum([other for other in table.dims if other != dim]) for dim in table.dims) / 1000 + 1
-    for name, prior in {"uniform": "uniform", "expected counts": expected.transpose(*table.dims)}.items():
+    expected = (
+        sum(table.sum([other for other in table.dims if other != dim]) for dim in table.dims) / 1000
+        + 1
+    )
+    for name, prior in {
+        "uniform": "uniform",
+        "expected counts": expected.transpose(*table.dims),
+    }.items():
         posterior(release, name, prior)
     start = time.perf_counter()
-    rank = tc.constraint_rank([("a", "b"), ("a", "c"), ("b", "c")], sizes=LINKED)
-    print(f"rank of 100,000 linked cells: {rank.rank} of {rank.rows}, {time.perf_counter() - start:.1f} s")
+    rank = tc.attack.constraint_rank([("a", "b"), ("a", "c"), ("b", "c")], sizes=LINKED)
+    print(
+        f"rank of 100,000 linked cells: {rank.rank} of {rank.rows},"
+        f" {time.perf_counter() - start:.1f} s"
+    )
 
 
 def posterior(release: tc.Suppression, name: str, prior: xr.DataArray | str) -> None:
     """Time the posterior, bounds included, with its effective draws a second."""
     few = release.true_table.isel(area=slice(2), age=slice(2), work=slice(2))
-    tc.attacker_posterior(tc.Redesign(few, {"work": {"all": [0, 1]}}), random_seed=1, progressbar=False)  # compile
+    tc.attacker_posterior(
+        tc.GlobalRecoding(few, {"work": {"all": [0, 1]}}), random_seed=1, progressbar=False
+    )  # compile
     wall, processor = time.perf_counter(), time.process_time()
     found = tc.attacker_posterior(release, prior=prior, random_seed=1, progressbar=False)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     walked = ~found["exact"]
     ess = found["ess_bulk"].where(walked)
-    print(f"posterior, prior {name}, {int(walked.sum())} cells by a walk, 4 x 1,000 draws: ", end="")
+    print(
+        f"posterior, prior {name}, {int(walked.sum())} cells by a walk, 4 x 1,000 draws: ", end=""
+    )
     print(f"{wall:.1f} s [{processor:.1f} s], bounds included")
-    print(f"  effective draws: least {float(ess.min()):.0f}, median {float(ess.median()):.0f}", end="; ")
+    print(
+        f"  effective draws: least {float(ess.min()):.0f}, median {float(ess.median()):.0f}",
+        end="; ",
+    )
     print(f"a second: {float(ess.min()) / wall:.1f}, {float(ess.median()) / wall:.1f}", end="; ")
     print(f"largest r-hat {float(found['r_hat'].max()):.3f}")
-    print(f"  risk over 1 / log2(m): median {float((found['risk'] / found['risk_uniform']).median()):.2f}, ", end="")
+    print(
+        "  risk over 1 / log2(m): median"
+        f" {float((found['risk'] / found['risk_uniform']).median()):.2f}, ",
+        end="",
+    )
     print(f"largest error of an entropy {float(found['entropy_mcse'].max()):.3f} bits, ", end="")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 

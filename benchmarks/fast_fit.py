@@ -1,9 +1,11 @@
-"""A fit of a 90-cell table with R2 of its 4,000 draws: without a Markov chain against NUTS, in one run.
+"""A fit of a 90-cell table with R2 of its 4,000 draws: without a Markov chain against
+NUTS, in one run.
 
-Run as ``python benchmarks/fast_fit.py`` from the root of the repository. Fits without a chain are timed in a process
-that has made one before, so that compiled code is loaded. Of NUTS there are two times: of the first fit in the process,
-which compiles the model, and of later ones, which find it compiled. Wall time depends on what else the machine does;
-the processor's time, in brackets, is that of this process with all its threads.
+Run as ``python benchmarks/fast_fit.py`` from the root of the repository. Fits without a
+chain are timed in a process that has made one before, so that compiled code is loaded.
+Of NUTS there are two times: of the first fit in the process, which compiles the model,
+and of later ones, which find it compiled. Wall time depends on what else the machine
+does; the processor's time, in brackets, is that of this process with all its threads.
 """
 
 import statistics
@@ -21,7 +23,9 @@ Model = tc.DirichletLogLinear | tc.ChineseRestaurant
 def fit(model: Model, size: int, method: str, seed: int) -> tuple[float, float, float]:
     """Mean R2, and the wall and processor time of the fit with its risk in seconds."""
     wall, processor = time.perf_counter(), time.process_time()
-    fitted = model.fit(SAMPLE, population_size=size, method=method, random_seed=seed, progressbar=False)
+    fitted = model.fit(
+        SAMPLE, population_size=size, method=method, random_seed=seed, progressbar=False
+    )
     risk = tc.assess(fitted)["risk"].to_dataset()
     return float(risk["R2"].mean()), time.perf_counter() - wall, time.process_time() - processor
 
@@ -37,10 +41,19 @@ def main() -> None:
             R2, wall, processor = zip(*map(without, range(ROUNDS)), strict=True)
             R2_by_nuts, wall_by_nuts, _ = zip(*map(nuts, range(ROUNDS_OF_NUTS)), strict=True)
             best = min(wall)
-            print(f"  N = {size:,}: R2 {statistics.mean(R2):.4f}, by NUTS {statistics.mean(R2_by_nuts):.4f}")
-            print(f"    without a chain {best:.3f} s, median {statistics.median(wall):.3f} s", end=" ")
+            print(
+                f"  N = {size:,}: R2 {statistics.mean(R2):.4f}, by NUTS"
+                f" {statistics.mean(R2_by_nuts):.4f}"
+            )
+            print(
+                f"    without a chain {best:.3f} s, median {statistics.median(wall):.3f} s", end=" "
+            )
             print(f"[{min(processor):.3f} s, median {statistics.median(processor):.3f} s]")
-            print(f"    NUTS, compiled  {min(wall_by_nuts):.2f} s, ratio {min(wall_by_nuts) / best:.1f};", end=" ")
+            print(
+                f"    NUTS, compiled  {min(wall_by_nuts):.2f} s, ratio"
+                f" {min(wall_by_nuts) / best:.1f};",
+                end=" ",
+            )
             print(f"the first fit, ratio {first / best:.0f}")
 
 

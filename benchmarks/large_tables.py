@@ -1,9 +1,10 @@
-"""Time and memory of fits of eight-variable tables: latent classes, and all interactions of two variables by NUTS.
+"""Time and memory of fits of eight-variable tables: latent classes, and all
+interactions of two variables by NUTS.
 
-Run as ``python benchmarks/large_tables.py``, about half an hour on two cores; ``--quick`` makes short chains, to see
-that everything runs. Each fit has a process of its own, whose peak of memory is that of everything: import,
-compilation, sampling, and the risk of every draw.
-"""
+Run as ``python benchmarks/large_tables.py``, about half an hour on two cores;
+``--quick`` makes short chains, to see that everything runs. Each fit has a process of
+its own, whose peak of memory is that of everything: import, compilation, sampling, and
+the risk of every draw."""
 
 import argparse
 import json
@@ -33,16 +34,28 @@ def main() -> None:
     if given.one:
         print(json.dumps(one(*given.one, quick=given.quick)))
         return
-    print(f"| table, n = {SAMPLE_SIZE:,} | estimator | draws | fit, s | risk of every draw, s | peak memory, GB |")
+    print(
+        f"| table, n = {SAMPLE_SIZE:,} | estimator | draws | fit, s | risk of every draw, s | peak"
+        " memory, GB |"
+    )
     print("|---|---|---:|---:|---:|---:|")
     for shape in SHAPES:
         for estimator in ESTIMATORS:
-            command = [sys.executable, __file__, "--one", shape, estimator, *(["--quick"] if given.quick else [])]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  # our own script
+            command = [
+                sys.executable,
+                __file__,
+                "--one",
+                shape,
+                estimator,
+                *(["--quick"] if given.quick else []),
+            ]
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True
+            )  # our own script
             found = json.loads(done.stdout.splitlines()[-1])
             print(
-                f"| {shape} | {found['estimator']} | {found['draws']:,} | {found['fit']:.0f} | {found['risk']:.0f} "
-                f"| {found['memory']:.2f} |",
+                f"| {shape} | {found['estimator']} | {found['draws']:,} | {found['fit']:.0f} |"
+                f" {found['risk']:.0f} | {found['memory']:.2f} |",
                 flush=True,
             )
 
@@ -58,16 +71,28 @@ def one(name: str, estimator: str, *, quick: bool) -> dict[str, str | float]:
     settings = {"LatentClass": (1000, 1000, 4), "DirichletLogLinear": (500, 500, 2)}[estimator]
     draws, tune, chains = (20, 20, 2) if quick else settings
     dims = " + ".join(map(str, sample.dims))
-    model = tc.LatentClass() if estimator == "LatentClass" else tc.DirichletLogLinear(f"~ ({dims})^2")
+    model = (
+        tc.LatentClass() if estimator == "LatentClass" else tc.DirichletLogLinear(f"~ ({dims})^2")
+    )
     started = time.perf_counter()
     fit = model.fit(
-        sample, population_size=POPULATION_SIZE, draws=draws, tune=tune, chains=chains, random_seed=1, progressbar=False
+        sample,
+        population_size=POPULATION_SIZE,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        random_seed=1,
+        progressbar=False,
     )
     fitted = time.perf_counter()
     tc.assess(fit)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     return {
-        "estimator": repr(model) if estimator == "LatentClass" else "DirichletLogLinear, all interactions of two",
+        "estimator": (
+            repr(model)
+            if estimator == "LatentClass"
+            else "DirichletLogLinear, all interactions of two"
+        ),
         "draws": chains * draws,
         "fit": fitted - started,
         "risk": time.perf_counter() - fitted,
@@ -76,7 +101,8 @@ def one(name: str, estimator: str, *, quick: bool) -> dict[str, str | float]:
 
 
 def sample_of(shape: tuple[int, ...]) -> xr.DataArray:
-    """10,000 individuals of 25 classes, each with a few categories of every variable."""
+    """10,000 individuals of 25 classes, each with a few categories of every
+    variable."""
     rng = np.random.default_rng(1)
     shares = np.zeros(shape)
     for weight in rng.dirichlet(np.full(25, 0.7)):

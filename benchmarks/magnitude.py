@@ -1,10 +1,10 @@
 """A magnitude table of ten million records in four variables, and all rules on it.
 
-Run as ``python benchmarks/magnitude.py`` from the root of the repository. Records are made and written to a temporary
-Parquet file, a part at a time; then they are tabulated, first with every record a contributor of its own, then by
-contributor and holding, with all margins last. ``--csv`` tries a tenth of them as CSV, too. The peak of resident memory
-is that of the whole process so far.
-"""
+Run as ``python benchmarks/magnitude.py`` from the root of the repository. Records are
+made and written to a temporary Parquet file, a part at a time; then they are tabulated,
+first with every record a contributor of its own, then by contributor and holding, with
+all margins last. ``--csv`` tries a tenth of them as CSV, too. The peak of resident
+memory is that of the whole process so far."""
 
 import argparse
 import resource
@@ -28,16 +28,18 @@ RULES = [
     tc.Dominance(1, 0.75),
     tc.Dominance(2, 0.85),
     tc.PPercent(10),
-    tc.PQ(10, 50),
-    tc.MinimumFrequency(3),
-    tc.EntropyRule(0.5),
+    tc.magnitude.PQ(10, 50),
+    tc.magnitude.MinimumFrequency(3),
+    tc.magnitude.EntropyRule(0.5),
 ]
 
 
 def part(rng: np.random.Generator, rows: int) -> pa.Table:
     """Some records: turnover is lognormal, so that a few contribute much."""
     columns = {
-        name: pa.DictionaryArray.from_arrays(rng.integers(0, size, rows), [f"{name} {i}" for i in range(size)])
+        name: pa.DictionaryArray.from_arrays(
+            rng.integers(0, size, rows), [f"{name} {i}" for i in range(size)]
+        )
         for name, size in SIZES.items()
     }
     firm = rng.integers(0, FIRMS, rows)
@@ -55,15 +57,17 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
     """Do something and say how long it took."""
     start = time.perf_counter()
     result = work()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        2**30 if sys.platform == "darwin" else 2**20
+    )
     print(f"{what}: {time.perf_counter() - start:.1f} s, peak {peak:.1f} GB")
     return result
 
 
 def evaluated(table: Any) -> Any:
     """Everything that is computed of one table."""
-    tc.protection_levels(table, RULES)
-    tc.magnitude_risk(table)
+    tc.magnitude.protection_levels(table, RULES)
+    tc.magnitude.magnitude_risk(table)
     return tc.sensitive_cells(table, RULES)
 
 
@@ -84,19 +88,27 @@ def main() -> None:
         writer.close()
         print(f"{given.records:,} records, {path.stat().st_size / 1e6:.0f} MB")
         dims = list(SIZES)
-        table = timed("each record a contributor", lambda: tc.magnitude_table(path, dims, "turnover"))
+        table = timed(
+            "each record a contributor", lambda: tc.tabulate_magnitude(path, dims, "turnover")
+        )
         found = timed("  all rules", lambda: evaluated(table))
         print(f"  {table['total'].size:,} cells, {float(found['unsafe_share']):.4f} of them unsafe")
         roles = {"contributor": "firm", "holding": "holding"}
-        table = timed("by contributor and holding", lambda: tc.magnitude_table(path, dims, "turnover", **roles))
+        table = timed(
+            "by contributor and holding",
+            lambda: tc.tabulate_magnitude(path, dims, "turnover", **roles),
+        )
         found = timed("  all rules", lambda: evaluated(table))
         print(f"  {table['total'].size:,} cells, {float(found['unsafe_share']):.4f} of them unsafe")
-        timed("the same with all 16 margins", lambda: tc.magnitude_margins(path, dims, "turnover", **roles))
+        timed(
+            "the same with all 16 margins",
+            lambda: tc.magnitude.tabulate_margins(path, dims, "turnover", **roles),
+        )
         if given.csv:
             text = Path(folder, "records.csv")
             csv.write_csv(part(rng, given.records // 10), text)
             print(f"{given.records // 10:,} records, {text.stat().st_size / 1e6:.0f} MB")
-            timed("CSV", lambda: tc.magnitude_table(text, dims, "turnover", **roles))
+            timed("CSV", lambda: tc.tabulate_magnitude(text, dims, "turnover", **roles))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""1,000 random roundings of a 10,000-cell table with R2 and the Hellinger distance; and a table of a million cells.
+"""1,000 random roundings of a 10,000-cell table with R2 and the Hellinger distance; and
+a table of a million cells.
 
-Run as ``python benchmarks/perturbation.py`` from the root of the repository. The straightforward NumPy version works on
-the same roundings, and its results are compared before times are printed. The million cells are rounded and assessed in
-a process of its own, whose peak of memory says that nothing of the size of cells times cells was built.
+Run as ``python benchmarks/perturbation.py`` from the root of the repository. The
+straightforward NumPy version works on the same roundings, and its results are compared
+before times are printed. The million cells are rounded and assessed in a process of its
+own, whose peak of memory says that nothing of the size of cells times cells was built.
 """
 
 import json
@@ -23,17 +25,28 @@ REPLICATES, ROUNDS = 1_000, 5
 def table(rows: int, columns: int) -> xr.DataArray:
     """Counts that are geometric, mean 4."""
     counts = np.random.default_rng(1).geometric(0.2, (rows, columns)) - 1
-    return xr.DataArray(counts, dims=("row", "column"), coords={"row": np.arange(rows), "column": np.arange(columns)})
+    return xr.DataArray(
+        counts,
+        dims=("row", "column"),
+        coords={"row": np.arange(rows), "column": np.arange(columns)},
+    )
 
 
-def assess(original: xr.DataArray, replicates: int) -> tuple[xr.DataArray, xr.Dataset, xr.DataArray]:
+def assess(
+    original: xr.DataArray, replicates: int
+) -> tuple[xr.DataArray, xr.Dataset, xr.DataArray]:
     """Roundings, their R2 and their Hellinger distance."""
-    rounded = tc.random_round(original, base=3, replicates=replicates, random_seed=1)
-    return rounded, tc.disclosure_risk(original, rounded), tc.hellinger_distance(original, rounded)
+    rounded = tc.random_round(original, rounding_base=3, replicates=replicates, random_seed=1)
+    return (
+        rounded,
+        tc.disclosure_risk(original, rounded),
+        tc.information.hellinger_distance(original, rounded),
+    )
 
 
 def slowly(original: xr.DataArray, rounded: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """R2 and the Hellinger distance one rounding after the other, as the formulas stand."""
+    """R2 and the Hellinger distance one rounding after the other, as the formulas
+    stand."""
     F = original.values.reshape(1, -1)
     R2, distance = [], []
     for G in rounded.values.reshape(len(rounded), -1):
@@ -46,7 +59,9 @@ def main() -> None:
     """Time and print."""
     # First, as a process starts with its parent's peak of memory.
     command = [sys.executable, __file__, "--million"]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603  # ours
+    found = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    )  # ours
     original = table(100, 100)
     rounded, risk, distance = assess(original, REPLICATES)  # warm-up
     times = []
@@ -60,12 +75,16 @@ def main() -> None:
     np.testing.assert_allclose(risk["R2"], R2, rtol=1e-9)
     np.testing.assert_allclose(distance, hellinger, rtol=1e-9)
     print(
-        f"{REPLICATES:,} roundings of {original.size:,} cells with R2 and Hellinger: {min(times):.2f} s after warm-up"
+        f"{REPLICATES:,} roundings of {original.size:,} cells with R2 and Hellinger:"
+        f" {min(times):.2f} s after warm-up"
     )
-    print(f"one after the other in NumPy, without the rounding: {slow:.2f} s, ratio {slow / min(times):.1f}")
     print(
-        f"1,000 x 1,000 cells, 3 roundings: {found['seconds']:.1f} s with compiling, peak {found['memory']:.2f} GB, "
-        f"of which {found['before']:.2f} GB before"
+        f"one after the other in NumPy, without the rounding: {slow:.2f} s, ratio"
+        f" {slow / min(times):.1f}"
+    )
+    print(
+        f"1,000 x 1,000 cells, 3 roundings: {found['seconds']:.1f} s with compiling, peak"
+        f" {found['memory']:.2f} GB, of which {found['before']:.2f} GB before"
     )
 
 

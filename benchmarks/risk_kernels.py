@@ -1,8 +1,9 @@
-"""R1 and R2 of 200,000 draws of a 90-cell table: the package against straightforward vectorised NumPy, in one run.
+"""R1 and R2 of 200,000 draws of a 90-cell table: the package against straightforward
+vectorised NumPy, in one run.
 
-Run as ``python benchmarks/risk_kernels.py`` from the root of the repository. The NumPy version is timed on the whole
-array and, kinder to it, in blocks that fit the cache. The results are compared before times are printed.
-"""
+Run as ``python benchmarks/risk_kernels.py`` from the root of the repository. The NumPy
+version is timed on the whole array and, kinder to it, in blocks that fit the cache. The
+results are compared before times are printed."""
 
 import time
 from collections.abc import Callable
@@ -36,7 +37,10 @@ def numpy_risk(F: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     spread = 1 - H / np.log(K)
     zeros = D.mean(-1)
     after = np.where(both > 0, zeros ** (either / np.maximum(both, 1)), 0)
-    return 0.1 * zeros + 0.8 * spread + 0.1 * size, 0.1 * after + 0.8 * spread * (1 - left / H) + 0.1 * size
+    return (
+        0.1 * zeros + 0.8 * spread + 0.1 * size,
+        0.1 * after + 0.8 * spread * (1 - left / H) + 0.1 * size,
+    )
 
 
 def best_of(work: Callable[[], object]) -> float:

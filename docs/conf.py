@@ -1,4 +1,5 @@
-"""Sphinx configuration. Builds without a network: ``python -m sphinx -W -b html docs docs/_build/html``."""
+"""Sphinx configuration. Builds without a network: ``python -m sphinx -W -b html docs
+docs/_build/html``."""
 
 import shutil
 from importlib.metadata import version as installed_version
@@ -21,19 +22,30 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 
-# Notebooks live in notebooks/, where users look for them; their pages are copies made by each build.
+# Notebooks live in notebooks/, where users look for them; their pages are copies made
+# by each build.
 for notebook in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
     shutil.copyfile(notebook, HERE / "tutorials" / notebook.name)
 
 # A public name that has no place of its own on the reference page gets one at its end.
 page = (HERE / "reference" / "index.md").read_text(encoding="utf-8")
-others = [name for name in taciturn.__all__ if not name.startswith("_") and f"   {name}\n" not in page]
+others = [
+    name for name in taciturn.__all__ if not name.startswith("_") and f"   {name}\n" not in page
+]
 listing = "".join(f"   {name}\n" for name in others)
-directive = f".. currentmodule:: taciturn\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listing}"
+directive = (
+    ".. currentmodule:: taciturn\n.. autosummary::\n   :toctree: generated\n  "
+    f" :nosignatures:\n\n{listing}"
+)
 fragment = f"## More\n\n```{{eval-rst}}\n{directive}```\n"
 (HERE / "reference" / "_others.md").write_text(fragment if others else "", encoding="utf-8")
 
-exclude_patterns = ["_build", "jupyter_execute", "explanation/_reproduction_*.md", "reference/_others.md"]
+exclude_patterns = [
+    "_build",
+    "jupyter_execute",
+    "explanation/_reproduction_*.md",
+    "reference/_others.md",
+]
 
 nb_execution_mode = "off"
 nb_merge_streams = True

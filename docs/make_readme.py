@@ -1,4 +1,5 @@
-"""Make what the README shows, its picture and the output of its command: ``python docs/make_readme.py``."""
+"""Make what the README shows, its picture and the output of its command: ``python
+docs/make_readme.py``."""
 
 import re
 import subprocess
@@ -21,19 +22,23 @@ def main() -> None:
 
 
 def paste_output() -> None:
-    """Run the first command of the README and put what it prints into its ``text`` block."""
+    """Run the first command of the README and put what it prints into its ``text``
+    block."""
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
     command = re.search(r"uv run (taciturn assess .*)", text)
     assert command is not None
     words = [sys.executable, "-c", "from taciturn.cli import main; main()", *command[1].split()[1:]]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     shown = f"```text\n{done.stdout.rstrip()}\n```"
-    readme.write_text(re.sub(r"```text\n.*?```", lambda _: shown, text, flags=re.S), encoding="utf-8")
+    readme.write_text(
+        re.sub(r"```text\n.*?```", lambda _: shown, text, flags=re.S), encoding="utf-8"
+    )
 
 
 def draw_picture() -> None:
-    """Fit the sample of the README by four estimators and plot the posterior of R2 beside the true value."""
+    """Fit the sample of the README by four estimators and plot the posterior of R2
+    beside the true value."""
     sample = tc.read_table(ROOT / "examples" / "area_by_religion_sample.csv")
     estimators = {
         "linear pool (default)": tc.LinearPool(),
@@ -42,7 +47,9 @@ def draw_picture() -> None:
         "Pólya urn, plug-in": tc.PolyaUrn(),
     }
     fits = {
-        name: tc.assess(estimator.fit(sample, population_size=2449, random_seed=1, progressbar=False))
+        name: tc.assess(
+            estimator.fit(sample, population_size=2449, random_seed=1, progressbar=False)
+        )
         for name, estimator in estimators.items()
     }
     population = tc.load_dataset("area_by_religion")

@@ -1,9 +1,9 @@
 """Compute the published results again and put them beside the printed values.
 
-Run as ``python docs/reproduce.py`` from anywhere. It prints the tables and writes them to
-``docs/explanation/_reproduction_*.md``, which the page on reproduction includes. Seeds are fixed, so the same versions
-give the same numbers. ``--only population`` takes the tables of ASE14 alone, which is a matter of seconds.
-"""
+Run as ``python docs/reproduce.py`` from anywhere. It prints the tables and writes them
+to ``docs/explanation/_reproduction_*.md``, which the page on reproduction includes.
+Seeds are fixed, so the same versions give the same numbers. ``--only population`` takes
+the tables of ASE14 alone, which is a matter of seconds."""
 
 import argparse
 import csv
@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 import taciturn as tc
-from taciturn.estimators.draws import draw_urn
+from taciturn.estimators.sampling.draws import draw_urn
 
 HERE = Path(__file__).resolve().parent
 PRINTED = HERE.parent / "tests" / "data"
@@ -39,7 +39,11 @@ MEASURES = {"R1": "R1", "R2_2014": "R2, 2014", "R2_2015": "R2, 2015", "hellinger
 
 def main() -> None:
     """Write and print every fragment, or those of one part."""
-    parts = {"population": population_tables, "samples": sample_tables, "generated": generated_tables}
+    parts = {
+        "population": population_tables,
+        "samples": sample_tables,
+        "generated": generated_tables,
+    }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=parts)
     only = parser.parse_args().only
@@ -54,7 +58,12 @@ def population_tables() -> None:
     whole = [population_line(row) for row in rows if row["margin"] == "table"]
     write("tables", table(without_part(POPULATION_HEADER), map(without_part, whole)))
     write("agreement", agreement([row for row in rows if row["margin"] != "table"]))
-    write("rows", table(POPULATION_HEADER, (population_line(row) for row in rows if row["margin"] != "table")))
+    write(
+        "rows",
+        table(
+            POPULATION_HEADER, (population_line(row) for row in rows if row["margin"] != "table")
+        ),
+    )
 
 
 def sample_tables() -> None:
@@ -67,11 +76,13 @@ def generated_tables() -> None:
     write("generated", generated_samples())
 
 
-# ---------------------------------------------------------------- population tables, ASE14
+# ---------------------------------------------------------------- population tables,
+# ASE14
 
 
 def population_rows() -> list[dict[str, Any]]:
-    """Printed and computed value of every R1, R2 and Hellinger distance of ASE14, Tables 1-4."""
+    """Printed and computed value of every R1, R2 and Hellinger distance of ASE14,
+    Tables 1-4."""
     computed = {name: population_measures(dataset) for name, dataset in DATASETS.items()}
     rows = []
     for printed in both_variants(read_printed("published_population_tables.csv")):
@@ -80,14 +91,26 @@ def population_rows() -> list[dict[str, Any]]:
             values = values.sel({printed["margin"]: printed["level"]})
         draws = values.values.ravel()
         error = float(draws.std(ddof=1) / np.sqrt(draws.size)) if draws.size > 1 else 0.0
-        rows.append(printed | {"value": float(printed["value"]), "ours": float(draws.mean()), "error": error})
+        rows.append(
+            printed
+            | {
+                "value": float(printed["value"]),
+                "ours": float(draws.mean()),
+                "error": error,
+            }
+        )
     order = list(PAPER_TABLE)
     margins = {"area": 0, "table": 2}
     measures = list(MEASURES)
 
     def place(row: dict[str, Any]) -> tuple[int, int, int, int]:
         level = int(row["level"] or 0)
-        return order.index(row["table"]), margins.get(row["margin"], 1), level, measures.index(row["measure"])
+        return (
+            order.index(row["table"]),
+            margins.get(row["margin"], 1),
+            level,
+            measures.index(row["measure"]),
+        )
 
     return sorted(rows, key=place)
 
@@ -101,16 +124,25 @@ def both_variants(rows: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
 
 
 def population_measures(dataset: str) -> dict[str, dict[str, xr.DataArray]]:
-    """R1, R2 in both variants and Hellinger distance of the rows, the columns and the whole of a table."""
+    """R1, R2 in both variants and Hellinger distance of the rows, the columns and the
+    whole of a table."""
     population = tc.load_dataset(dataset)
-    rounded = tc.random_round(population, base=3, replicates=ROUNDINGS, random_seed=2014)
+    rounded = tc.random_round(population, rounding_base=3, replicates=ROUNDINGS, random_seed=2014)
     area, other = (str(dim) for dim in population.dims)
     found = {}
     for margin, over in {area: other, other: area, "table": None}.items():
-        risk = {v: tc.disclosure_risk(population, rounded, dims=over, variant=v)["R2"] for v in ("2014", "2015")}
-        distance = tc.hellinger_distance(population, rounded, dims=over)
-        before = tc.disclosure_risk(population, dims=over)
-        found[margin] = {"R1": before["R1"], "R2_2014": risk["2014"], "R2_2015": risk["2015"], "hellinger": distance}
+        risk = {
+            v: tc.disclosure_risk(population, rounded, dim=over, variant=v)["R2"]
+            for v in ("2014", "2015")
+        }
+        distance = tc.information.hellinger_distance(population, rounded, dim=over)
+        before = tc.disclosure_risk(population, dim=over)
+        found[margin] = {
+            "R1": before["R1"],
+            "R2_2014": risk["2014"],
+            "R2_2015": risk["2015"],
+            "hellinger": distance,
+        }
     return found
 
 
@@ -127,23 +159,40 @@ POPULATION_HEADER = (
 
 def population_line(row: dict[str, Any]) -> tuple[str, ...]:
     """One line of the table of population results."""
-    part = "whole table" if row["margin"] == "table" else f"{row['margin']} {row['level']}".replace("_", " ")
+    part = (
+        "whole table"
+        if row["margin"] == "table"
+        else f"{row['margin']} {row['level']}".replace("_", " ")
+    )
     name = f"{PAPER_TABLE[row['table']]}, {row['table'].replace('_', ' ')}"
     error = f"{row['error']:.2g}" if row["error"] else "exact"
-    return (name, part, MEASURES[row["measure"]], f"{row['value']:.4f}", f"{row['ours']:.4f}", error, apart(row))
+    return (
+        name,
+        part,
+        MEASURES[row["measure"]],
+        f"{row['value']:.4f}",
+        f"{row['ours']:.4f}",
+        error,
+        apart(row),
+    )
 
 
 def standard_errors_apart(row: dict[str, Any]) -> float:
-    """Ours minus printed, in standard errors of the difference of two simulations of as many roundings.
+    """Ours minus printed, in standard errors of the difference of two simulations of as
+    many roundings.
 
-    What rounding to four printed digits can explain is taken off first: without that, a value whose standard error is
-    far below the last printed digit would seem to differ.
+    What rounding to four printed digits can explain is taken off first: without that, a
+    value whose standard error is far below the last printed digit would seem to differ.
     """
     difference = row["ours"] - row["value"]
     beyond = np.sign(difference) * max(abs(difference) - 0.5e-4 - 1e-9, 0.0)
     if not beyond:
         return 0.0
-    return float(beyond / (np.sqrt(2) * row["error"])) if row["error"] else float(np.copysign(np.inf, beyond))
+    return (
+        float(beyond / (np.sqrt(2) * row["error"]))
+        if row["error"]
+        else float(np.copysign(np.inf, beyond))
+    )
 
 
 def apart(row: dict[str, Any]) -> str:
@@ -170,38 +219,68 @@ def agreement(rows: Sequence[dict[str, Any]]) -> str:
             furthest = max(finite, key=lambda row: abs(standard_errors_apart(row)))
             largest = max(abs(row["ours"] - row["value"]) for row in chosen)
             label = f"{PAPER_TABLE[name]}, {name.replace('_', ' ')}"
-            lines.append((label, title, str(len(chosen)), str(agreeing), f"{largest:.4f}", apart(furthest)))
-    header = ("table of the paper", "measure", "rows and columns", "agree", "largest difference", "most s.e. apart")
+            lines.append(
+                (label, title, str(len(chosen)), str(agreeing), f"{largest:.4f}", apart(furthest))
+            )
+    header = (
+        "table of the paper",
+        "measure",
+        "rows and columns",
+        "agree",
+        "largest difference",
+        "most s.e. apart",
+    )
     return table(header, lines)
 
 
-# ---------------------------------------------------------------- sample tables, ASE15 and ASE-NTTS
+# ---------------------------------------------------------------- sample tables, ASE15
+# and ASE-NTTS
 
 
 def census_samples() -> str:
-    """Mean and standard deviation of R1 and R2, true and estimated, over samples of the religion table."""
+    """Mean and standard deviation of R1 and R2, true and estimated, over samples of the
+    religion table."""
     population = tc.load_dataset("area_by_religion")
     printed = read_printed("published_sample_tables.csv")
     lines = []
     for fraction in (0.1, 0.05, 0.01):
-        samples = tc.draw_sample(population, fraction=fraction, replicates=SAMPLES, random_seed=2015)
+        samples = tc.draw_sample(
+            population, fraction=fraction, replicates=SAMPLES, random_seed=2015
+        )
         found = {"true": tc.disclosure_risk(population, samples)}
         for name, estimator in {"loglinear": tc.LogLinear(), "polya_urn": tc.PolyaUrn()}.items():
-            found[name] = tc.disclosure_risk(fitted_populations(estimator, samples, population), samples)
+            found[name] = tc.disclosure_risk(
+                fitted_populations(estimator, samples, population), samples
+            )
         for row in printed:
             if row["population"] == "census" and float(row["fraction"]) == fraction:
                 lines.append(sample_line(row, found[row["quantity"]][row["measure"]]))
-    header = ("source", "n/N", "measure", "population", "printed mean (sd)", "taciturn mean (sd)", "Monte Carlo error")
+    header = (
+        "source",
+        "n/N",
+        "measure",
+        "population",
+        "printed mean (sd)",
+        "taciturn mean (sd)",
+        "Monte Carlo error",
+    )
     return table(header, lines)
 
 
-def fitted_populations(estimator: tc.Estimator, samples: xr.DataArray, population: xr.DataArray) -> xr.DataArray:
+def fitted_populations(
+    estimator: tc.estimators.Estimator, samples: xr.DataArray, population: xr.DataArray
+) -> xr.DataArray:
     """Population draws for each sample, dims (replicate, chain, draw, ...)."""
     drawn = []
     for seed in range(samples.sizes["replicate"]):
         sample = samples.isel(replicate=seed, drop=True)
         fit = estimator.fit(
-            sample, population_size=int(population.sum()), draws=DRAWS, chains=1, random_seed=seed, progressbar=False
+            sample,
+            population_size=int(population.sum()),
+            draws=DRAWS,
+            chains=1,
+            random_seed=seed,
+            progressbar=False,
         )
         drawn.append(fit["posterior_predictive"]["population"])
     return xr.concat(drawn, dim=samples["replicate"])
@@ -219,18 +298,29 @@ def sample_line(row: dict[str, str], values: xr.DataArray) -> tuple[str, ...]:
     else:
         ours = f"{float(of_samples.mean()):.4f} ({spread_of_samples:.4f})"
         error = f"{spread_of_samples / np.sqrt(of_samples.size):.4f}"
-    return (source, row["fraction"], row["measure"], what, f"{float(row['mean']):.4f}{deviation}", ours, error)
+    return (
+        source,
+        row["fraction"],
+        row["measure"],
+        what,
+        f"{float(row['mean']):.4f}{deviation}",
+        ours,
+        error,
+    )
 
 
 def generated_samples() -> str:
-    """Compute the rows of ASE15 on one population generated by a model, for many such populations."""
+    """Compute the rows of ASE15 on one population generated by a model, for many such
+    populations."""
     lines = []
     for row in read_printed("published_sample_tables.csv"):
         if row["population"] == "census" or row["quantity"] != "true":
             continue
         known, estimated = zip(*generated(row["population"], float(row["fraction"])), strict=True)
         model = "log-linear" if row["population"] == "generated_loglinear" else "Pólya urn"
-        partner = {"generated_loglinear": "loglinear", "generated_polya": "polya_urn"}[row["population"]]
+        partner = {"generated_loglinear": "loglinear", "generated_polya": "polya_urn"}[
+            row["population"]
+        ]
         printed = {
             other["quantity"]: f"{float(other['mean']):.4f}"
             for other in read_printed("published_sample_tables.csv")
@@ -243,7 +333,8 @@ def generated_samples() -> str:
 
 
 def generated(model: str, fraction: float) -> Iterable[tuple[float, float]]:
-    """Known and estimated mean R2 over samples of one generated population after the other."""
+    """Known and estimated mean R2 over samples of one generated population after the
+    other."""
     census = tc.load_dataset("area_by_religion")
     size = int(census.sum())
     rng = np.random.default_rng(1984)
@@ -260,16 +351,24 @@ def generated(model: str, fraction: float) -> Iterable[tuple[float, float]]:
             theta = float(fit["constant_data"]["theta"])
             cells = fit["posterior_predictive"]["population"].values.ravel()
         population = census.copy(data=cells.reshape(census.shape))
-        samples = tc.draw_sample(population, fraction=fraction, replicates=GENERATED_SAMPLES, random_seed=rng)
+        samples = tc.draw_sample(
+            population, fraction=fraction, replicates=GENERATED_SAMPLES, random_seed=rng
+        )
         drawn = []
         for sample in samples.values.reshape(GENERATED_SAMPLES, -1):
             if model == "generated_loglinear":
-                drawn.append(sample + rng.multinomial(size - sample.sum(), shares, size=GENERATED_DRAWS))
+                drawn.append(
+                    sample + rng.multinomial(size - sample.sum(), shares, size=GENERATED_DRAWS)
+                )
             else:
-                drawn.append(draw_urn(sample, sample == 0, size, np.full(GENERATED_DRAWS, theta), rng))
+                drawn.append(
+                    draw_urn(sample, sample == 0, size, np.full(GENERATED_DRAWS, theta), rng)
+                )
         shape = (GENERATED_SAMPLES, GENERATED_DRAWS, *census.shape)
         coords = {"replicate": samples["replicate"], **{dim: census[dim] for dim in census.dims}}
-        draws = xr.DataArray(np.reshape(drawn, shape), dims=("replicate", "draw", *census.dims), coords=coords)
+        draws = xr.DataArray(
+            np.reshape(drawn, shape), dims=("replicate", "draw", *census.dims), coords=coords
+        )
         yield (
             float(tc.disclosure_risk(population, samples)["R2"].mean()),
             float(tc.disclosure_risk(draws, samples)["R2"].mean()),
@@ -295,7 +394,9 @@ def table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     body = [list(line) for line in lines]
     numeric = [all(NUMBER.fullmatch(line[i]) for line in body) for i in range(len(header))]
     rule = ["---:" if right else "---" for right in numeric]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [list(header), rule, *body]) + "\n"
+    return (
+        "\n".join("| " + " | ".join(cells) + " |" for cells in [list(header), rule, *body]) + "\n"
+    )
 
 
 def write(name: str, text: str) -> None:

@@ -1,9 +1,8 @@
 """Execute the notebooks.
 
-``python docs/run_notebooks.py`` runs a copy of each from its own folder and fails where a cell fails, writes to the
-error stream or stores what it should not: progress bars, paths of a machine, more than 600 kB. ``--write`` keeps the
-new outputs.
-"""
+``python docs/run_notebooks.py`` runs a copy of each from its own folder and fails where
+a cell fails, writes to the error stream or stores what it should not: progress bars,
+paths of a machine, more than 600 kB. ``--write`` keeps the new outputs."""
 
 import os
 import re
@@ -28,7 +27,9 @@ def main() -> int:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         stored = nbformat.read(path, as_version=4)
         fresh = nbformat.from_dict(stored)
-        NotebookClient(fresh, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
+        NotebookClient(
+            fresh, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}
+        ).execute()
         tidy(fresh)
         problems = problems_of(fresh)
         if keep:

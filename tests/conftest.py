@@ -1,4 +1,5 @@
-"""Shared tables and fits: a PyMC model costs seconds to compile, so each is fitted once for all tests."""
+"""Shared tables and fits: a PyMC model costs seconds to compile, so each is fitted once
+for all tests."""
 
 from math import log
 
@@ -8,9 +9,14 @@ from hypothesis import HealthCheck, settings
 
 import taciturn as tc
 
-# No deadline: the first example of a kernel waits for its compilation, and machines differ.
+# No deadline: the first example of a kernel waits for its compilation, and machines
+# differ.
 settings.register_profile(
-    "taciturn", deadline=None, max_examples=50, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "taciturn",
+    deadline=None,
+    max_examples=50,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("taciturn")
 
@@ -31,7 +37,9 @@ def religion_sample(religion: xr.DataArray) -> xr.DataArray:
 
 @pytest.fixture(scope="session")
 def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.DirichletLogLinear().fit(religion_sample, draws=1500, tune=500, method="nuts", **SHORT)
+    return tc.DirichletLogLinear().fit(
+        religion_sample, draws=1500, tune=500, method="nuts", **SHORT
+    )
 
 
 @pytest.fixture(scope="session")
@@ -51,9 +59,13 @@ def fit_urn(religion_sample: xr.DataArray) -> xr.DataTree:
 
 @pytest.fixture(scope="session")
 def fast_fits(religion_sample: xr.DataArray) -> dict[str, xr.DataTree]:
-    """Both families without a Markov chain, 4 x 1,000 draws; κ's prior is written out, so that n does not move it."""
+    """Both families without a Markov chain, 4 x 1,000 draws; κ's prior is written out,
+    so that n does not move it."""
     kappa = tc.Prior("LogNormal", mu=1 + log(245), sigma=1.5)
-    models = {"dirichlet": tc.DirichletLogLinear(priors={"kappa": kappa}), "restaurant": tc.ChineseRestaurant()}
+    models = {
+        "dirichlet": tc.DirichletLogLinear(priors={"kappa": kappa}),
+        "restaurant": tc.ChineseRestaurant(),
+    }
     arguments = {"population_size": 2449, "random_seed": 1, "progressbar": False}
     return {name: model.fit(religion_sample, **arguments) for name, model in models.items()}
 

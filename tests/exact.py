@@ -1,4 +1,5 @@
-"""Oracles: every table of a tiny case with its exact probability, and one exact test of a sampler against them."""
+"""Oracles: every table of a tiny case with its exact probability, and one exact test of
+a sampler against them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -10,7 +11,8 @@ import pytest
 from scipy.stats import chisquare, poisson
 
 ALPHA = 1e-6
-"""Level of each exact test; seeds are fixed, so a failure is a defect or a one-in-a-million seed, once."""
+"""Level of each exact test; seeds are fixed, so a failure is a defect or a
+one-in-a-million seed, once."""
 
 Table = tuple[int, ...]
 
@@ -40,11 +42,12 @@ def urn_distribution(
     discount: float = 0.0,
     base: Sequence[float] | None = None,
 ) -> dict[Table, float]:
-    """Exact distribution of the urn's final table, ball by ball over everything that can be drawn.
+    """Exact distribution of the urn's final table, ball by ball over everything that
+    can be drawn.
 
-    A seen cell is joined with weight F_i - σ, one of the empty cells opens with weight θ + kσ in all, which is gone
-    once none is left; it is shared among the empty cells in proportion to `base`, equally without one.
-    """
+    A seen cell is joined with weight F_i - σ, one of the empty cells opens with weight
+    θ + kσ in all, which is gone once none is left; it is shared among the empty cells
+    in proportion to `base`, equally without one."""
     empty = tuple(empty)
     base = base or [1.0] * len(start)
     states = {tuple(start): 1.0}
@@ -69,26 +72,31 @@ def urn_distribution(
 def urn_from_nothing(
     cells: int, size: int, theta: float, discount: float = 0.0, base: Sequence[float] | None = None
 ) -> dict[Table, float]:
-    """Exact distribution of a sample from the urn: the first individual's cell is drawn from the base."""
+    """Exact distribution of a sample from the urn: the first individual's cell is drawn
+    from the base."""
     base = base or [1.0] * cells
     total: dict[Table, float] = {}
     for first in range(cells):
         start = tuple(int(i == first) for i in range(cells))
-        for state, chance in urn_distribution(start, [True] * cells, size, theta, discount, base).items():
+        for state, chance in urn_distribution(
+            start, [True] * cells, size, theta, discount, base
+        ).items():
             total[state] = total.get(state, 0.0) + chance * base[first] / sum(base)
     return total
 
 
 def assert_same_distribution(drawn: npt.NDArray[np.int64], expected: Mapping[Table, float]) -> None:
-    """Pearson's test over all outcomes, with those expected fewer than 20 times pooled; none impossible may occur.
+    """Pearson's test over all outcomes, with those expected fewer than 20 times pooled;
+    none impossible may occur.
 
-    Resolution: with 200,000 draws the standard error of a probability of 0.1 is 0.0007, so one that is off by 0.005
-    fails with near certainty.
-    """
+    Resolution: with 200,000 draws the standard error of a probability of 0.1 is 0.0007,
+    so one that is off by 0.005 fails with near certainty."""
     assert sum(expected.values()) == pytest.approx(1, abs=1e-9)
     keys, counts = np.unique(drawn, axis=0, return_counts=True)
     observed = {tuple(map(int, key)): int(count) for key, count in zip(keys, counts, strict=True)}
-    assert not [key for key in observed if expected.get(key, 0.0) == 0.0], "a table that cannot be drawn was"
+    assert not [key for key in observed if expected.get(key, 0.0) == 0.0], (
+        "a table that cannot be drawn was"
+    )
     common = [key for key, p in expected.items() if p * len(drawn) >= 20]
     f_exp = np.array([expected[key] * len(drawn) for key in common])
     f_obs = np.array([observed.get(key, 0) for key in common])

@@ -1,4 +1,5 @@
-"""Oracles for protection methods: exact distributions by enumeration, and one exact test against them."""
+"""Oracles for protection methods: exact distributions by enumeration, and one exact
+test against them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,8 @@ Outcome = tuple[int, ...]
 
 
 def assert_follows(releases: xr.DataArray, pmf: Mapping[Outcome, Fraction | float]) -> None:
-    """Hold the replicates of a small table to their exact distribution, an exact binomial test for each outcome."""
+    """Hold the replicates of a small table to their exact distribution, an exact
+    binomial test for each outcome."""
     assert float(sum(pmf.values())) == 1 or abs(float(sum(pmf.values())) - 1) < 1e-9
     rows = releases.values.reshape(releases.sizes["replicate"], -1).tolist()
     seen = Counter(map(tuple, rows))
@@ -34,14 +36,19 @@ def assert_unbiased(pmf: Mapping[Outcome, Fraction], counts: Sequence[int]) -> N
 def product_pmf(cells: Sequence[Mapping[int, Fraction]]) -> dict[Outcome, Fraction]:
     """Distribution of cells that are independent of each other."""
     outcomes = product(*(cell.items() for cell in cells))
-    return {tuple(value for value, _ in o): prod((p for _, p in o), start=Fraction(1)) for o in outcomes}
+    return {
+        tuple(value for value, _ in o): prod((p for _, p in o), start=Fraction(1)) for o in outcomes
+    }
 
 
 def controlled_pmf(counts: Sequence[Sequence[int]], base: int) -> dict[Outcome, Fraction]:
-    """Both ways of every alternating cycle of Cox's procedure, in the order in which the package takes them."""
+    """Both ways of every alternating cycle of Cox's procedure, in the order in which
+    the package takes them."""
     inner = [[int(count) % base for count in row] for row in counts]
     extended = [[*row, -sum(row) % base] for row in inner]
-    extended.append([-sum(column) % base for column in zip(*inner, strict=True)] + [sum(map(sum, inner)) % base])
+    extended.append(
+        [-sum(column) % base for column in zip(*inner, strict=True)] + [sum(map(sum, inner)) % base]
+    )
     pmf: dict[Outcome, Fraction] = {}
 
     def follow(rest: list[list[int]], walk: list[tuple[str, int]], p: Fraction) -> None:
@@ -89,18 +96,27 @@ def controlled_pmf(counts: Sequence[Sequence[int]], base: int) -> dict[Outcome, 
 
 
 def is_adjacent(total: int, rounded: int, base: int) -> bool:
-    """Whether a rounded total is one of the two multiples around it, or the total itself if it is one."""
+    """Whether a rounded total is one of the two multiples around it, or the total
+    itself if it is one."""
     return rounded in {total // base * base, -(-total // base) * base}
 
 
-def controlled_roundings(table: xr.DataArray, base: int, margins: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def controlled_roundings(
+    table: xr.DataArray, base: int, margins: Sequence[Sequence[str]]
+) -> list[np.ndarray]:
     """All controlled roundings of a table with few cells to round."""
-    choices = [sorted({c // base * base, -(-c // base) * base}) for c in table.values.ravel().tolist()]
+    choices = [
+        sorted({c // base * base, -(-c // base) * base}) for c in table.values.ravel().tolist()
+    ]
     axes = [tuple(i for i, dim in enumerate(table.dims) if dim not in names) for names in margins]
     found = []
     for values in product(*choices):
         rounded = np.reshape(values, table.shape)
         totals = [(table.values.sum(a), rounded.sum(a)) for a in axes]
-        if all(is_adjacent(int(t), int(r), base) for ts, rs in totals for t, r in zip(np.ravel(ts), np.ravel(rs))):  # noqa: B905
+        if all(
+            is_adjacent(int(t), int(r), base)
+            for ts, rs in totals
+            for t, r in zip(np.ravel(ts), np.ravel(rs))
+        ):
             found.append(rounded)
     return found

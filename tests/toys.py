@@ -11,13 +11,15 @@ import xarray as xr
 
 from taciturn.errors import EstimationError
 from taciturn.estimators import Estimator
-from taciturn.estimators.base import BayesianEstimator, Parameters
+from taciturn.estimators.base import BayesianEstimator
 from taciturn.estimators.priors import Prior
+from taciturn.estimators.settings import Parameters
 
 
 @dataclass(frozen=True)
 class Scripted(Estimator):
-    """Puts everybody unsampled into one cell: the draws alternate between the given cells."""
+    """Puts everybody unsampled into one cell: the draws alternate between the given
+    cells."""
 
     cells: tuple[int, ...] = (0,)
     title: ClassVar[str] = "scripted"
@@ -67,7 +69,8 @@ class Slow(Scripted):
 
 @dataclass(frozen=True)
 class Coins(BayesianEstimator):
-    """Cell probabilities uniform on [0, 1] in a table of two cells: the beta-binomial, with a posterior in closed form.
+    """Cell probabilities uniform on [0, 1] in a table of two cells: the beta-binomial,
+    with a posterior in closed form.
 
     `prior_weight` other than 1 in the posterior makes it wrong on purpose.
     """

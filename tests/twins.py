@@ -1,4 +1,5 @@
-"""Slow, obvious twins of what the package computes fast: dense, exact in fractions, straight from the papers.
+"""Slow, obvious twins of what the package computes fast: dense, exact in fractions,
+straight from the papers.
 
 Tables are sequences of counts, one per cell; logarithms are natural.
 """
@@ -22,19 +23,30 @@ def entropy(probabilities: Sequence[Fraction]) -> float:
 
 
 def joint_of(F: Sequence[int], G: Sequence[int]) -> Joint:
-    """P(X = i, Y = j) of ASE14 Theorems 2 and 4, which divide it by P(X = i); F itself when G is proportional to it."""
+    """P(X = i, Y = j) of ASE14 Theorems 2 and 4, which divide it by P(X = i); F itself
+    when G is proportional to it."""
     p, q = shares(F), shares(G)
     stay = [min(a, b) for a, b in zip(p, q, strict=True)]
     moved = 1 - sum(stay)
     cells = range(len(p))
     return [
-        [stay[i] if i == j else (p[i] - stay[i]) * (q[j] - stay[j]) / moved if moved else Fraction(0) for j in cells]
+        [
+            (
+                stay[i]
+                if i == j
+                else (p[i] - stay[i]) * (q[j] - stay[j]) / moved
+                if moved
+                else Fraction(0)
+            )
+            for j in cells
+        ]
         for i in cells
     ]
 
 
 def joint_by_enumeration(F: Sequence[int], G: Sequence[int]) -> Joint:
-    """Average over all ways to give N individuals their cells after, among those that move as few as possible."""
+    """Average over all ways to give N individuals their cells after, among those that
+    move as few as possible."""
     before = [cell for cell, count in enumerate(F) for _ in range(count)]
     after = [cell for cell, count in enumerate(G) for _ in range(count)]
     assert len(before) == len(after)
@@ -73,7 +85,8 @@ def terms_before(F: Sequence[int]) -> tuple[float, float, float]:
 
 
 def terms_after(F: Sequence[int], G: Sequence[int], variant: str) -> tuple[float, float, float]:
-    """The three terms of R2, ASE14 Section 3.3 and ASE15 eq. (4), with the edge cases of the methods page."""
+    """The three terms of R2, ASE14 Section 3.3 and ASE15 eq. (4), with the edge cases
+    of the methods page."""
     zero_term, entropy_term, size_term = terms_before(F)
     D = {i for i, count in enumerate(F) if count == 0}
     E = {i for i, count in enumerate(G) if count == 0}

@@ -1,9 +1,10 @@
-"""What else the default could have been: priors, two further models, and pools, on the same samples.
+"""What else the default could have been: priors, two further models, and pools, on the
+same samples.
 
-Run as ``python docs/studies/alternatives.py``. It can be interrupted: what is done is kept in ``--store`` (a folder)
-and the same command continues. The result is ``docs/explanation/_alternatives_table.md`` and
-``docs/studies/alternatives.csv``. Seeds are fixed; the samples are the first of those of ``default_estimator.py``.
-"""
+Run as ``python docs/studies/alternatives.py``. It can be interrupted: what is done is
+kept in ``--store`` (a folder) and the same command continues. The result is
+``docs/explanation/_alternatives_table.md`` and ``docs/studies/alternatives.csv``. Seeds
+are fixed; the samples are the first of those of ``default_estimator.py``."""
 
 import argparse
 import sys
@@ -26,12 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from default_estimator import CENSUS, FRACTIONS, joined, populations, write
 
 import taciturn as tc
+from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ConvergenceWarning
-from taciturn.estimators.base import Counts, Estimator, Parameters, SamplerSettings
-from taciturn.estimators.dirichlet_fast import log_rising
-from taciturn.estimators.draws import draw_dirichlet_multinomial
-from taciturn.estimators.importance import ImportanceDiagnostics, resample
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.log_linear.main_effects import log_rising
 from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
+from taciturn.estimators.sampling.importance import resample
+from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 
 HERE = Path(__file__).resolve().parent
 GENERATED = ("smooth_2000", "blocks_2000", "lognormal_50000", "origin_destination_50000")
@@ -45,7 +48,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PerSample(Estimator):
-    """An estimator whose specification depends on the sample: that of the package, built anew for each."""
+    """An estimator whose specification depends on the sample: that of the package,
+    built anew for each."""
 
     title: ClassVar[str] = "built for each sample"
 
@@ -57,19 +61,28 @@ class PerSample(Estimator):
         return self.built(problem)._learn(problem, settings, seed)
 
     def _draw_population(
-        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
         return self.built(problem)._draw_population(problem, settings, parameters, rng)
 
     def _draw_replicates(
-        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
         return self.built(problem)._draw_replicates(problem, settings, parameters, rng)
 
 
 @dataclass(frozen=True)
 class DirichletWith(PerSample):
-    """`DirichletLogLinear`: log κ normal around 1 + log n, or around log K, and margins Dirichlet(`margin`)."""
+    """`DirichletLogLinear`: log κ normal around 1 + log n, or around log K, and margins
+    Dirichlet(`margin`)."""
 
     centre: Literal["sample", "cells"] = "sample"
     sigma: float = 1.5
@@ -77,8 +90,12 @@ class DirichletWith(PerSample):
 
     def built(self, problem: Problem) -> Estimator:
         mu = 1 + log(problem.sample_size) if self.centre == "sample" else log(problem.cells)
-        margins = {f"margin_{dim}": tc.Prior("Dirichlet", a=self.margin) for dim in problem.variables}
-        return tc.DirichletLogLinear(priors={"kappa": tc.Prior("LogNormal", mu=mu, sigma=self.sigma), **margins})
+        margins = {
+            f"margin_{dim}": tc.Prior("Dirichlet", a=self.margin) for dim in problem.variables
+        }
+        return tc.DirichletLogLinear(
+            priors={"kappa": tc.Prior("LogNormal", mu=mu, sigma=self.sigma), **margins}
+        )
 
 
 @dataclass(frozen=True)
@@ -94,19 +111,29 @@ class RestaurantWith(PerSample):
 
 @dataclass(frozen=True)
 class FittedConcentration(tc.DirichletLogLinear):
-    """`DirichletLogLinear` whose margins are Dirichlet(c), c unknown: each of `CONCENTRATIONS` alike to begin with."""
+    """`DirichletLogLinear` whose margins are Dirichlet(c), c unknown: each of
+    `CONCENTRATIONS` alike to begin with."""
 
     def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         centre = 1 + log(problem.sample_size)
-        return learn(problem, problem.variables, [problem.sample_size], centre, CONCENTRATIONS, settings, seed)
+        return learn(
+            problem,
+            problem.variables,
+            [problem.sample_size],
+            centre,
+            CONCENTRATIONS,
+            settings,
+            seed,
+        )
 
 
 @dataclass(frozen=True)
 class PooledRows(Estimator):
-    """Rows of a two-way table that share a profile q: each is Dirichlet(κq), their totals are uniform.
+    """Rows of a two-way table that share a profile q: each is Dirichlet(κq), their
+    totals are uniform.
 
-    q is uniform on the simplex and log κ normal around 1 + the logarithm of the mean size of a row in the sample.
-    """
+    q is uniform on the simplex and log κ normal around 1 + the logarithm of the mean
+    size of a row in the sample."""
 
     title: ClassVar[str] = "rows around a common profile"
 
@@ -117,26 +144,46 @@ class PooledRows(Estimator):
         return learn(problem, (column,), totals[totals > 0], centre, (1.0,), settings, seed)
 
     def _draw_population(
-        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
         rest = problem.population_size - problem.sample_size
         return problem.counts + self._draw(problem, problem.sample.values, rest, parameters, rng)
 
     def _draw_replicates(
-        self, problem: Problem, settings: SamplerSettings, parameters: Parameters, rng: np.random.Generator
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
-        return self._draw(problem, np.zeros_like(problem.sample.values), problem.sample_size, parameters, rng)
+        return self._draw(
+            problem, np.zeros_like(problem.sample.values), problem.sample_size, parameters, rng
+        )
 
     def _draw(
-        self, problem: Problem, seen: Counts, size: int, parameters: Parameters, rng: np.random.Generator
+        self,
+        problem: Problem,
+        seen: Counts,
+        size: int,
+        parameters: Parameters,
+        rng: np.random.Generator,
     ) -> Counts:
         """Individuals beyond those seen: first into rows, then within each."""
         assert parameters.posterior is not None
-        profile = parameters.posterior[f"margin_{problem.variables[1]}"].values.reshape(-1, seen.shape[1])
+        profile = parameters.posterior[f"margin_{problem.variables[1]}"].values.reshape(
+            -1, seen.shape[1]
+        )
         weights = parameters.posterior["kappa"].values.reshape(-1, 1) * profile
         rows = np.broadcast_to(seen.sum(axis=1) + 1.0, (len(weights), len(seen)))
         totals = draw_dirichlet_multinomial(size, rows, rng)
-        drawn = [draw_dirichlet_multinomial(totals[:, i], weights + row, rng) for i, row in enumerate(seen)]
+        drawn = [
+            draw_dirichlet_multinomial(totals[:, i], weights + row, rng)
+            for i, row in enumerate(seen)
+        ]
         return np.stack(drawn, axis=1).reshape(len(weights), -1)
 
 
@@ -151,10 +198,10 @@ def learn(
 ) -> Parameters:
     """Draws of κ and of the margins of `dims`, on tables without structural zeros.
 
-    The cells of each group with one of the `totals` follow a Dirichlet-multinomial with weights κ times the product of
-    margins. Importance sampling as in `taciturn.estimators.dirichlet_fast`, with the margins' concentration beside κ
-    on the grid.
-    """
+    The cells of each group with one of the `totals` follow a Dirichlet-multinomial with
+    weights κ times the product of margins. Importance sampling as in
+    `taciturn.estimators.dirichlet_fast`, with the margins' concentration beside κ on
+    the grid."""
     rng = np.random.default_rng(seed)
     target = Target(problem, dims, totals, tc.Prior("LogNormal", mu=centre, sigma=1.5))
     reach = 1.5 * 5.2
@@ -176,12 +223,16 @@ def learn(
             main += log_dirichlet(shape[node], margins[-1])
             defence += log_dirichlet(flat, margins[-1])
         proposed = np.log(heights[node]) + np.logaddexp(log(1 - WIDE) + main, log(WIDE) + defence)
-        chosen, diagnostics = resample(target(kappa, prior[node], margins) - proposed, settings.total, rng)
+        chosen, diagnostics = resample(
+            target(kappa, prior[node], margins) - proposed, settings.total, rng
+        )
         if diagnostics.converged:
             break
     else:
         warnings.warn("; ".join(diagnostics.problems), ConvergenceWarning, stacklevel=2)
-    return parameters(problem, dims, kappa[chosen], [np.exp(m[chosen]) for m in margins], diagnostics, settings)
+    return parameters(
+        problem, dims, kappa[chosen], [np.exp(m[chosen]) for m in margins], diagnostics, settings
+    )
 
 
 def parameters(
@@ -198,7 +249,9 @@ def parameters(
     for dim, margin in zip(dims, margins, strict=True):
         posterior[f"margin_{dim}"] = (("chain", "draw", dim), margin.reshape(*shape, -1))
     coords = {dim: problem.sample[dim].values for dim in dims}
-    return Parameters(posterior.assign_coords(coords), sampler="importance sampling", importance=diagnostics)
+    return Parameters(
+        posterior.assign_coords(coords), sampler="importance sampling", importance=diagnostics
+    )
 
 
 class Target:
@@ -209,24 +262,35 @@ class Target:
         self.counts = problem.sample.values[occupied].astype(float)
         self.totals = np.asarray(totals, dtype=float)
         self.levels = [occupied[problem.variables.index(dim)] for dim in dims]
-        self.onehot = [np.eye(problem.sample.sizes[d])[level] for d, level in zip(dims, self.levels, strict=True)]
+        self.onehot = [
+            np.eye(problem.sample.sizes[d])[level]
+            for d, level in zip(dims, self.levels, strict=True)
+        ]
         self.kappa = kappa
 
     def weights(self, kappa: Floats, log_margins: Sequence[Floats]) -> Floats:
         """κ times the product of the margins, shape (draws, occupied cells)."""
-        log_pi = sum(margin[:, level] for margin, level in zip(log_margins, self.levels, strict=True))
+        log_pi = sum(
+            margin[:, level] for margin, level in zip(log_margins, self.levels, strict=True)
+        )
         return np.maximum(kappa[:, None] * np.exp(log_pi), 1e-300)
 
     def __call__(self, kappa: Floats, prior: Floats, log_margins: Sequence[Floats]) -> Floats:
         """Log density of log κ and of margins that are Dirichlet(`prior`)."""
         rising = log_rising(self.weights(kappa, log_margins), self.counts).sum(axis=1)
-        out = rising - log_rising(kappa[:, None], self.totals).sum(axis=1) + self.kappa.logpdf(kappa) + np.log(kappa)
+        out = (
+            rising
+            - log_rising(kappa[:, None], self.totals).sum(axis=1)
+            + self.kappa.logpdf(kappa)
+            + np.log(kappa)
+        )
         for margin in log_margins:
             out += log_dirichlet(np.broadcast_to(prior[:, None], margin.shape), margin)
         return out
 
     def proposals(self, kappa: Floats, prior: Floats) -> tuple[Floats, list[Floats]]:
-        """Log height of each node and the Dirichlet shapes of its margins, from the expected numbers of tables."""
+        """Log height of each node and the Dirichlet shapes of its margins, from the
+        expected numbers of tables."""
         expected = np.broadcast_to(self.counts, (len(kappa), len(self.counts)))
         for _ in range(8):
             sums = [expected @ hot + prior[:, None] for hot in self.onehot]
@@ -255,17 +319,21 @@ def draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
 
 def log_dirichlet(shape: Floats, logs: Floats) -> Floats:
     """Log density of each row."""
-    return gammaln(shape.sum(axis=1)) - gammaln(shape).sum(axis=1) + ((shape - 1) * logs).sum(axis=1)
+    return (
+        gammaln(shape.sum(axis=1)) - gammaln(shape).sum(axis=1) + ((shape - 1) * logs).sum(axis=1)
+    )
 
 
-def pool(weight: float | None = None, base: Literal["uniform", "log-linear"] = "uniform") -> tc.LinearPool:
+def pool(
+    weight: float | None = None, base: Literal["uniform", "log-linear"] = "uniform"
+) -> tc.LinearPool:
     """The two families, the Dirichlet one with this weight; equal without it."""
     members = {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant(base=base)}
     weights = None if weight is None else {"dirichlet": weight, "restaurant": 1 - weight}
     return tc.LinearPool(members, weights)
 
 
-VARIANTS: dict[str, tc.Estimator] = {
+VARIANTS: dict[str, tc.estimators.Estimator] = {
     "DirichletLogLinear": tc.DirichletLogLinear(),
     "– κ narrower, σ = 1": DirichletWith(sigma=1.0),
     "– κ wider, σ = 3": DirichletWith(sigma=3.0),
@@ -294,7 +362,9 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "alternatives.csv")
-    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_alternatives_table.md")
+    parser.add_argument(
+        "--fragment", type=Path, default=HERE.parent / "explanation" / "_alternatives_table.md"
+    )
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
     names = [*(name.removeprefix("area_by_") for name in CENSUS), *GENERATED]
@@ -302,7 +372,11 @@ def main() -> None:
     for name, population in populations(given.seed):
         if name not in names or (given.tables and not any(part in name for part in given.tables)):
             continue
-        print(f"{name}: K = {population.size}, N = {int(population.sum())}", file=sys.stderr, flush=True)
+        print(
+            f"{name}: K = {population.size}, N = {int(population.sum())}",
+            file=sys.stderr,
+            flush=True,
+        )
         result = tc.study(
             population,
             VARIANTS,
@@ -313,21 +387,33 @@ def main() -> None:
             workers=given.workers,
             store=given.store / f"alternatives_{name}.jsonl",
         )
-        frames.append(tc.study_table(result).assign(table=name, population_size=int(population.sum())))
+        frames.append(
+            tc.studies.study_table(result).assign(table=name, population_size=int(population.sum()))
+        )
     if not frames:
         sys.exit(f"no table has a name with {given.tables}")
     rows = pd.concat(frames)
     first = ["table", "population_size"]
-    write(given.output, rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False))
-    caption = f"{given.samples} samples a cell, {given.draws} draws each; bias, RMSE and width are those of R2.\n\n"
+    write(
+        given.output,
+        rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False),
+    )
+    caption = (
+        f"{given.samples} samples a cell, {given.draws} draws each; bias, RMSE and width are those"
+        " of R2.\n\n"
+    )
     write(given.fragment, caption + markdown(rows))
     print(markdown(rows))
 
 
 def markdown(rows: pd.DataFrame) -> str:
-    """One line for each variant, over the cells of the census tables and then of the generated ones."""
+    """One line for each variant, over the cells of the census tables and then of the
+    generated ones."""
     head = ["tables", "variant", "cells", "covers R2 in 0.90 to 0.99", "covers R2", "covers R1"]
-    lines = [[*head, "mean of abs. bias", "mean RMSE", "mean width", "unconverged"], ["---"] * 2 + ["---:"] * 8]
+    lines = [
+        [*head, "mean of abs. bias", "mean RMSE", "mean width", "unconverged"],
+        ["---"] * 2 + ["---:"] * 8,
+    ]
     generated = rows["table"].isin(GENERATED)
     for tables, part in (("census", rows[~generated]), ("generated", rows[generated])):
         for variant in VARIANTS:
@@ -337,8 +423,14 @@ def markdown(rows: pd.DataFrame) -> str:
             r1, r2 = (cell[cell["measure"] == name] for name in ("R1", "R2"))
             numbers = [f"{len(r2)}", f"{int(r2['coverage'].between(0.9, 0.99).sum())}"]
             numbers += [f"{x['coverage'].min():.2f} to {x['coverage'].max():.2f}" for x in (r2, r1)]
-            numbers += [f"{r2['bias'].abs().mean():.4f}", f"{r2['rmse'].mean():.4f}", f"{r2['width'].mean():.4f}"]
-            lines.append([tables, variant, *numbers, f"{int((r2['unconverged'] + r2['failures']).sum())}"])
+            numbers += [
+                f"{r2['bias'].abs().mean():.4f}",
+                f"{r2['rmse'].mean():.4f}",
+                f"{r2['width'].mean():.4f}",
+            ]
+            lines.append(
+                [tables, variant, *numbers, f"{int((r2['unconverged'] + r2['failures']).sum())}"]
+            )
     return "\n".join(joined(line) for line in lines) + "\n"
 
 

@@ -1,10 +1,11 @@
-"""The study behind the default estimator: census and generated tables at three sampling fractions.
+"""The study behind the default estimator: census and generated tables at three sampling
+fractions.
 
-Run as ``python docs/studies/default_estimator.py --part census`` and ``--part generated``. It can be interrupted: what
-is done is kept in ``--store`` (a folder) and the same command continues. The results are
-``docs/explanation/_study_table_<part>.md``, ``_study_overview_<part>.md`` beside it and
-``docs/studies/default_estimator_<part>.csv``. Seeds are fixed.
-"""
+Run as ``python docs/studies/default_estimator.py --part census`` and ``--part
+generated``. It can be interrupted: what is done is kept in ``--store`` (a folder) and
+the same command continues. The results are ``docs/explanation/_study_table_<part>.md``,
+``_study_overview_<part>.md`` beside it and
+``docs/studies/default_estimator_<part>.csv``. Seeds are fixed."""
 
 import argparse
 import sys
@@ -24,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 FRACTIONS = (0.1, 0.05, 0.01)
 CENSUS = ("area_by_religion", "area_by_country_of_birth", "area_by_mode_of_travel")
 SIZES = (2_000, 50_000, 1_000_000)
-ESTIMATORS: dict[str, tc.Estimator] = {
+ESTIMATORS: dict[str, tc.estimators.Estimator] = {
     "LinearPool": tc.LinearPool(),
     "DirichletLogLinear": tc.DirichletLogLinear(),
     "ChineseRestaurant": tc.ChineseRestaurant(),
@@ -42,7 +43,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2027)
     parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
-    parser.add_argument("--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS))
+    parser.add_argument(
+        "--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS)
+    )
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     given = parser.parse_args()
     pages = HERE.parent / "explanation"
@@ -51,7 +54,11 @@ def main() -> None:
     for name, population in populations(given.part, given.seed):
         if given.tables and not any(part in name for part in given.tables):
             continue
-        print(f"{name}: K = {population.size}, N = {int(population.sum())}", file=sys.stderr, flush=True)
+        print(
+            f"{name}: K = {population.size}, N = {int(population.sum())}",
+            file=sys.stderr,
+            flush=True,
+        )
         result = tc.study(
             population,
             {estimator: ESTIMATORS[estimator] for estimator in given.estimators},
@@ -62,7 +69,9 @@ def main() -> None:
             workers=given.workers,
             store=given.store / f"{name}.jsonl",
         )
-        frames.append(tc.study_table(result).assign(table=name, population_size=int(population.sum())))
+        frames.append(
+            tc.studies.study_table(result).assign(table=name, population_size=int(population.sum()))
+        )
     if not frames:
         sys.exit(f"no table has a name with {given.tables}")
     rows = pd.concat(frames)
@@ -71,7 +80,10 @@ def main() -> None:
         HERE / f"default_estimator_{given.part}.csv",
         rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False),
     )
-    caption = f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the CSV file.\n\n"
+    caption = (
+        f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the"
+        " CSV file.\n\n"
+    )
     write(pages / f"_study_table_{given.part}.md", caption + markdown(rows))
     write(pages / f"_study_overview_{given.part}.md", overview(rows))
     print(markdown(rows))
@@ -82,18 +94,45 @@ def populations(part: str, seed: int) -> Iterable[tuple[str, xr.DataArray]]:
     if part == "census":
         yield from ((name.removeprefix("area_by_"), tc.load_dataset(name)) for name in CENSUS)
     else:
-        yield from ((f"{kind}_{size}", generated_population(kind, size, seed)) for kind in KINDS for size in SIZES)
+        yield from (
+            (f"{kind}_{size}", generated_population(kind, size, seed))
+            for kind in KINDS
+            for size in SIZES
+        )
 
 
 def markdown(rows: pd.DataFrame) -> str:
-    """R2 (bias, RMSE, coverage), R1 and τ1 (coverage): one line for each table, fraction and estimator."""
-    columns = ["table", "n/N", "estimator", "R2", "bias", "RMSE", "covers R2", "width", "covers R1", "covers τ1"]
+    """R2 (bias, RMSE, coverage), R1 and τ1 (coverage): one line for each table,
+    fraction and estimator."""
+    columns = [
+        "table",
+        "n/N",
+        "estimator",
+        "R2",
+        "bias",
+        "RMSE",
+        "covers R2",
+        "width",
+        "covers R1",
+        "covers τ1",
+    ]
     lines = [columns, ["---", "---:", "---", *["---:"] * 7]]
-    for (table, fraction, estimator), cell in rows.groupby(["table", "fraction", "estimator"], sort=False):
+    for (table, fraction, estimator), cell in rows.groupby(
+        ["table", "fraction", "estimator"], sort=False
+    ):
         of = cell.set_index("measure")
         r2 = of.loc["R2"]
-        numbers = [f"{r2['truth']:.3f}", f"{r2['bias']:+.4f}", f"{r2['rmse']:.4f}", f"{r2['coverage']:.3f}"]
-        numbers += [f"{r2['width']:.4f}", f"{of.loc['R1', 'coverage']:.3f}", f"{of.loc['tau1', 'coverage']:.3f}"]
+        numbers = [
+            f"{r2['truth']:.3f}",
+            f"{r2['bias']:+.4f}",
+            f"{r2['rmse']:.4f}",
+            f"{r2['coverage']:.3f}",
+        ]
+        numbers += [
+            f"{r2['width']:.4f}",
+            f"{of.loc['R1', 'coverage']:.3f}",
+            f"{of.loc['tau1', 'coverage']:.3f}",
+        ]
         notes = f" ({r2['failures']:.0f} failed)" if r2["failures"] else ""
         notes += f" ({r2['unconverged']:.0f} unconverged)" if r2["unconverged"] else ""
         lines.append([str(table), f"{fraction:g}", f"{estimator}{notes}", *numbers])
@@ -101,7 +140,8 @@ def markdown(rows: pd.DataFrame) -> str:
 
 
 def overview(rows: pd.DataFrame) -> str:
-    """Coverage and error of R2 and R1, summed up over the cells of the census tables and of the generated ones."""
+    """Coverage and error of R2 and R1, summed up over the cells of the census tables
+    and of the generated ones."""
     head = ["tables", "measure", "estimator", "cells", "covers 0.90 to 0.99", "lowest", "highest"]
     lines = [[*head, "mean of abs. bias", "mean RMSE"], ["---"] * 3 + ["---:"] * 6]
     census = rows["table"].isin([name.removeprefix("area_by_") for name in CENSUS])

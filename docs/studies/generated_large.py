@@ -1,7 +1,7 @@
 """Populations of 700,000 in eight variables and 38,400 cells, made by formula and seed.
 
-None is a copy of a real table, and only ``latent`` is of the family that `LatentClass` fits.
-"""
+None is a copy of a real table, and only ``latent`` is of the family that `LatentClass`
+fits."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -23,15 +23,17 @@ _SHAPE: Final = tuple(VARIABLES.values())
 
 
 def large_population(kind: str, random_seed: int) -> xr.DataArray:
-    """Draw a population, Multinomial(700,000, shares of the kind), as a frequency table.
+    """Draw a population, Multinomial(700,000, shares of the kind), as a frequency
+    table.
 
     Parameters
     ----------
     kind : str
-        One of `LARGE_KINDS`: ``latent`` (25 classes, each with a few categories of every variable), ``loglinear`` (all
-        interactions of two variables and a third of those of three, of different strength), ``census`` (variables that
-        follow from others, such as marital status from age and sex, with cells that cannot be filled and are not
-        declared, and an own deviation of every cell).
+        One of `LARGE_KINDS`: ``latent`` (25 classes, each with a few categories of
+        every variable), ``loglinear`` (all interactions of two variables and a third of
+        those of three, of different strength), ``census`` (variables that follow from
+        others, such as marital status from age and sex, with cells that cannot be
+        filled and are not declared, and an own deviation of every cell).
     random_seed : int
         Of shares and counts.
     """
@@ -59,7 +61,9 @@ def _loglinear(rng: np.random.Generator) -> Floats:
             if order == 3 and rng.random() > 1 / 3:
                 continue
             size = scale if order == 1 else scale * 1.25 * abs(rng.normal())
-            log_shares += size * rng.normal(size=[d if j in term else 1 for j, d in enumerate(_SHAPE)])
+            log_shares += size * rng.normal(
+                size=[d if j in term else 1 for j, d in enumerate(_SHAPE)]
+            )
     return np.exp(log_shares - log_shares.max())
 
 
@@ -78,7 +82,11 @@ def _census(rng: np.random.Generator) -> Floats:
         odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
-    region, age, sex = rng.dirichlet(np.full(5, 4.0)), shares_of(effects((5,), 8, 0.3, 0.1)), np.array([0.49, 0.51])
+    region, age, sex = (
+        rng.dirichlet(np.full(5, 4.0)),
+        shares_of(effects((5,), 8, 0.3, 0.1)),
+        np.array([0.49, 0.51]),
+    )
     marital = effects((2, 8), 5, 1.0, 0.4)
     marital[:, :2, 1:] = -np.inf  # children are single
     education = effects((2, 8), 4, 0.8, 0.3)
@@ -87,9 +95,20 @@ def _census(rng: np.random.Generator) -> Floats:
     occupation = effects((2, 8, 5, 4), 6, 0.9, 0.5)
     occupation[:, :2, :, :, 1:] = -np.inf  # no occupation for children
     occupation[:, 7, :, :, 0] += 4.0  # the oldest are retired
-    health, tenure = shares_of(effects((8, 6), 2, 0.9, 0.3)), shares_of(effects((8, 5, 6, 5), 2, 0.8, 0.5))
+    health, tenure = (
+        shares_of(effects((8, 6), 2, 0.9, 0.3)),
+        shares_of(effects((8, 5, 6, 5), 2, 0.8, 0.5)),
+    )
     by_sex_and_age = (shares_of(marital), shares_of(education), shares_of(occupation))
-    shares = np.einsum("r,ra,s,sam,sae,sameo,aoh,amort->samoerht", region, age, sex, *by_sex_and_age, health, tenure)
+    shares = np.einsum(
+        "r,ra,s,sam,sae,sameo,aoh,amort->samoerht",
+        region,
+        age,
+        sex,
+        *by_sex_and_age,
+        health,
+        tenure,
+    )
     return np.asarray(shares * rng.gamma(2.0, 0.5, shares.shape))
 
 

@@ -1,9 +1,10 @@
-"""What known totals of the areas buy: R2 and R1 of the census tables, with and without them, on the same samples.
+"""What known totals of the areas buy: R2 and R1 of the census tables, with and without
+them, on the same samples.
 
-Run as ``python docs/studies/known_margins.py``, some minutes on one core. It can be interrupted: what is done is kept
-in ``--store`` (a folder) and the same command continues. The result is ``docs/explanation/_known_margins.md`` and
-``docs/studies/known_margins.csv``. Seeds are fixed.
-"""
+Run as ``python docs/studies/known_margins.py``, some minutes on one core. It can be
+interrupted: what is done is kept in ``--store`` (a folder) and the same command
+continues. The result is ``docs/explanation/_known_margins.md`` and
+``docs/studies/known_margins.csv``. Seeds are fixed."""
 
 import argparse
 import json
@@ -20,7 +21,10 @@ from default_estimator import FRACTIONS, joined, populations, write
 import taciturn as tc
 
 HERE = Path(__file__).resolve().parent
-ESTIMATORS: dict[str, tc.Estimator] = {"DirichletLogLinear": tc.DirichletLogLinear(), "LogLinear": tc.LogLinear()}
+ESTIMATORS: dict[str, tc.estimators.Estimator] = {
+    "DirichletLogLinear": tc.DirichletLogLinear(),
+    "LogLinear": tc.LogLinear(),
+}
 TOLD = {"without": (), "with": ("area",)}
 MEASURES = ("R2", "R1")
 BY = ["table", "fraction", "measure", "estimator"]
@@ -36,7 +40,9 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "known_margins.csv")
-    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_known_margins.md")
+    parser.add_argument(
+        "--fragment", type=Path, default=HERE.parent / "explanation" / "_known_margins.md"
+    )
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
     frames = []
@@ -58,14 +64,23 @@ def main() -> None:
                 workers=given.workers,
                 store=store,
             )
-            squares[told] = squared_errors(store, results[told].measure.values.tolist(), given.samples)
+            squares[told] = squared_errors(
+                store, results[told].measure.values.tolist(), given.samples
+            )
         sizes = json.loads(results["with"].attrs["settings"])["sample_sizes"]
         of_fraction = dict(zip(sorted(FRACTIONS), sizes, strict=True))
         for told, result in results.items():
-            rows = tc.study_table(result.sel(measure=list(MEASURES))).assign(table=name, totals=told)
+            rows = tc.studies.study_table(result.sel(measure=list(MEASURES))).assign(
+                table=name, totals=told
+            )
             if told == "with":
                 ratios = [
-                    ratio(*(squares[x][estimator, of_fraction[fraction], measure] for x in ("with", "without")))
+                    ratio(
+                        *(
+                            squares[x][estimator, of_fraction[fraction], measure]
+                            for x in ("with", "without")
+                        )
+                    )
                     for fraction, measure, estimator in rows[BY[1:]].itertuples(index=False)
                 ]
                 rows[["rmse_ratio", "rmse_ratio_mcse"]] = ratios
@@ -80,8 +95,11 @@ def main() -> None:
     print(markdown(rows, given.samples, given.draws))
 
 
-def squared_errors(store: Path, measures: list[str], samples: int) -> dict[tuple[str, int, str], dict[int, float]]:
-    """Squared error of the mean in each sample that was estimated, by estimator, sample size and measure."""
+def squared_errors(
+    store: Path, measures: list[str], samples: int
+) -> dict[tuple[str, int, str], dict[int, float]]:
+    """Squared error of the mean in each sample that was estimated, by estimator, sample
+    size and measure."""
     found: dict[tuple[str, int, str], dict[int, float]] = {}
     _, *lines = store.read_text(encoding="utf-8").splitlines()
     for record in map(json.loads, lines):
@@ -93,7 +111,8 @@ def squared_errors(store: Path, measures: list[str], samples: int) -> dict[tuple
 
 
 def ratio(told: dict[int, float], untold: dict[int, float]) -> tuple[float, float]:
-    """RMSE with the totals over RMSE without, and its Monte Carlo error by the delta method; the samples are paired."""
+    """RMSE with the totals over RMSE without, and its Monte Carlo error by the delta
+    method; the samples are paired."""
     both = sorted(set(told) & set(untold))
     a, b = (np.array([squares[sample] for sample in both]) for squares in (told, untold))
     value = float(np.sqrt(a.mean() / b.mean()))
@@ -102,11 +121,21 @@ def ratio(told: dict[int, float], untold: dict[int, float]) -> tuple[float, floa
 
 
 def markdown(rows: pd.DataFrame, samples: int, draws: int) -> str:
-    """For each measure one line a table, fraction and estimator; errors in parentheses."""
+    """For each measure one line a table, fraction and estimator; errors in
+    parentheses."""
     failed, unconverged = rows.loc[rows["measure"] == "R2", ["failures", "unconverged"]].sum()
     text = f"{samples} samples a cell, {draws} draws each; Monte Carlo errors in parentheses; "
     text += f"of all fits {failed:.0f} failed and {unconverged:.0f} did not converge.\n"
-    columns = ["table", "n/N", "estimator", "RMSE without", "RMSE with", "ratio", "bias without", "bias with"]
+    columns = [
+        "table",
+        "n/N",
+        "estimator",
+        "RMSE without",
+        "RMSE with",
+        "ratio",
+        "bias without",
+        "bias with",
+    ]
     columns += ["covers without", "covers with", "width without", "width with"]
     for measure in MEASURES:
         lines = [columns, ["---", "---:", "---", *["---:"] * 9]]

@@ -1,9 +1,10 @@
-"""τ1, R1 and R2 in repeated samples of eight-variable populations: latent classes, and the plug-in log-linear model.
+"""τ1, R1 and R2 in repeated samples of eight-variable populations: latent classes, and
+the plug-in log-linear model.
 
-Run as ``python docs/studies/large_tables.py``, an hour on two cores. It can be interrupted: what is done is kept in
-``--store`` (a folder) and the same command continues. The result is ``docs/explanation/_large_tables.md`` and
-``docs/studies/large_tables.csv``. Seeds are fixed.
-"""
+Run as ``python docs/studies/large_tables.py``, an hour on two cores. It can be
+interrupted: what is done is kept in ``--store`` (a folder) and the same command
+continues. The result is ``docs/explanation/_large_tables.md`` and
+``docs/studies/large_tables.csv``. Seeds are fixed."""
 
 import argparse
 import sys
@@ -20,7 +21,10 @@ import taciturn as tc
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = (1_000, 5_000, 10_000)
-ESTIMATORS: dict[str, tc.Estimator] = {"LatentClass": tc.LatentClass(), "LogLinear": tc.LogLinear()}
+ESTIMATORS: dict[str, tc.estimators.Estimator] = {
+    "LatentClass": tc.LatentClass(),
+    "LogLinear": tc.LogLinear(),
+}
 
 
 def main() -> None:
@@ -33,7 +37,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(LARGE_KINDS), default=list(LARGE_KINDS))
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "large_tables.csv")
-    parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_large_tables.md")
+    parser.add_argument(
+        "--fragment", type=Path, default=HERE.parent / "explanation" / "_large_tables.md"
+    )
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
     frames = []
@@ -50,17 +56,23 @@ def main() -> None:
             workers=given.workers,
             store=given.store / f"large_{kind}.jsonl",
         )
-        frames.append(tc.study_table(result).assign(population=kind))
+        frames.append(tc.studies.study_table(result).assign(population=kind))
     rows = pd.concat(frames)
     rows["sample_size"] = (rows["fraction"] * POPULATION_SIZE).round().astype(int)
     write(given.output, rows.to_csv(index=False, float_format="%.6g"))
-    write(given.fragment, f"{given.samples} samples a row, {given.draws} draws each.\n\n{markdown(rows)}")
+    write(
+        given.fragment,
+        f"{given.samples} samples a row, {given.draws} draws each.\n\n{markdown(rows)}",
+    )
 
 
 def markdown(rows: pd.DataFrame) -> str:
     """A row for each population, measure and sample size: truth and both estimators."""
     lines = [
-        "| population | measure | n | truth | latent classes: mean | coverage | width | log-linear: mean | coverage |",
+        (
+            "| population | measure | n | truth | latent classes: mean | coverage | width |"
+            " log-linear: mean | coverage |"
+        ),
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     by: list[str] = ["population", "measure", "sample_size"]
@@ -72,10 +84,10 @@ def markdown(rows: pd.DataFrame) -> str:
         digits = 1 if measure == "tau1" else 3
         one, other = own.loc["LatentClass"], own.loc["LogLinear"]
         lines.append(
-            f"| {population} | {'τ1' if measure == 'tau1' else measure} | {size:,} | {one.truth:.{digits}f} "
-            f"| {one.estimate:.{digits}f} ± {one.estimate_mcse:.{digits}f} "
-            f"| {one.coverage:.0%} | {one.width:.{digits}f} "
-            f"| {other.estimate:.{digits}f} ± {other.estimate_mcse:.{digits}f} | {other.coverage:.0%} |"
+            f"| {population} | {'τ1' if measure == 'tau1' else measure} | {size:,} |"
+            f" {one.truth:.{digits}f} | {one.estimate:.{digits}f} ± {one.estimate_mcse:.{digits}f}"
+            f" | {one.coverage:.0%} | {one.width:.{digits}f} | {other.estimate:.{digits}f} ±"
+            f" {other.estimate_mcse:.{digits}f} | {other.coverage:.0%} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -1,9 +1,10 @@
-"""The simulations of Antal, Shlomo & Elliot on the religion table, in full, beside the printed values.
+"""The simulations of Antal, Shlomo & Elliot on the religion table, in full, beside the
+printed values.
 
-Run as ``python docs/studies/paper_simulation.py``: 1,000 samples and 1,000 draws for each, at the fractions the papers
-have. It prints a table; differences are in Monte Carlo standard errors of two simulations of 1,000 samples, without the
-rounding to four digits. Nothing is tuned and no seed is chosen for its result.
-"""
+Run as ``python docs/studies/paper_simulation.py``: 1,000 samples and 1,000 draws for
+each, at the fractions the papers have. It prints a table; differences are in Monte
+Carlo standard errors of two simulations of 1,000 samples, without the rounding to four
+digits. Nothing is tuned and no seed is chosen for its result."""
 
 import argparse
 import csv
@@ -73,7 +74,9 @@ def simulate(
             if record["estimator"] == names[0]:
                 found.setdefault(("true", fraction, measure), []).append(record["truth"][k])
             if "mean" in record:
-                found.setdefault((record["estimator"], fraction, measure), []).append(record["mean"][k])
+                found.setdefault((record["estimator"], fraction, measure), []).append(
+                    record["mean"][k]
+                )
     return {key: np.array(numbers) for key, numbers in found.items()}
 
 
@@ -84,7 +87,8 @@ def printed_rows() -> list[dict[str, str]]:
 
 
 def compare(row: dict[str, str], values: np.ndarray) -> str:
-    """One line: printed mean (sd), ours, their difference in itself and in standard errors."""
+    """One line: printed mean (sd), ours, their difference in itself and in standard
+    errors."""
     mean, sd = values.mean(), values.std(ddof=1)
     error = sd * (1 / len(values) + 1 / PAPER_SAMPLES) ** 0.5
     difference = mean - float(row["mean"])
@@ -93,8 +97,8 @@ def compare(row: dict[str, str], values: np.ndarray) -> str:
     ours = f"{mean:.4f} ({0.0 if exact else sd:.4f})"
     in_errors = "exact" if exact else f"{difference / error:+.1f}"
     return (
-        f"{SOURCE[row['source']]:9} {row['fraction']:>5} {row['measure']:3} {NAMES[row['quantity']]:11} {printed:>17} "
-        f"{ours:>17} {difference:+11.4f} {in_errors:>8}"
+        f"{SOURCE[row['source']]:9} {row['fraction']:>5} {row['measure']:3}"
+        f" {NAMES[row['quantity']]:11} {printed:>17} {ours:>17} {difference:+11.4f} {in_errors:>8}"
     )
 
 

@@ -1,7 +1,9 @@
 """Bayesian modelling of statistical disclosure risk in tables.
 
-Everything users need is imported from here, on first use: ``import taciturn`` itself loads nothing heavy. The stub
-beside this file says what there is and where it lives.
+The names of the main way are here, everything else in the public folders, such as
+``taciturn.information`` and ``taciturn.perturbation``. All of them are imported on
+first use: ``import taciturn`` itself loads nothing heavy. The stub beside this file
+says what there is and where it lives.
 """
 
 from importlib.metadata import version

@@ -1,7 +1,8 @@
 """Everything taciturn raises or warns on purpose, under one root.
 
-Each error also derives from the built-in exception a caller would expect, so ``except ValueError`` keeps working.
-A message names the value, where it stands and what would be accepted.
+Each error also derives from the built-in exception a caller would expect, so ``except
+ValueError`` keeps working. A message names the value, where it stands and what would be
+accepted.
 """
 
 __all__ = [
@@ -25,7 +26,9 @@ class TaciturnError(Exception):
 
 
 class TableError(TaciturnError, ValueError):
-    """A table does not hold what a frequency table must hold, or two tables do not match."""
+    """A table does not hold what a frequency table must hold, or two tables do not
+    match.
+    """
 
 
 class ParameterError(TaciturnError, ValueError):
@@ -45,7 +48,9 @@ class EstimationError(TaciturnError, RuntimeError):
 
 
 class PerturbationError(TaciturnError, RuntimeError):
-    """A protection method has no result for this table, or found none in the time it had."""
+    """A protection method has no result for this table, or found none in the time it
+    had.
+    """
 
 
 class AttackError(TaciturnError, RuntimeError):

@@ -1,4 +1,6 @@
-"""Plots of risk; each returns the matplotlib axes, so that a user can go on from there."""
+"""Plots of risk; each returns the matplotlib axes, so that a user can go on from
+there.
+"""
 
 import math
 from collections.abc import Mapping
@@ -8,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.assessment import assess
 from taciturn.errors import MissingDependencyError, ParameterError
+from taciturn.fits.risk import assess
 from taciturn.validate import number_between
 
 if TYPE_CHECKING:
@@ -29,18 +31,23 @@ _RISK_IN_WORDS: Final = r"risk $1/\log_2 m$ (1/bits)"
 _MOST_LABELS: Final = 40  # of an axis that can be told apart
 
 
-def plot_attack(bounds: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes | npt.NDArray[np.object_]":
-    """Heat map of what an attacker can work out: the risk of each cell that is not published.
+def plot_attack(
+    bounds: xr.Dataset, *, ax: "Axes | None" = None
+) -> "Axes | npt.NDArray[np.object_]":
+    """Heat map of what an attacker can work out: the risk of each cell that is not
+    published.
 
-    Cells that are disclosed without being published are black and hatched, published ones grey, those that were not
-    asked for white. The colours of the others go from no risk to that of two values left, and are told apart
-    by colour-blind readers and in print.
+    Cells that are disclosed without being published are black and hatched, published
+    ones grey, those that were not asked for white. The colours of the others go from no
+    risk to that of two values left, and are told apart by colour-blind readers and in
+    print.
 
     Parameters
     ----------
     bounds : Dataset
-        What `attacker_bounds` returns, over one to three variables: columns; rows and columns; or rows, columns and
-        one map for each category of the third. ``bounds.transpose(...)`` chooses, ``bounds.sel(...)`` takes a part.
+        What `attacker_bounds` returns, over one to three variables: columns; rows and
+        columns; or rows, columns and one map for each category of the third.
+        ``bounds.transpose(...)`` chooses, ``bounds.sel(...)`` takes a part.
     ax : matplotlib Axes, optional
         Where to draw a single map; a new figure without it.
 
@@ -60,29 +67,35 @@ def plot_attack(bounds: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes | npt.
     --------
     >>> import taciturn as tc
     >>> table = tc.load_dataset("area_by_religion")
-    >>> bounds = tc.attacker_bounds(tc.Suppression(table, tc.small_cells(table, threshold=5)), progressbar=False)
+    >>> bounds = tc.attacker_bounds(tc.Suppression(table, tc.perturbation.small_cells(table, minimum=5)), progressbar=False)
     >>> tc.plot_attack(bounds).get_ylabel()
     'area'
     """
     plt = _pyplot()
     if not {"lower", "risk", "disclosed", "published"} <= set(getattr(bounds, "data_vars", ())):
-        raise ParameterError(f"bounds must be what attacker_bounds returns, got {type(bounds).__name__}")
+        raise ParameterError(
+            f"bounds must be what attacker_bounds returns, got {type(bounds).__name__}"
+        )
     names = [str(name) for name in bounds["risk"].dims]
     if not 1 <= len(names) <= 3:
         raise ParameterError(
-            f"bounds must have one to three variables, got {names}; take a part with sel, or bound a margin"
+            f"bounds must have one to three variables, got {names}; take a part with sel, or bound"
+            " a margin"
         )
     if len(names) < 3:
         if ax is None:
             rows = bounds.sizes[names[0]] if len(names) == 2 else 1
-            _, ax = plt.subplots(figsize=_map_size(rows, bounds.sizes[names[-1]]), layout="constrained")
+            _, ax = plt.subplots(
+                figsize=_map_size(rows, bounds.sizes[names[-1]]), layout="constrained"
+            )
         mesh = _risk_map(bounds, ax)
         ax.figure.colorbar(mesh, ax=ax, label=_RISK_IN_WORDS)
         _attack_legend(bounds, ax)
         return ax
     if ax is not None:
         raise ParameterError(
-            f"ax is for a single map; three variables, {names}, take one for each category of the last"
+            f"ax is for a single map; three variables, {names}, take one for each category of the"
+            " last"
         )
     categories = bounds[names[2]].values
     across = math.ceil(math.sqrt(len(categories)))
@@ -130,7 +143,9 @@ def _risk_map(bounds: xr.Dataset, ax: "Axes") -> Any:
         if inside.any():
             hatch = "////" if kind == "disclosed" else None
             colour = ListedColormap([_ATTACK_COLOURS[kind]])
-            ax.pcolor(np.ma.masked_array(np.ones(risk.shape), ~inside), cmap=colour, hatch=hatch, **grid)
+            ax.pcolor(
+                np.ma.masked_array(np.ones(risk.shape), ~inside), cmap=colour, hatch=hatch, **grid
+            )
     for axis, name in zip((ax.xaxis, ax.yaxis), reversed(names), strict=False):
         labels = [_plain(label) for label in bounds[name].values]
         step = -(-len(labels) // _MOST_LABELS)
@@ -161,7 +176,9 @@ def _attack_legend(bounds: xr.Dataset, where: Any) -> None:
         if inside.any()
     ]
     if handles and hasattr(where, "get_xlabel"):
-        where.legend(handles=handles, frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+        where.legend(
+            handles=handles, frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0)
+        )
     elif handles:
         where.legend(handles=handles, frameon=False, ncols=3, loc="outside upper left")
 
@@ -180,7 +197,8 @@ def plot_risk(
 ) -> "Axes":
     """Posterior distribution of a risk measure, one row per fit.
 
-    Each row shows the density of the draws, their median as a point and the equal-tailed credible interval as a bar.
+    Each row shows the density of the draws, their median as a point and the
+    equal-tailed credible interval as a bar.
 
     Parameters
     ----------
@@ -218,7 +236,9 @@ def plot_risk(
 
     plt = _pyplot()
     if not isinstance(fits, xr.DataTree | Mapping):
-        raise ParameterError(f"fits must be a fit or a mapping of names to fits, got {type(fits).__name__}")
+        raise ParameterError(
+            f"fits must be a fit or a mapping of names to fits, got {type(fits).__name__}"
+        )
     named = {"": fits} if isinstance(fits, xr.DataTree) else dict(fits)
     if not named:
         raise ParameterError("there is no fit to plot")
@@ -235,7 +255,14 @@ def plot_risk(
         color = f"C{(len(named) - 1 - row) % 10}"
         if np.ptp(draws) > 0:
             grid, density, _ = az.kde(draws)
-            ax.fill_between(grid, row, row + 0.75 * density / density.max(), color=color, alpha=0.35, linewidth=0)
+            ax.fill_between(
+                grid,
+                row,
+                row + 0.75 * density / density.max(),
+                color=color,
+                alpha=0.35,
+                linewidth=0,
+            )
         ax.plot([low, high], [row, row], color=color, linewidth=3, solid_capstyle="butt")
         ax.plot(middle, row, "o", color=color, markersize=6)
     if truth is not None:
@@ -284,17 +311,21 @@ def plot_risk_utility(
     --------
     >>> import taciturn as tc
     >>> table = tc.load_dataset("area_by_religion")
-    >>> rounded = tc.random_round(table, base=3, replicates=100, random_seed=1)
-    >>> found = tc.risk_utility({"as it is": table, "round to 3": rounded}, original=table)
+    >>> rounded = tc.random_round(table, rounding_base=3, replicates=100, random_seed=1)
+    >>> found = tc.risk_utility({"as it is": table, "round to 3": rounded}, table=table)
     >>> tc.plot_risk_utility(found).get_ylabel()
     'R2'
     """
     plt = _pyplot()
     if "protection" not in getattr(result, "dims", ()):
-        raise ParameterError(f"result must be what risk_utility returns, got {type(result).__name__}")
+        raise ParameterError(
+            f"result must be what risk_utility returns, got {type(result).__name__}"
+        )
     measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
     if utility not in measures:
-        raise ParameterError(f"utility must be one of {', '.join(map(repr, measures))}, got {utility!r}")
+        raise ParameterError(
+            f"utility must be one of {', '.join(map(repr, measures))}, got {utility!r}"
+        )
     if risk not in ("R1", "R2"):
         raise ParameterError(f"risk must be 'R1' or 'R2', got {risk!r}")
     if ax is None:
@@ -313,13 +344,17 @@ def plot_risk_utility(
         )
     ax.set_xlabel(_UTILITY_IN_WORDS.get(utility, utility.replace("_", " ")))
     ax.set_ylabel(risk)
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the points, not on them
+    ax.legend(
+        frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+    )  # beside the points, not on them
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def _arms(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    """How far the interval reaches below and above the mean, which may lie outside of a narrow one."""
+    """How far the interval reaches below and above the mean, which may lie outside of a
+    narrow one.
+    """
     mean, lower, upper = (float(values.sel(statistic=name)) for name in ("mean", "lower", "upper"))
     return np.array([[max(mean - lower, 0.0)], [max(upper - mean, 0.0)]])
 
@@ -328,5 +363,7 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise MissingDependencyError("plots need matplotlib: pip install 'taciturn[plots]'") from error
+        raise MissingDependencyError(
+            "plots need matplotlib: pip install 'taciturn[plots]'"
+        ) from error
     return plt

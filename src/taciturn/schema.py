@@ -1,6 +1,7 @@
 """Names of dimensions, groups and variables, and the population contract.
 
-What every module shares lives here, so that a fit made by one part can be read by all others.
+What every module shares lives here, so that a fit made by one part can be read by all
+others.
 """
 
 from collections.abc import Iterator
@@ -27,14 +28,16 @@ __all__ = [
     "table_dims",
 ]
 
-SCHEMA_VERSION: Final = 1
-"""Version of the layout of a saved fit; raised when a reader of older files would misread a new one."""
+SCHEMA_VERSION: Final = 2
+"""Version of the layout of a saved fit; raised when a reader of older files would
+misread a new one."""
 
 COUNT: Final = "count"
 """Name of a frequency table and of the count column in a file."""
 
 DRAW_DIMS: Final = ("chain", "draw", "replicate")
-"""Dimensions that measures keep: posterior draws, and replicates of a perturbation or a sample."""
+"""Dimensions that measures keep: posterior draws, and replicates of a perturbation or a
+sample."""
 
 RESERVED_NAMES: Final = frozenset({*DRAW_DIMS, COUNT})
 """Names a classifying variable cannot have."""
@@ -47,12 +50,15 @@ _BLOCK: Final = 2**22
 
 
 def draws_at_a_time(cells: int) -> int:
-    """How many tables are worked on at once, so that their values take some tens of megabytes."""
+    """How many tables are worked on at once, so that their values take some tens of
+    megabytes.
+    """
     return max(1, _BLOCK // cells)
 
 
 def split_draws(draws: xr.DataArray) -> Iterator[xr.DataArray]:
-    """Parts of posterior draws, each of consecutive ones of one chain, where all together are many.
+    """Parts of posterior draws, each of consecutive ones of one chain, where all
+    together are many.
 
     Tables that are made as they are read are then in memory a part at a time.
     """
@@ -66,7 +72,9 @@ def split_draws(draws: xr.DataArray) -> Iterator[xr.DataArray]:
 
 
 def table_dims(table: xr.DataArray) -> tuple[str, ...]:
-    """Classifying variables of a table: all its dimensions but `chain`, `draw` and `replicate`."""
+    """Classifying variables of a table: all its dimensions but `chain`, `draw` and
+    `replicate`.
+    """
     return tuple(str(dim) for dim in table.dims if dim not in DRAW_DIMS)
 
 
@@ -85,10 +93,14 @@ def cell_label(table: xr.DataArray, position: tuple[int, ...]) -> str:
 
 
 def occupied_cells(sample: xr.DataArray) -> dict[str, tuple[str, npt.NDArray[Any]]]:
-    """Coordinates of the cells with somebody in them: the ``count`` of individuals, and the categories of each."""
+    """Coordinates of the cells with somebody in them: the number of ``individuals`` of individuals, and
+    the categories of each.
+    """
     at = np.nonzero(sample.values)
-    labels = {str(dim): sample[dim].values[index] for dim, index in zip(sample.dims, at, strict=True)}
-    coords = {COUNT: np.asarray(sample.values[at], dtype=np.int64), **labels}
+    labels = {
+        str(dim): sample[dim].values[index] for dim, index in zip(sample.dims, at, strict=True)
+    }
+    coords = {"individuals": np.asarray(sample.values[at], dtype=np.int64), **labels}
     return {name: ("occupied_cell", values) for name, values in coords.items()}
 
 
@@ -102,8 +114,9 @@ def check_population(
 ) -> None:
     """Hold draws of a population table to the population contract.
 
-    Every draw is an integer table with the sample's dimensions and categories, at least the sample in every cell,
-    sums to the population size, is zero where a cell cannot be filled and has the known margins.
+    Every draw is an integer table with the sample's dimensions and categories, at least
+    the sample in every cell, sums to the population size, is zero where a cell cannot
+    be filled and has the known margins.
 
     Parameters
     ----------
@@ -125,7 +138,9 @@ def check_population(
     """
     cells = table_dims(population)
     if set(cells) != set(table_dims(sample)):
-        raise TableError(f"population has the dimensions {cells}, the sample has {table_dims(sample)}")
+        raise TableError(
+            f"population has the dimensions {cells}, the sample has {table_dims(sample)}"
+        )
     if not np.issubdtype(population.dtype, np.integer):
         raise TableError(f"population draws must be integers, got {population.dtype}")
     for dim in cells:
@@ -143,11 +158,17 @@ def check_population(
     total = population.sum(list(cells))
     wrong = first(total != population_size)
     if wrong is not None:
-        raise TableError(f"a population draw does not sum to the population size {population_size} at {wrong}")
+        raise TableError(
+            f"a population draw does not sum to the population size {population_size} at {wrong}"
+        )
     if structural_zeros is not None:
         for dim in cells:
-            if dim in structural_zeros.coords and not np.array_equal(structural_zeros[dim], sample[dim]):
-                raise TableError(f"the categories of {dim!r} differ between structural_zeros and sample")
+            if dim in structural_zeros.coords and not np.array_equal(
+                structural_zeros[dim], sample[dim]
+            ):
+                raise TableError(
+                    f"the categories of {dim!r} differ between structural_zeros and sample"
+                )
         filled = first((population > 0) & structural_zeros.transpose(*table_dims(sample)))
         if filled is not None:
             raise TableError(f"a population draw fills a structural zero at {filled}")
@@ -155,7 +176,9 @@ def check_population(
         kept = [dim for dim in table_dims(sample) if dim in known_margins.dims]
         for dim in kept:
             if not np.array_equal(known_margins[dim].values, sample[dim].values):
-                raise TableError(f"the categories of {dim!r} differ between known_margins and sample")
+                raise TableError(
+                    f"the categories of {dim!r} differ between known_margins and sample"
+                )
         margin = population.sum([dim for dim in table_dims(sample) if dim not in kept])
         off = first(margin != known_margins.transpose(*kept))
         if off is not None:

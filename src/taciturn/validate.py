@@ -1,18 +1,31 @@
-"""Checks of arguments that many functions share; each returns the normalised value or quotes the bad one."""
+"""Checks of arguments that many functions share; each returns the normalised value or
+quotes the bad one.
+"""
 
 from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from taciturn.errors import ParameterError
 
-__all__ = ["generator", "is_whole", "names_of", "number_between", "seed_number", "whole_number"]
+__all__ = [
+    "checked_number",
+    "generator",
+    "is_whole",
+    "names_of",
+    "number_between",
+    "seed_number",
+    "whole_number",
+]
 
 
 def is_whole(value: Any) -> bool:
     """Whether something is a whole number; ``3.0`` is one, True is none."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
         return False
     return isinstance(value, int | np.integer) or (isfinite(value) and int(value) == value)
 
@@ -27,7 +40,9 @@ def whole_number(value: Any, name: str, *, least: int, most: int | None = None) 
 
 def number_between(value: Any, name: str, low: float, high: float) -> float:
     """A number from `low` to `high`, both included."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
     if not number or not low <= value <= high:
         raise ParameterError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
@@ -49,11 +64,29 @@ def generator(random_seed: Any) -> np.random.Generator:
 
 
 def seed_number(random_seed: Any) -> int:
-    """A whole number as a seed that can be recorded: the given one, one from a generator, or a new one."""
+    """A whole number as a seed that can be recorded: the given one, one from a
+    generator, or a new one.
+    """
     if random_seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_seed, np.random.Generator):
         return int(random_seed.integers(2**32))
-    if isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool) and random_seed >= 0:
+    if (
+        isinstance(random_seed, int | np.integer)
+        and not isinstance(random_seed, bool)
+        and random_seed >= 0
+    ):
         return int(random_seed)
-    raise ParameterError(f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}")
+    raise ParameterError(
+        f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}"
+    )
+
+
+def checked_number(value: Any, name: str) -> float:
+    """Return a finite number of at least 0 as a float, so that a specification holds
+    plain values only.
+    """
+    number = isinstance(value, Real | np.floating | np.integer) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) < float("inf"):
+        raise ParameterError(f"{name} must be a finite number of at least 0, got {value!r}")
+    return float(value)

@@ -1,4 +1,6 @@
-"""Rank of what a release says: how many of its equations do not follow from the others."""
+"""Rank of what a release says: how many of its equations do not follow from the
+others.
+"""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -10,9 +12,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.releases import LinkedTables, Margin, Release
-from taciturn.attack.system import Integers, LinearSystem, checked_mask, margin_names, margin_of
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.linked import LinkedTables
+from taciturn.attack.system import Integers, LinearSystem
 from taciturn.errors import ParameterError
+from taciturn.tables.margins import Margin, margin_names, margin_of
+from taciturn.tables.steps import checked_mask
 from taciturn.validate import whole_number
 
 __all__ = ["ConstraintRank", "constraint_rank", "rank_decrease"]
@@ -29,7 +34,8 @@ class ConstraintRank:
     rows : int
         Number of equations.
     dependent : tuple of str
-        Equations that follow from the others, ``rows - rank`` of them: one choice of what can be left out together.
+        Equations that follow from the others, ``rows - rank`` of them: one choice of
+        what can be left out together.
     """
 
     rank: int
@@ -37,22 +43,28 @@ class ConstraintRank:
     dependent: tuple[str, ...]
 
 
-def constraint_rank(release: Release | Sequence[Margin], *, sizes: Mapping[str, int] | None = None) -> ConstraintRank:
+def constraint_rank(
+    release: Release | Sequence[Margin], *, sizes: Mapping[str, int] | None = None
+) -> ConstraintRank:
     r"""Exact rank of the equations that a release gives on the cells it does not show.
 
-    With `r` the rank and `n` the unknown cells, ``n - r`` degrees of freedom are left. Elimination is sparse and in
-    whole numbers, so that the rank is exact. Of linked tables over variables, not levels above them, only some columns
-    enter: those of cells whose variables outside the first category are together in a released projection. They span
-    the others' columns, also without suppressed rows, and there are
+    With `r` the rank and `n` the unknown cells, ``n - r`` degrees of freedom are left.
+    Elimination is sparse and in whole numbers, so that the rank is exact. Of linked
+    tables over variables, not levels above them, only some columns enter: those of
+    cells whose variables outside the first category are together in a released
+    projection. They span the others' columns, also without suppressed rows, and there
+    are
 
     .. math:: \sum_{S \subseteq m \text{ for some released } m} \ \prod_{v \in S} (n_v - 1)
 
-    of them, which is the rank without suppression, for `n` categories of a variable `v`.
+    of them, which is the rank without suppression, for `n` categories of a variable
+    `v`.
 
     Parameters
     ----------
     release : Release or sequence of margins
-        A release, or the names of released projections of a table with the given `sizes`.
+        A release, or the names of released projections of a table with the given
+        `sizes`.
     sizes : mapping of str to int, optional
         Number of categories of each variable; with projections only.
 
@@ -63,8 +75,9 @@ def constraint_rank(release: Release | Sequence[Margin], *, sizes: Mapping[str, 
     Raises
     ------
     ParameterError
-        `sizes` that are missing for projections, given for a release or not whole numbers of at least 1; projections
-        that are not among the variables, or stand twice.
+        `sizes` that are missing for projections, given for a release or not whole
+        numbers of at least 1; projections that are not among the variables, or stand
+        twice.
 
     References
     ----------
@@ -75,27 +88,35 @@ def constraint_rank(release: Release | Sequence[Margin], *, sizes: Mapping[str, 
     >>> import taciturn as tc
     >>> sizes = {"activity": 3, "size": 4, "region": 3}
     >>> pairs = [("activity", "size"), ("activity", "region"), ("size", "region")]
-    >>> found = tc.constraint_rank(pairs, sizes=sizes)
+    >>> found = tc.attack.constraint_rank(pairs, sizes=sizes)
     >>> found.rank, found.rows
     (24, 33)
     """
     if not isinstance(release, Release):
         if not isinstance(sizes, Mapping) or not sizes:
-            raise ParameterError(f"sizes must give the number of categories of each variable, got {sizes!r}")
+            raise ParameterError(
+                f"sizes must give the number of categories of each variable, got {sizes!r}"
+            )
         shape = [whole_number(size, f"sizes[{name!r}]", least=1) for name, size in sizes.items()]
-        release = LinkedTables(xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(sizes)), release)
+        release = LinkedTables(
+            xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(sizes)), release
+        )
     elif sizes is not None:
         raise ParameterError(f"sizes are for projections, a release has its own; got {sizes!r}")
     system = release.system()
     dependent = _dependent_rows(_rows(system, _spanning_columns(release, system)))
     rows = system.matrix.shape[0]
-    return ConstraintRank(rows - len(dependent), rows, tuple(system.row_label(row) for row in dependent))
+    return ConstraintRank(
+        rows - len(dependent), rows, tuple(system.row_label(row) for row in dependent)
+    )
 
 
 def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray]) -> int:
-    """By how much the rank of linked tables falls when further of their cells are suppressed.
+    """By how much the rank of linked tables falls when further of their cells are
+    suppressed.
 
-    Of two patterns the one with the larger decrease leaves more degrees of freedom, and so protects better.
+    Of two patterns the one with the larger decrease leaves more degrees of freedom, and
+    so protects better.
 
     Parameters
     ----------
@@ -112,7 +133,8 @@ def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray])
     Raises
     ------
     ParameterError
-        A `release` that is no `LinkedTables`, a pattern for a projection that is not released.
+        A `release` that is no `LinkedTables`, a pattern for a projection that is not
+        released.
     TableError
         A mask that is not bool or has other dimensions or categories.
 
@@ -125,7 +147,7 @@ def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray])
     >>> import xarray as xr, taciturn as tc
     >>> table = xr.DataArray([[[1, 2], [3, 0]], [[4, 1], [2, 2]]], dims=("a", "b", "c"))
     >>> release = tc.LinkedTables(table, [("a", "b"), ("a", "c")])
-    >>> tc.rank_decrease(release, {("a", "b"): table.sum("c") == 3})  # both cells of the first row
+    >>> tc.attack.rank_decrease(release, {("a", "b"): table.sum("c") == 3})  # both cells of the first row
     1
     """
     if not isinstance(release, LinkedTables):
@@ -200,9 +222,15 @@ def _dependent_rows(rows: list[dict[int, int]]) -> list[int]:
 
 
 def _eliminate(
-    row: dict[int, int], pivot: dict[int, int], column: int, number: int, holders: dict[int, set[int]]
+    row: dict[int, int],
+    pivot: dict[int, int],
+    column: int,
+    number: int,
+    holders: dict[int, set[int]],
 ) -> None:
-    """Subtract a multiple of the pivot from a row so that its entry in the column is zero."""
+    """Subtract a multiple of the pivot from a row so that its entry in the column is
+    zero.
+    """
     divisor = gcd(pivot[column], row[column])
     times, less = pivot[column] // divisor, row[column] // divisor
     if times != 1:

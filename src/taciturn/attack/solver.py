@@ -1,4 +1,6 @@
-"""Linear and integer programs that are solved again and again over one matrix; HiGHS starts from where it ended."""
+"""Linear and integer programs that are solved again and again over one matrix; HiGHS
+starts from where it ended.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +17,10 @@ __all__ = ["Floats", "OutOfTimeError", "Program", "Solved"]
 Floats = npt.NDArray[np.float64]
 
 _FOUND: Final = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
-_NONE: Final = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
+_NONE: Final = (
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 
 
 class OutOfTimeError(AttackError):
@@ -43,7 +48,8 @@ class Solved:
 
 
 class Program:
-    """Minimise ``costs @ x`` with ``least <= matrix @ x <= most`` and ``lower <= x <= upper``.
+    """Minimise ``costs @ x`` with ``least <= matrix @ x <= most`` and ``lower <= x <=
+    upper``.
 
     Parameters
     ----------
@@ -52,10 +58,11 @@ class Program:
     least, most : array, shape (rows,)
         Bounds of the rows.
     lower, upper : array, shape (columns,)
-        Bounds of the columns; those of a linear program must be finite or its costs keep it bounded.
+        Bounds of the columns; those of a linear program must be finite or its costs
+        keep it bounded.
     whole : array of bool, shape (columns,), optional
-        Columns that must be whole numbers. Without any the program is linear, and the next one of other costs or
-        bounds starts from the basis of the last.
+        Columns that must be whole numbers. Without any the program is linear, and the
+        next one of other costs or bounds starts from the basis of the last.
     """
 
     def __init__(
@@ -116,12 +123,16 @@ class Program:
         size = len(self._every)
         self._highs.changeColsCost(size, self._every, costs.astype(float))
         if lower is not None and upper is not None:
-            self._highs.changeColsBounds(size, self._every, lower.astype(float), upper.astype(float))
+            self._highs.changeColsBounds(
+                size, self._every, lower.astype(float), upper.astype(float)
+            )
         if least is not None and most is not None:
             rows = np.arange(len(least), dtype=np.int32)
             self._highs.changeRowsBounds(len(rows), rows, least.astype(float), most.astype(float))
         self._highs.setOptionValue("mip_rel_gap", gap)
-        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(seconds, 0.0))  # the clock runs on
+        self._highs.setOptionValue(
+            "time_limit", self._highs.getRunTime() + max(seconds, 0.0)
+        )  # the clock runs on
         self._highs.run()
         status = self._highs.getModelStatus()
         if status in _NONE:
@@ -129,7 +140,9 @@ class Program:
         info = self._highs.getInfo()
         found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         if status == highspy.HighsModelStatus.kTimeLimit and not found:
-            raise OutOfTimeError("the solver found no solution within the time it had; a longer time_limit may do")
+            raise OutOfTimeError(
+                "the solver found no solution within the time it had; a longer time_limit may do"
+            )
         if status not in _FOUND or not found:
             reason = self._highs.modelStatusToString(status)
             raise AttackError(f"the solver stopped without an answer: {reason.lower()}")

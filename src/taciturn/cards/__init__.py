@@ -1,4 +1,6 @@
-"""Model cards: a specification, the table it was fitted to, and numbers to hold a new fit against. Data, never code."""
+"""Model cards: a specification, the table it was fitted to, and numbers to hold a new
+fit against. Data, never code.
+"""
 
 from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash
 from taciturn.cards.check import CardCheck, validate_card

@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import xarray as xr
 
-from taciturn.datasets import load_dataset
 from taciturn.errors import FileFormatError, TableError
 from taciturn.estimators import Estimator
 from taciturn.schema import table_dims
-from taciturn.tables import draw_sample, margin, read_table
+from taciturn.tables.datasets import load_dataset
+from taciturn.tables.margins import margin
+from taciturn.tables.reading import read_table
+from taciturn.tables.sampling import draw_sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "MEASURES", "Calibration", "Card", "CardTable", "Run", "cells_mask", "table_hash"]
+__all__ = [
+    "COLUMNS",
+    "MEASURES",
+    "Calibration",
+    "Card",
+    "CardTable",
+    "Run",
+    "cells_mask",
+    "table_hash",
+]
 
 MEASURES: Final = ("R1", "R2", "tau1", "tau2")
 COLUMNS: Final = ("mean", "sd", "2.5%", "50%", "97.5%", "mcse")
@@ -40,7 +51,8 @@ class CardTable:
     hash : str
         `table_hash` of the table.
     fraction, random_seed : float and int, or None
-        The sample is ``draw_sample(table, fraction=fraction, random_seed=random_seed)``; without them the table itself.
+        The sample is ``draw_sample(table, fraction=fraction,
+        random_seed=random_seed)``; without them the table itself.
     sample_size : int
         `n`.
     sample_hash : str
@@ -48,11 +60,13 @@ class CardTable:
     population_size : int
         `N`.
     structural_zeros : tuple of tuples
-        Cells that cannot be filled, by their labels in the order of the table's variables.
+        Cells that cannot be filled, by their labels in the order of the table's
+        variables.
     known_margins : tuple of str
         Variables over which the fit knew the population's table.
     known_counts : tuple of int
-        The counts of that table, cells in row-major order, where the sample is the table itself and cannot tell them.
+        The counts of that table, cells in row-major order, where the sample is the
+        table itself and cannot tell them.
     """
 
     dataset: str | None
@@ -74,10 +88,17 @@ class CardTable:
         return str(self.dataset or self.file)
 
     def __str__(self) -> str:
-        drawn = "" if self.fraction is None else f", fraction {self.fraction:g}, seed {self.random_seed}"
+        drawn = (
+            ""
+            if self.fraction is None
+            else f", fraction {self.fraction:g}, seed {self.random_seed}"
+        )
         zeros = f", {len(self.structural_zeros)} structural zeros" if self.structural_zeros else ""
         known = f", known margins of {', '.join(self.known_margins)}" if self.known_margins else ""
-        return f"{self.source}, n = {self.sample_size} of N = {self.population_size}{drawn}{zeros}{known}"
+        return (
+            f"{self.source}, n = {self.sample_size} of N ="
+            f" {self.population_size}{drawn}{zeros}{known}"
+        )
 
 
 @dataclass(frozen=True)
@@ -91,10 +112,11 @@ class Run:
     sampler : str
         What drew the parameters.
     checks : mapping of str to float
-        Diagnostics by name, with the member's name before it in a pool; empty for a plug-in estimator.
+        Diagnostics by name, with the member's name before it in a pool; empty for a
+        plug-in estimator.
     summary : mapping of str to mapping
-        For R1, R2, tau1, tau2 and each parameter that is one number: ``mean``, ``sd``, ``2.5%``, ``50%``, ``97.5%``
-        and ``mcse``, the Monte Carlo error of the mean.
+        For R1, R2, tau1, tau2 and each parameter that is one number: ``mean``, ``sd``,
+        ``2.5%``, ``50%``, ``97.5%`` and ``mcse``, the Monte Carlo error of the mean.
     """
 
     draws: int
@@ -109,35 +131,45 @@ class Run:
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments of `fit`."""
-        return {name: getattr(self, name) for name in ("draws", "tune", "chains", "random_seed", "method")}
+        return {
+            name: getattr(self, name)
+            for name in ("draws", "tune", "chains", "random_seed", "method")
+        }
 
     @property
     def table(self) -> "pd.DataFrame":
         """The summary as a table."""
         import pandas as pd
 
-        return pd.DataFrame({name: dict(row) for name, row in self.summary.items()}).T[list(COLUMNS)]
+        return pd.DataFrame({name: dict(row) for name, row in self.summary.items()}).T[
+            list(COLUMNS)
+        ]
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        checks = ", ".join(f"{name} {value:.4g}" for name, value in self.checks.items()) or "none needed"
+        checks = (
+            ", ".join(f"{name} {value:.4g}" for name, value in self.checks.items()) or "none needed"
+        )
         sampler = "independent draws" if self.sampler == "none" else self.sampler
         return f"{settings}\n             {sampler}; checks: {checks}"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Simulation-based calibration of the estimator on tables of this shape, or the reason there is none.
+    """Simulation-based calibration of the estimator on tables of this shape, or the
+    reason there is none.
 
     Attributes
     ----------
     reason : str or None
         Why there are no numbers.
     settings : mapping
-        ``sample_size``, ``population_size``, ``simulations``, ``draws``, ``thin``, ``bins``, ``random_seed``,
-        ``method``, ``version`` and ``failures``, and ``known_margins`` where there were any; see `calibrate`.
+        ``sample_size``, ``population_size``, ``simulations``, ``draws``, ``thin``,
+        ``bins``, ``random_seed``, ``method``, ``version`` and ``failures``, and
+        ``known_margins`` where there were any; see `calibrate`.
     p_values : mapping of str to mapping
-        For each quantity the p-values ``chi_square`` and ``kolmogorov_smirnov`` of uniform ranks.
+        For each quantity the p-values ``chi_square`` and ``kolmogorov_smirnov`` of
+        uniform ranks.
     """
 
     reason: str | None = None
@@ -149,16 +181,22 @@ class Calibration:
             return self.reason
         values = [value for tests in self.p_values.values() for value in tests.values()]
         of = self.settings
-        known = f" and known margins of {', '.join(of['known_margins'])}" if "known_margins" in of else ""
+        known = (
+            f" and known margins of {', '.join(of['known_margins'])}"
+            if "known_margins" in of
+            else ""
+        )
         return (
-            f"{of['simulations']} simulations with n = {of['sample_size']}, N = {of['population_size']}{known}, "
-            f"{of['failures']} refused; the smallest of {len(values)} p-values is {min(values):.3g}"
+            f"{of['simulations']} simulations with n = {of['sample_size']}, N ="
+            f" {of['population_size']}{known}, {of['failures']} refused; the smallest of"
+            f" {len(values)} p-values is {min(values):.3g}"
         )
 
 
 @dataclass(frozen=True)
 class Card:
-    """One estimator on one table, with numbers to hold a new fit against; printing it gives the text.
+    """One estimator on one table, with numbers to hold a new fit against; printing it
+    gives the text.
 
     Attributes
     ----------
@@ -206,7 +244,11 @@ class Card:
             The file is missing or unreadable, or holds another table.
         """
         of = self.table
-        table = load_dataset(of.dataset) if of.dataset is not None else read_table(self.path.parent / str(of.file))
+        table = (
+            load_dataset(of.dataset)
+            if of.dataset is not None
+            else read_table(self.path.parent / str(of.file))
+        )
         return self._checked(table, "table.hash", of.hash)
 
     def load_sample(self) -> xr.DataArray:
@@ -215,15 +257,19 @@ class Card:
         Raises
         ------
         FileFormatError
-            What `load_table` refuses, or another sample: another version of NumPy may draw another one.
+            What `load_table` refuses, or another sample: another version of NumPy may
+            draw another one.
         """
         table = self.load_table()
         if self.table.fraction is not None:
-            table = draw_sample(table, fraction=self.table.fraction, random_seed=self.table.random_seed)
+            table = draw_sample(
+                table, fraction=self.table.fraction, random_seed=self.table.random_seed
+            )
         return self._checked(table, "sample.hash", self.table.sample_hash)
 
     def fit_arguments(self) -> dict[str, Any]:
-        """Everything but the sample that the fit of the card was given: `N`, what was known, and the settings.
+        """Everything but the sample that the fit of the card was given: `N`, what was
+        known, and the settings.
 
         Raises
         ------
@@ -231,7 +277,10 @@ class Card:
             Structural zeros or known margins that the table does not have.
         """
         table = self.load_table()
-        arguments: dict[str, Any] = {"population_size": self.table.population_size, **self.fit.settings}
+        arguments: dict[str, Any] = {
+            "population_size": self.table.population_size,
+            **self.fit.settings,
+        }
         try:
             if self.table.structural_zeros:
                 arguments["structural_zeros"] = cells_mask(table, self.table.structural_zeros)
@@ -245,7 +294,8 @@ class Card:
         found = table_hash(table)
         if found != expected:
             raise FileFormatError(
-                f"{self.path}: {name} is {expected}, but {self.table.source} gives {found}: this is not what was fitted"
+                f"{self.path}: {name} is {expected}, but {self.table.source} gives {found}: this is"
+                " not what was fitted"
             )
         return table
 
@@ -273,7 +323,8 @@ class Card:
 
 
 def table_hash(table: xr.DataArray) -> str:
-    """SHA-256 of a table's variables, labels and counts, all in their order; ``1`` and ``"1"`` are different labels.
+    """SHA-256 of a table's variables, labels and counts, all in their order; ``1`` and
+    ``"1"`` are different labels.
 
     Examples
     --------
@@ -289,7 +340,8 @@ def table_hash(table: xr.DataArray) -> str:
 
 
 def _margins(table: xr.DataArray, described: CardTable) -> xr.DataArray:
-    """The population's table over the known margins: that of the table, or the counts that the card has itself.
+    """The population's table over the known margins: that of the table, or the counts
+    that the card has itself.
 
     Raises
     ------
@@ -302,7 +354,9 @@ def _margins(table: xr.DataArray, described: CardTable) -> xr.DataArray:
     if not described.known_counts:
         return margins
     if len(described.known_counts) != margins.size:
-        raise TableError(f"known_counts must be {margins.size} counts, got {len(described.known_counts)}")
+        raise TableError(
+            f"known_counts must be {margins.size} counts, got {len(described.known_counts)}"
+        )
     return margins.copy(data=np.reshape(described.known_counts, margins.shape))
 
 
@@ -317,7 +371,14 @@ def cells_mask(table: xr.DataArray, cells: tuple[tuple[Any, ...], ...]) -> xr.Da
     mask = np.zeros(table.shape, dtype=bool)
     for cell in cells:
         try:
-            mask[tuple(table.indexes[dim].get_loc(label) for dim, label in zip(table.dims, cell, strict=True))] = True
+            mask[
+                tuple(
+                    table.indexes[dim].get_loc(label)
+                    for dim, label in zip(table.dims, cell, strict=True)
+                )
+            ] = True
         except (KeyError, ValueError) as error:
-            raise TableError(f"no cell {list(cell)!r} in the table over {table_dims(table)}") from error
+            raise TableError(
+                f"no cell {list(cell)!r} in the table over {table_dims(table)}"
+            ) from error
     return table.copy(data=mask)

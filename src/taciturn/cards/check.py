@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import xarray as xr
 
-from taciturn.assessment import AnyDiagnostics, assess, diagnose, draws_table
 from taciturn.cards.card import COLUMNS, MEASURES, Card
 from taciturn.cards.reading import load_card
 from taciturn.estimators import Diagnostics, PooledDiagnostics
+from taciturn.fits.diagnose import AnyDiagnostics, diagnose, draws_table
+from taciturn.fits.risk import assess
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CardCheck", "check_numbers", "compare_means", "fit_in_numbers", "rounded", "validate_card"]
+__all__ = [
+    "CardCheck",
+    "check_numbers",
+    "compare_means",
+    "fit_in_numbers",
+    "rounded",
+    "validate_card",
+]
 
 MOST_ERRORS: Final = 4.0
 """Combined Monte Carlo errors that two means of one quantity may lie apart."""
@@ -36,8 +44,9 @@ class CardCheck:
     card : Card
         The card.
     table : pandas.DataFrame
-        One row a quantity: the means of ``reference`` and ``refit``, their ``difference``, its Monte Carlo ``error``,
-        and how many of these it is, ``errors``.
+        One row a quantity: the means of ``reference`` and ``refit``, their
+        ``difference``, its Monte Carlo ``error``, and how many of these it is,
+        ``errors``.
     problems : tuple of str
         What does not agree, in words; empty when all does.
     """
@@ -53,15 +62,18 @@ class CardCheck:
 
     def __str__(self) -> str:
         rows = self.table.to_string(float_format=lambda value: f"{value:.4f}")
-        verdict = "agrees with its reference" if self.passed else f"FAILED: {'; '.join(self.problems)}"
+        verdict = (
+            "agrees with its reference" if self.passed else f"FAILED: {'; '.join(self.problems)}"
+        )
         return f"{self.card.path}: {self.card.estimator!r}\n{rows}\n{verdict}"
 
 
 def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> CardCheck:
     """Fit again what a card describes and compare every mean with its reference.
 
-    The table and the sample are held against their hashes; the fit has the recorded settings. A mean agrees when it
-    lies within four combined Monte Carlo errors of the reference; by chance alone one in 16,000 does not.
+    The table and the sample are held against their hashes; the fit has the recorded
+    settings. A mean agrees when it lies within four combined Monte Carlo errors of the
+    reference; by chance alone one in 16,000 does not.
 
     Parameters
     ----------
@@ -77,12 +89,13 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     Raises
     ------
     FileFormatError
-        What `load_card` refuses, or a table or sample that is not the one that was fitted.
+        What `load_card` refuses, or a table or sample that is not the one that was
+        fitted.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.validate_card("models/area_by_religion-ChineseRestaurant.toml").passed
+    >>> tc.cards.validate_card("models/area_by_religion-ChineseRestaurant.toml").passed
     True
     """
     card = load_card(path)
@@ -96,15 +109,24 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
 
 
 def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDiagnostics | None]:
-    """Summary of an assessed fit's measures and of each parameter that is one number, and its diagnostics."""
+    """Summary of an assessed fit's measures and of each parameter that is one number,
+    and its diagnostics.
+    """
     risk = fit["risk"].to_dataset()
     diagnostics = diagnose(fit, risk)
     independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
     posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
-    single = [name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}]
+    single = [
+        name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}
+    ]
     parameters = posterior[[name for name in single if name != "member"]]
-    rows = draws_table(risk[list(MEASURES)].merge(parameters, join="override"), 0.95, independent).to_dict("index")
-    numbers = {str(name): {column: rounded(row[column]) for column in COLUMNS} for name, row in rows.items()}
+    rows = draws_table(
+        risk[list(MEASURES)].merge(parameters, join="override"), 0.95, independent
+    ).to_dict("index")
+    numbers = {
+        str(name): {column: rounded(row[column]) for column in COLUMNS}
+        for name, row in rows.items()
+    }
     return numbers, diagnostics
 
 
@@ -114,13 +136,21 @@ def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
         return {}
     if isinstance(diagnostics, PooledDiagnostics):
         own = {name: check_numbers(of) for name, of in diagnostics.members.items()}
-        return {f"{name}_{check}": value for name, checks in own.items() for check, value in checks.items()}
+        return {
+            f"{name}_{check}": value
+            for name, checks in own.items()
+            for check, value in checks.items()
+        }
     numbers = asdict(diagnostics)
-    return {name: value if isinstance(value, int) else rounded(value) for name, value in numbers.items()}
+    return {
+        name: value if isinstance(value, int) else rounded(value) for name, value in numbers.items()
+    }
 
 
 def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
-    """Means beside each other, and which are further apart than their Monte Carlo errors explain."""
+    """Means beside each other, and which are further apart than their Monte Carlo
+    errors explain.
+    """
     import pandas as pd
 
     table, problems = {}, []
@@ -130,12 +160,17 @@ def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str
             continue
         difference = rows[name]["mean"] - expected["mean"]
         error = hypot(expected["mcse"], rows[name]["mcse"])
-        errors = 0.0 if abs(difference) <= _TINY * abs(expected["mean"]) else abs(difference) / max(error, 5e-324)
+        errors = (
+            0.0
+            if abs(difference) <= _TINY * abs(expected["mean"])
+            else abs(difference) / max(error, 5e-324)
+        )
         table[name] = [expected["mean"], rows[name]["mean"], difference, error, errors]
         if not errors <= MOST_ERRORS:
             problems.append(
-                f"{name}: the mean is {rows[name]['mean']:.6g}, the reference {expected['mean']:.6g}, "
-                f"{errors:.1f} Monte Carlo errors apart; {MOST_ERRORS:g} are accepted"
+                f"{name}: the mean is {rows[name]['mean']:.6g}, the reference"
+                f" {expected['mean']:.6g}, {errors:.1f} Monte Carlo errors apart; {MOST_ERRORS:g}"
+                " are accepted"
             )
     columns = ["reference", "refit", "difference", "error", "errors"]
     return pd.DataFrame.from_dict(table, orient="index", columns=columns), problems

@@ -1,4 +1,6 @@
-"""From a TOML file to a model card and back; every field is checked, and none is run."""
+"""From a TOML file to a model card and back; every field is checked, and none is
+run.
+"""
 
 import re
 import sys
@@ -8,19 +10,21 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from taciturn.cards._toml import Fields, read_toml
 from taciturn.cards.card import COLUMNS, MEASURES, Calibration, Card, CardTable, Run
-from taciturn.datasets import DATASETS
+from taciturn.cards.toml import Fields, read_toml
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
 from taciturn.risk.table_risk import check_weights
 from taciturn.schema import MAX_COUNT
+from taciturn.tables.datasets import DATASETS
 
 __all__ = ["card_content", "load_card"]
 
 FORMAT_VERSION: Final = 1
 
-_CHECKS: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*_)?(k_hat|ess|r_hat|ess_bulk|ess_tail|divergences)")
+_CHECKS: Final = re.compile(
+    r"([A-Za-z][A-Za-z0-9]*_)?(k_hat|ess|r_hat|ess_bulk|ess_tail|divergences)"
+)
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _TESTS: Final = ("chi_square", "kolmogorov_smirnov")
 _METHODS: Final = ("fast", "nuts")
@@ -34,8 +38,8 @@ _NOT_GIVEN: Final = "not_given"
 def load_card(path: str | PathLike[str]) -> Card:
     """Read a model card.
 
-    The file is data: it can name the estimators and priors of this package and nothing else. Its table is read when it
-    is asked for.
+    The file is data: it can name the estimators and priors of this package and nothing
+    else. Its table is read when it is asked for.
 
     Parameters
     ----------
@@ -45,18 +49,20 @@ def load_card(path: str | PathLike[str]) -> Card:
     Returns
     -------
     Card
-        ``card.estimator.fit(sample, population_size=N)`` fits its estimator to another table.
+        ``card.estimator.fit(sample, population_size=N)`` fits its estimator to another
+        table.
 
     Raises
     ------
     FileFormatError
-        No file, not UTF-8 or no TOML; another format version; a field that is missing, unknown, of the wrong type or
-        out of its range; an unknown estimator or prior. The message names the file and the field.
+        No file, not UTF-8 or no TOML; another format version; a field that is missing,
+        unknown, of the wrong type or out of its range; an unknown estimator or prior.
+        The message names the file and the field.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> card = tc.load_card("models/area_by_religion-DirichletLogLinear.toml")
+    >>> card = tc.cards.load_card("models/area_by_religion-DirichletLogLinear.toml")
     >>> card.estimator, card.table.population_size
     (DirichletLogLinear(), 2449)
     """
@@ -70,7 +76,10 @@ def load_card(path: str | PathLike[str]) -> Card:
     fit, reference = _run(found.table("fit")), _run(found.table("reference"))
     if set(fit.summary) != set(reference.summary):
         odd = ", ".join(sorted(set(fit.summary) ^ set(reference.summary)))
-        raise found.error("fit.summary", f"and reference.summary must have the same quantities, only one has {odd}")
+        raise found.error(
+            "fit.summary",
+            f"and reference.summary must have the same quantities, only one has {odd}",
+        )
     calibration = _calibration(found.table("calibration"))
     named = found.table("versions")
     versions = {name: named.text(name) for name in named.remaining()}
@@ -101,18 +110,27 @@ def card_content(card: Card) -> dict[str, Any]:
         },
         "sample": {**drawn, "size": of.sample_size, "hash": of.sample_hash},
         **{
-            name: {**run.settings, "sampler": run.sampler, "checks": run.checks, "summary": run.summary}
+            name: {
+                **run.settings,
+                "sampler": run.sampler,
+                "checks": run.checks,
+                "summary": run.summary,
+            }
             for name, run in (("reference", card.reference), ("fit", card.fit))
         },
-        "calibration": {"reason": calibration.reason}
-        if calibration.reason is not None
-        else {**calibration.settings, "p_values": calibration.p_values},
+        "calibration": (
+            {"reason": calibration.reason}
+            if calibration.reason is not None
+            else {**calibration.settings, "p_values": calibration.p_values}
+        ),
         "versions": card.versions,
     }
 
 
 def _given(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A specification without its arguments that are None, whose names stand in a list."""
+    """A specification without its arguments that are None, whose names stand in a
+    list.
+    """
     given = {name: value for name, value in spec.items() if value is not None}
     if "members" in given:
         given["members"] = {name: _given(member) for name, member in given["members"].items()}
@@ -137,16 +155,25 @@ def _all_given(spec: Mapping[str, Any]) -> dict[str, Any]:
     if cls is None:
         return given
     arguments = [argument.name for argument in fields(cls)]  # type: ignore[arg-type]
-    wrong = not isinstance(absent, list) or any(argument not in arguments or argument in given for argument in absent)
+    wrong = not isinstance(absent, list) or any(
+        argument not in arguments or argument in given for argument in absent
+    )
     if wrong:
-        raise FileFormatError(f"{_NOT_GIVEN} must list arguments of {name} that stand nowhere else, got {absent!r}")
-    missing = [argument for argument in arguments if argument not in given and argument not in absent]
+        raise FileFormatError(
+            f"{_NOT_GIVEN} must list arguments of {name} that stand nowhere else, got {absent!r}"
+        )
+    missing = [
+        argument for argument in arguments if argument not in given and argument not in absent
+    ]
     if missing:
-        raise FileFormatError(f"the argument {missing[0]!r} of {name} is missing; one that is None is in {_NOT_GIVEN}")
+        raise FileFormatError(
+            f"the argument {missing[0]!r} of {name} is missing; one that is None is in {_NOT_GIVEN}"
+        )
     members = given.get("members")
     if isinstance(members, Mapping):
         given["members"] = {
-            key: _all_given(member) if isinstance(member, Mapping) else member for key, member in members.items()
+            key: _all_given(member) if isinstance(member, Mapping) else member
+            for key, member in members.items()
         }
     return {**given, **dict.fromkeys(absent)}
 
@@ -180,11 +207,14 @@ def _table(table: Fields, sample: Fields) -> CardTable:
     )
     if described.sample_size > described.population_size:
         raise sample.error(
-            "size", f"is {described.sample_size}, more than the population's {described.population_size}"
+            "size",
+            f"is {described.sample_size}, more than the population's {described.population_size}",
         )
     if described.known_counts and sum(described.known_counts) != described.population_size:
         raise table.error(
-            "known_counts", f"sum to {sum(described.known_counts)}, not to {described.population_size}, the population"
+            "known_counts",
+            f"sum to {sum(described.known_counts)}, not to {described.population_size}, the"
+            " population",
         )
     table.end()
     sample.end()
@@ -195,7 +225,10 @@ def _file(table: Fields) -> str:
     file = table.text("file")
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or "\\" in file or ":" in file:
-        raise table.error("file", f"must lie in the folder of the card or below, as in 'tables/a.csv'; got {file!r}")
+        raise table.error(
+            "file",
+            f"must lie in the folder of the card or below, as in 'tables/a.csv'; got {file!r}",
+        )
     return file
 
 
@@ -207,8 +240,12 @@ def _hash(found: Fields) -> str:
 
 
 def _cell(table: Fields, cell: Any) -> tuple[Any, ...]:
-    if not isinstance(cell, list) or not all(isinstance(label, str | int | float) for label in cell):
-        raise table.error("structural_zeros", f"must list cells, each a list of labels; got {cell!r}")
+    if not isinstance(cell, list) or not all(
+        isinstance(label, str | int | float) for label in cell
+    ):
+        raise table.error(
+            "structural_zeros", f"must list cells, each a list of labels; got {cell!r}"
+        )
     return tuple(cell)
 
 
@@ -225,14 +262,18 @@ def _counts(table: Fields) -> tuple[int, ...]:
     wrong = [count for count in counts if type(count) is not int or not 0 <= count <= MAX_COUNT]
     if wrong or not counts:
         got = repr(wrong[0])[:80] if wrong else "none"
-        raise table.error("known_counts", f"must list whole numbers from 0 to {MAX_COUNT}, got {got}")
+        raise table.error(
+            "known_counts", f"must list whole numbers from 0 to {MAX_COUNT}, got {got}"
+        )
     return tuple(counts)
 
 
 def _run(found: Fields) -> Run:
     checks = found.table("checks")
     summary = found.table("summary")
-    rows = {name: _row(summary.table(name)) for name in dict.fromkeys((*MEASURES, *summary.remaining()))}
+    rows = {
+        name: _row(summary.table(name)) for name in dict.fromkeys((*MEASURES, *summary.remaining()))
+    }
     run = Run(
         draws=found.whole("draws", least=1, most=_MOST_DRAWS),
         tune=found.whole("tune", least=1, most=_MOST_DRAWS),
@@ -240,21 +281,32 @@ def _run(found: Fields) -> Run:
         random_seed=found.whole("random_seed", most=_LARGEST_SEED),
         method=found.text("method", _METHODS),
         sampler=found.text("sampler"),
-        checks={name: checks.number(name, least=-_LARGEST, most=_LARGEST) for name in checks.remaining()},
+        checks={
+            name: checks.number(name, least=-_LARGEST, most=_LARGEST) for name in checks.remaining()
+        },
         summary=rows,
     )
     unknown = [name for name in run.checks if not _CHECKS.fullmatch(name)]
     if unknown:
-        raise checks.error(unknown[0], "is no diagnostic: there are k_hat, ess, r_hat, ess_bulk, ess_tail, divergences")
+        raise checks.error(
+            unknown[0],
+            "is no diagnostic: there are k_hat, ess, r_hat, ess_bulk, ess_tail, divergences",
+        )
     if run.draws * run.chains > _MOST_DRAWS:
-        raise found.error("draws", f"times chains must be at most {_MOST_DRAWS}, got {run.draws} times {run.chains}")
+        raise found.error(
+            "draws",
+            f"times chains must be at most {_MOST_DRAWS}, got {run.draws} times {run.chains}",
+        )
     found.end()
     return run
 
 
 def _row(found: Fields) -> dict[str, float]:
     least = {"sd": 0.0, "mcse": 0.0}
-    row = {name: found.number(name, least=least.get(name, -_LARGEST), most=_LARGEST) for name in COLUMNS}
+    row = {
+        name: found.number(name, least=least.get(name, -_LARGEST), most=_LARGEST)
+        for name in COLUMNS
+    }
     found.end()
     if not row["2.5%"] <= row["50%"] <= row["97.5%"]:
         raise found.error("50%", f"must lie between the other quantiles, got {row}")

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from taciturn._files import check_writable, whole_file
-from taciturn.assessment import assess
-from taciturn.cards._toml import toml_text
 from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash
 from taciturn.cards.check import check_numbers, compare_means, fit_in_numbers, rounded
 from taciturn.cards.reading import card_content, load_card
-from taciturn.datasets import DATASETS, load_dataset
+from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
-from taciturn.fits import fit_parts, known_margins
-from taciturn.tables import draw_sample, margin, read_table
+from taciturn.files import check_writable, whole_file
+from taciturn.fits.parts import fit_parts, known_margins
+from taciturn.fits.risk import assess
+from taciturn.tables.datasets import DATASETS, load_dataset
+from taciturn.tables.margins import margin
+from taciturn.tables.reading import read_table
+from taciturn.tables.sampling import draw_sample
 
 __all__ = ["write_card"]
 
@@ -44,14 +46,16 @@ def write_card(
     fit : DataTree
         What an estimator of this package returned.
     reference : DataTree
-        Another fit of the same estimator to the same sample, with more draws and another seed: by NUTS where the
-        estimator is Bayesian.
+        Another fit of the same estimator to the same sample, with more draws and
+        another seed: by NUTS where the estimator is Bayesian.
     table : str or path
-        Name of a packaged table, or a file of one in the folder of the card or below, its counts in ``count``.
+        Name of a packaged table, or a file of one in the folder of the card or below,
+        its counts in ``count``.
     citation : str
         Where the table comes from.
     fraction, random_seed : float and int, optional
-        How `draw_sample` drew the sample from the table; without them the table is the sample.
+        How `draw_sample` drew the sample from the table; without them the table is the
+        sample.
     calibration : Dataset or str
         What `calibrate` returned for the estimator, or why there is no calibration.
     command : str
@@ -65,11 +69,13 @@ def write_card(
     Raises
     ------
     ParameterError
-        `fit` and `reference` are not of the same estimator, sample and population; the table does not give the sample
-        or its known margins; the calibration is another estimator's, or knew other margins than the fit; the file lies
-        outside the card's folder.
+        `fit` and `reference` are not of the same estimator, sample and population; the
+        table does not give the sample or its known margins; the calibration is another
+        estimator's, or knew other margins than the fit; the file lies outside the
+        card's folder.
     EstimationError
-        A fit did not converge, or the means of the two are further apart than their Monte Carlo errors explain.
+        A fit did not converge, or the means of the two are further apart than their
+        Monte Carlo errors explain.
     FileFormatError
         The place cannot be written to, or something would not survive the writing.
 
@@ -82,7 +88,7 @@ def write_card(
     >>> fit = tc.LogLinear().fit(sample, draws=500, random_seed=1, **settings)
     >>> longer = tc.LogLinear().fit(sample, draws=2000, random_seed=2, **settings)
     >>> with TemporaryDirectory() as folder:
-    ...     card = tc.write_card(
+    ...     card = tc.cards.write_card(
     ...         f"{folder}/card.toml", fit, reference=longer, table="area_by_sex", citation="Census of 2001",
     ...         fraction=0.1, random_seed=1, calibration="A plug-in estimator has no prior.", command="by hand",
     ...     )
@@ -95,7 +101,10 @@ def write_card(
     if "risk" not in fit.children:
         fit = assess(fit)
     weights = tuple(float(weight) for weight in fit["risk"].attrs["weights"])
-    runs = {"fit": _run(fit, "fit"), "reference": _run(assess(reference, weights=weights), "reference")}
+    runs = {
+        "fit": _run(fit, "fit"),
+        "reference": _run(assess(reference, weights=weights), "reference"),
+    }
     _, apart = compare_means(runs["reference"].summary, runs["fit"].summary)
     if apart:
         raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
@@ -120,17 +129,30 @@ def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
     """The estimator of both fits, which must be of the same sample and population."""
     for name, tree in (("fit", fit), ("reference", reference)):
         if not {"estimator", "settings", "versions"} <= set(tree.attrs):
-            raise ParameterError(f"the {name} does not record its estimator and settings; a card cannot describe it")
+            raise ParameterError(
+                f"the {name} does not record its estimator and settings; a card cannot describe it"
+            )
     estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
     (_, *ours), (_, *theirs) = fit_parts(fit), fit_parts(reference)
     alike = all(_alike(a, b) for a, b in zip(ours, theirs, strict=True))
-    if estimators[0] != estimators[1] or not alike or not _alike(known_margins(fit), known_margins(reference)):
-        raise ParameterError("fit and reference must be of the same estimator, sample, population size and constraints")
+    if (
+        estimators[0] != estimators[1]
+        or not alike
+        or not _alike(known_margins(fit), known_margins(reference))
+    ):
+        raise ParameterError(
+            "fit and reference must be of the same estimator, sample, population size and"
+            " constraints"
+        )
     return estimators[0]
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return a.equals(b) if isinstance(a, xr.DataArray) and isinstance(b, xr.DataArray) else bool(a is b or a == b)
+    return (
+        a.equals(b)
+        if isinstance(a, xr.DataArray) and isinstance(b, xr.DataArray)
+        else bool(a is b or a == b)
+    )
 
 
 def _run(fit: xr.DataTree, name: str) -> Run:
@@ -138,7 +160,9 @@ def _run(fit: xr.DataTree, name: str) -> Run:
     if diagnostics is not None and not diagnostics.converged:
         raise EstimationError(f"the {name} did not converge: {'; '.join(diagnostics.problems)}")
     settings = json.loads(fit.attrs["settings"])
-    return Run(**settings, sampler=fit.attrs["sampler"], checks=check_numbers(diagnostics), summary=rows)
+    return Run(
+        **settings, sampler=fit.attrs["sampler"], checks=check_numbers(diagnostics), summary=rows
+    )
 
 
 def _described(
@@ -154,16 +178,24 @@ def _described(
     source = load_dataset(str(table)) if packaged else read_table(table)
     if (fraction is None) != (random_seed is None):
         raise ParameterError("give both fraction and random_seed of the sample, or neither")
-    drawn = source if fraction is None else draw_sample(source, fraction=fraction, random_seed=random_seed)
+    drawn = (
+        source
+        if fraction is None
+        else draw_sample(source, fraction=fraction, random_seed=random_seed)
+    )
     if table_hash(drawn) != table_hash(sample):
-        raise ParameterError(f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}")
+        raise ParameterError(
+            f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
+        )
     margins = known_margins(fit)
     known = () if margins is None else tuple(map(str, margins.dims))
     counts: tuple[int, ...] = ()
     if margins is not None and fraction is None:
         counts = tuple(int(count) for count in margins.values.ravel())
     elif margins is not None and not np.array_equal(margin(source, known), margins):
-        raise ParameterError(f"the known margins of the fit are not those of {table}, from which the sample is drawn")
+        raise ParameterError(
+            f"the known margins of the fit are not those of {table}, from which the sample is drawn"
+        )
     cells = np.argwhere(zeros.transpose(*sample.dims).values) if zeros is not None else ()
     labels = [sample[dim].values.tolist() for dim in sample.dims]
     return CardTable(
@@ -176,7 +208,9 @@ def _described(
         sample_size=int(sample.sum()),
         sample_hash=table_hash(drawn),
         population_size=population_size,
-        structural_zeros=tuple(tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells),
+        structural_zeros=tuple(
+            tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells
+        ),
         known_margins=known,
         known_counts=counts,
     )
@@ -186,21 +220,33 @@ def _beside(file: Path, card: Path) -> str:
     try:
         return file.resolve().relative_to(card.parent.resolve()).as_posix()
     except ValueError as error:
-        raise ParameterError(f"{file}: must lie in the folder of the card, {card.parent}, or below") from error
+        raise ParameterError(
+            f"{file}: must lie in the folder of the card, {card.parent}, or below"
+        ) from error
 
 
-def _calibration(calibration: xr.Dataset | str, estimator: Estimator, margins: xr.DataArray | None) -> Calibration:
+def _calibration(
+    calibration: xr.Dataset | str, estimator: Estimator, margins: xr.DataArray | None
+) -> Calibration:
     if isinstance(calibration, str):
         return Calibration(calibration)
     settings = json.loads(calibration.attrs["settings"])
     if estimator_from_spec(settings.pop("estimator")) != estimator:
         raise ParameterError(f"the calibration is of another estimator than {estimator!r}")
-    told, known = settings.get("known_margins", []), [] if margins is None else list(map(str, margins.dims))
+    told, known = (
+        settings.get("known_margins", []),
+        [] if margins is None else list(map(str, margins.dims)),
+    )
     if sorted(told) != sorted(known):
-        raise ParameterError(f"the calibration is with known margins of {told}, the fit with those of {known}")
+        raise ParameterError(
+            f"the calibration is with known margins of {told}, the fit with those of {known}"
+        )
     tests = {"chi_square": "p_value", "kolmogorov_smirnov": "p_value_ks"}
     values = {
-        str(quantity): {test: rounded(float(calibration[name].sel(quantity=quantity))) for test, name in tests.items()}
+        str(quantity): {
+            test: rounded(float(calibration[name].sel(quantity=quantity)))
+            for test, name in tests.items()
+        }
         for quantity in calibration["quantity"].values
     }
     return Calibration(None, {**settings, "failures": int(calibration["failures"])}, values)

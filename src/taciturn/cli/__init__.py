@@ -8,13 +8,15 @@ import sys
 import click
 
 from taciturn import __version__
-from taciturn.cli._options import _MODELS as _MODELS, EXIT_ERROR, EXIT_INTERRUPTED
-from taciturn.cli._text import printable
-from taciturn.cli.attacks import attack
-from taciturn.cli.fits import assess, compare
-from taciturn.cli.magnitudes import rules
-from taciturn.cli.protection import perturb
-from taciturn.cli.studies import study, validate
+from taciturn.cli.assess import assess
+from taciturn.cli.attack import attack
+from taciturn.cli.compare import compare
+from taciturn.cli.options import EXIT_ERROR, EXIT_INTERRUPTED
+from taciturn.cli.perturb import perturb
+from taciturn.cli.rules import rules
+from taciturn.cli.study import study
+from taciturn.cli.text import printable
+from taciturn.cli.validate import validate
 from taciturn.errors import TaciturnError
 
 __all__ = ["cli", "main"]
@@ -31,7 +33,9 @@ for _command in (assess, compare, study, validate, perturb, attack, rules):
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong is a message and an exit status, never a traceback."""
+    """Run the command line; whatever goes wrong is a message and an exit status, never
+    a traceback.
+    """
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -49,5 +53,7 @@ def main() -> None:
         click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)
         sys.exit(EXIT_ERROR)
     except Exception as error:  # the last resort of a command line
-        click.echo(f"taciturn: internal error, please report it: {type(error).__name__}: {error}", err=True)
+        click.echo(
+            f"taciturn: internal error, please report it: {type(error).__name__}: {error}", err=True
+        )
         sys.exit(EXIT_ERROR)

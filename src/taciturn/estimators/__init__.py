@@ -5,23 +5,22 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final
 
+from taciturn.diagnostics import (
+    Diagnostics,
+    ImportanceDiagnostics,
+    PooledDiagnostics,
+    check_convergence,
+    mixture_diagnostics,
+)
 from taciturn.errors import FileFormatError, ParameterError, PriorError
 from taciturn.estimators.base import Estimator
-from taciturn.estimators.chinese_restaurant import ChineseRestaurant
-from taciturn.estimators.dirichlet_loglinear import DirichletLogLinear
-from taciturn.estimators.importance import ImportanceDiagnostics
-from taciturn.estimators.latent_class import LatentClass
-from taciturn.estimators.linear_pool import (
-    LinearPool,
-    PooledDiagnostics,
-    member_draws,
-    mixture_diagnostics,
-    pooled_diagnostics,
-)
-from taciturn.estimators.loglinear import LogLinear
-from taciturn.estimators.nuts import Diagnostics, check_convergence
-from taciturn.estimators.polya_urn import PolyaUrn
+from taciturn.estimators.latent_class.estimator import LatentClass
+from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
+from taciturn.estimators.log_linear.plug_in import LogLinear
+from taciturn.estimators.pool import LinearPool, member_draws, pooled_diagnostics
 from taciturn.estimators.priors import Prior
+from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
+from taciturn.estimators.urn.polya import PolyaUrn
 
 __all__ = [
     "ESTIMATORS",
@@ -44,7 +43,8 @@ __all__ = [
 ]
 
 ESTIMATORS: Final[dict[str, type[Estimator]]] = {
-    cls.__name__: cls for cls in (LinearPool, DirichletLogLinear, ChineseRestaurant, LatentClass, LogLinear, PolyaUrn)
+    cls.__name__: cls
+    for cls in (LinearPool, DirichletLogLinear, ChineseRestaurant, LatentClass, LogLinear, PolyaUrn)
 }
 """Estimators by name; a saved fit can name these and nothing else."""
 
@@ -55,8 +55,8 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
     Raises
     ------
     FileFormatError
-        An unknown estimator or field, or a value it cannot have: the specification is data and may come from
-        somebody else's file.
+        An unknown estimator or field, or a value it cannot have: the specification is
+        data and may come from somebody else's file.
     """
     try:
         values = dict(json.loads(spec) if isinstance(spec, str) else spec)
@@ -73,7 +73,9 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
         raise FileFormatError(f"{name}: formula must be text, got {values['formula']!r}")
     try:
         if "priors" in values:
-            values["priors"] = {key: Prior.from_dict(prior) for key, prior in values["priors"].items()}
+            values["priors"] = {
+                key: Prior.from_dict(prior) for key, prior in values["priors"].items()
+            }
         if "members" in values:
             values["members"] = {key: _member(member) for key, member in values["members"].items()}
         return cls(**values)
@@ -84,5 +86,7 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> Estimator:
 def _member(spec: Any) -> Estimator:
     """A member of a pool, which is no pool: a file cannot nest them without end."""
     if not isinstance(spec, Mapping) or spec.get("estimator") == LinearPool.__name__:
-        raise ParameterError(f"a member must be the specification of another estimator than a pool, got {spec!r}")
+        raise ParameterError(
+            f"a member must be the specification of another estimator than a pool, got {spec!r}"
+        )
     return estimator_from_spec(spec)

@@ -1,4 +1,6 @@
-"""Hierarchical log-linear formulas: names of variables joined by ``+``, ``:``, ``*`` and ``^``."""
+"""Hierarchical log-linear formulas: names of variables joined by ``+``, ``:``, ``*``
+and ``^``.
+"""
 
 import re
 from collections.abc import Sequence, Set
@@ -12,9 +14,13 @@ __all__ = ["Terms", "generating_class", "main_effects", "parse_formula"]
 Terms = tuple[tuple[str, ...], ...]
 """Terms of a hierarchical model, each a tuple of variables, lower orders first."""
 
-_TOKEN: Final = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*|`[^`]*`)|\^\s*(?P<power>[1-9]\d?)(?!\w)|(?P<mark>[+:*()]))")
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<name>[^\W\d]\w*|`[^`]*`)|\^\s*(?P<power>[1-9]\d?)(?!\w)|(?P<mark>[+:*()]))"
+)
 _LONGEST: Final = 1000  # symbols, powers written out
-_ACCEPTED: Final = "a formula joins names of variables with + : * ^ (and parentheses), such as '~ area * religion'"
+_ACCEPTED: Final = (
+    "a formula joins names of variables with + : * ^ (and parentheses), such as '~ area * religion'"
+)
 
 
 def main_effects(variables: Sequence[str]) -> Terms:
@@ -28,8 +34,9 @@ def parse_formula(formula: str | None, variables: Sequence[str]) -> Terms:
     Parameters
     ----------
     formula : str or None
-        ``"~ a + b"``, ``"~ a * b"``, ``"~ (a + b + c)^2"``; a name that is not a word stands in backticks. An
-        interaction brings its lower orders with it. None means main effects. The text is never evaluated.
+        ``"~ a + b"``, ``"~ a * b"``, ``"~ (a + b + c)^2"``; a name that is not a word
+        stands in backticks. An interaction brings its lower orders with it. None means
+        main effects. The text is never evaluated.
     variables : sequence of str
         The variables of the table.
 
@@ -68,7 +75,9 @@ def generating_class(terms: Terms) -> Terms:
 
 
 def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]]:
-    """Terms as written, by formulaic's parser; it sees plain symbols only, so that no name can mean anything to it."""
+    """Terms as written, by formulaic's parser; it sees plain symbols only, so that no
+    name can mean anything to it.
+    """
     from formulaic.errors import FormulaicError
     from formulaic.parser import DefaultFormulaParser
 
@@ -81,12 +90,21 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
         else:
             coded.append(symbols[text] if kind == "name" else text)
         if len(coded) > _LONGEST:
-            raise FormulaError(f"the formula {_shown(formula)} is too long: write its interactions out")
+            raise FormulaError(
+                f"the formula {_shown(formula)} is too long: write its interactions out"
+            )
     try:
         parsed = DefaultFormulaParser(include_intercept=False).get_terms(" ".join(coded))
         factors = [[str(factor) for factor in term.factors] for term in parsed]
         terms = {frozenset(names[factor] for factor in term) for term in factors if term}
-    except (FormulaicError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+    except (
+        FormulaicError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+    ) as error:
         raise FormulaError(f"cannot read the formula {_shown(formula)}: {_ACCEPTED}") from error
     if not terms:
         raise FormulaError(f"the formula {_shown(formula)} is empty: {_ACCEPTED}")
@@ -94,10 +112,11 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
 
 
 def _write_out_power(coded: list[str], power: int) -> None:
-    """Write ``(a + b)^2`` as ``((a + b) * (a + b))``, which is the same in a hierarchical model.
+    """Write ``(a + b)^2`` as ``((a + b) * (a + b))``, which is the same in a
+    hierarchical model.
 
-    The parser would expand the power first. Each factor adds a variable to the largest terms, so more factors than
-    variables change nothing.
+    The parser would expand the power first. Each factor adds a variable to the largest
+    terms, so more factors than variables change nothing.
     """
     start = len(coded) - 1
     depth = 0
@@ -120,7 +139,10 @@ def _tokens(formula: str, variables: Set[str]) -> list[tuple[str, str]]:
         if match is None:
             rest = body[at:].strip()
             if rest.startswith("^"):
-                raise FormulaError(f"a power is a whole number from 1 to 99, {_shown(formula)} has {_shown(rest[:8])}")
+                raise FormulaError(
+                    f"a power is a whole number from 1 to 99, {_shown(formula)} has"
+                    f" {_shown(rest[:8])}"
+                )
             raise FormulaError(f"the formula {_shown(formula)} holds {rest[0]!r}: {_ACCEPTED}")
         at = match.end()
         kind = match.lastgroup or ""
@@ -130,7 +152,8 @@ def _tokens(formula: str, variables: Set[str]) -> list[tuple[str, str]]:
             if text not in variables:
                 known = ", ".join(map(repr, sorted(variables)))
                 raise FormulaError(
-                    f"the formula {_shown(formula)} names {_shown(text)}: the table's variables are {known}"
+                    f"the formula {_shown(formula)} names {_shown(text)}: the table's variables are"
+                    f" {known}"
                 )
         found.append((kind, text))
     return found

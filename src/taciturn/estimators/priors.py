@@ -42,8 +42,9 @@ class Prior:
     Parameters
     ----------
     distribution : str
-        ``Beta``, ``Dirichlet`` (for margins; `a` is the same for all categories), ``Exponential``, ``Gamma``,
-        ``HalfCauchy``, ``HalfNormal``, ``HalfStudentT``, ``InverseGamma``, ``LogNormal`` or ``Uniform``.
+        ``Beta``, ``Dirichlet`` (for margins; `a` is the same for all categories),
+        ``Exponential``, ``Gamma``, ``HalfCauchy``, ``HalfNormal``, ``HalfStudentT``,
+        ``InverseGamma``, ``LogNormal`` or ``Uniform``.
     **parameters : float
         The parameters of that distribution, all of them.
 
@@ -63,10 +64,14 @@ class Prior:
 
     def __init__(self, distribution: str, **parameters: float) -> None:
         if distribution not in _PARAMETERS:
-            raise PriorError(f"no distribution {distribution!r} for a prior: there are {', '.join(_PARAMETERS)}")
+            raise PriorError(
+                f"no distribution {distribution!r} for a prior: there are {', '.join(_PARAMETERS)}"
+            )
         expected = _PARAMETERS[distribution]
         if set(parameters) != set(expected):
-            raise PriorError(f"{distribution} takes the parameters {expected}, got {tuple(parameters)}")
+            raise PriorError(
+                f"{distribution} takes the parameters {expected}, got {tuple(parameters)}"
+            )
         for name, value in parameters.items():
             if not _is_number(value) or (name not in _REAL and value <= 0):
                 rule = "a finite number" if name in _REAL else "a positive number"
@@ -112,17 +117,21 @@ class Prior:
         return self.distribution in _BOUNDED
 
     def log_density(self, values: Floats) -> Floats:
-        r"""Logarithm of the density on the scale on which priors are power-scaled; of a margin, over the last axis.
+        r"""Logarithm of the density on the scale on which priors are power-scaled; of a
+        margin, over the last axis.
 
-        That is the density of the logarithm of a number without an upper end, and of the value itself otherwise.
-        Raised to a power :math:`\alpha` and scaled to 1, a log-normal then keeps its median and has
+        That is the density of the logarithm of a number without an upper end, and of
+        the value itself otherwise. Raised to a power :math:`\alpha` and scaled to 1, a
+        log-normal then keeps its median and has
         :math:`\sigma/\sqrt\alpha`, a Gamma(a, b) is Gamma(:math:`\alpha a, \alpha b`) with the same mean, and a
         uniform stays as it is.
         """
         if self.distribution == "Dirichlet":
             a, categories = self.parameters["a"], values.shape[-1]
             logs = np.log(np.maximum(values, _SMALLEST))
-            return np.asarray(lgamma(a * categories) - categories * lgamma(a) + (a - 1) * logs.sum(axis=-1))
+            return np.asarray(
+                lgamma(a * categories) - categories * lgamma(a) + (a - 1) * logs.sum(axis=-1)
+            )
         return self.logpdf(values) + (0.0 if self.is_bounded else np.log(values))
 
     def quantile(self, probability: float) -> float:
@@ -139,7 +148,8 @@ class Prior:
     ) -> "pm.Distribution":
         """Add the random variable to the PyMC model in context.
 
-        A margin has `size` categories along `dims`; `parameters` replaces the numbers by variables of the model.
+        A margin has `size` categories along `dims`; `parameters` replaces the numbers
+        by variables of the model.
         """
         import pymc as pm
 
@@ -170,7 +180,9 @@ def _frozen(prior: Prior) -> Any:
         case "InverseGamma":
             return stats.invgamma(x["alpha"], scale=x["beta"])
         case "LogNormal":
-            return stats.lognorm(s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT)))
+            return stats.lognorm(
+                s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+            )
         case "Uniform":
             return stats.uniform(x["lower"], x["upper"] - x["lower"])
     raise PriorError(f"{prior.distribution} is no distribution of one number")
@@ -204,16 +216,22 @@ def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
     for name, prior in checked.items():
         if not isinstance(prior, Prior):
             raise PriorError(
-                f"the prior of {name!r} must be a Prior, such as Prior('HalfNormal', sigma=1); got {prior!r}"
+                f"the prior of {name!r} must be a Prior, such as Prior('HalfNormal', sigma=1); got"
+                f" {prior!r}"
             )
     return checked
 
 
 def merge_priors(defaults: Mapping[str, Prior], given: Mapping[str, Prior]) -> dict[str, Prior]:
-    """Defaults with the given priors in their place; one that matches no parameter is an error."""
+    """Defaults with the given priors in their place; one that matches no parameter is
+    an error.
+    """
     unknown = sorted(set(given) - set(defaults))
     if unknown:
-        raise PriorError(f"a prior is given for {unknown}, the parameters of this model are {', '.join(defaults)}")
+        raise PriorError(
+            f"a prior is given for {unknown}, the parameters of this model are"
+            f" {', '.join(defaults)}"
+        )
     for name, prior in given.items():
         on_simplex = defaults[name].distribution == "Dirichlet"
         if (prior.distribution == "Dirichlet") != on_simplex:

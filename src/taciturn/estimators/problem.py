@@ -1,4 +1,6 @@
-"""What an estimator is given: a checked sample, the size of its population and the cells that cannot be filled."""
+"""What an estimator is given: a checked sample, the size of its population and the
+cells that cannot be filled.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -9,7 +11,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
-from taciturn.tables import check_table, same_categories
+from taciturn.tables.checks import check_table, same_categories
 from taciturn.validate import is_whole
 
 __all__ = ["Problem", "make_problem"]
@@ -25,7 +27,7 @@ _TAKEN: Final = frozenset(
         "population",
         "population_size",
         "probability",
-        "sample",
+        "individuals",
     }
     | {"structural_zeros", "theta"}
 )
@@ -46,7 +48,8 @@ class Problem:
     fillable : array of bool
         Shape of the sample; False at structural zeros.
     known_margins : DataArray, optional
-        The population's table over some of the variables, in the sample's order of variables and categories.
+        The population's table over some of the variables, in the sample's order of
+        variables and categories.
     """
 
     sample: xr.DataArray
@@ -81,11 +84,14 @@ class Problem:
 
     @property
     def strata(self) -> npt.NDArray[np.int64]:
-        """For each cell, which value of the known margins it counts towards; all towards one without them."""
+        """For each cell, which value of the known margins it counts towards; all
+        towards one without them.
+        """
         if self.known_margins is None:
             return np.zeros(self.sample.size, dtype=np.int64)
         numbers = xr.DataArray(
-            np.arange(self.known_margins.size).reshape(self.known_margins.shape), dims=self.known_margins.dims
+            np.arange(self.known_margins.size).reshape(self.known_margins.shape),
+            dims=self.known_margins.dims,
         )
         _, spread = xr.broadcast(xr.DataArray(self.sample.values, dims=self.variables), numbers)
         return np.asarray(spread.transpose(*self.variables).values).ravel()
@@ -103,13 +109,17 @@ class Problem:
         return np.flatnonzero(self.counts)
 
     def without(self, cell: int) -> "Problem":
-        """The problem with one individual fewer in the sample, somebody of that cell."""
+        """The problem with one individual fewer in the sample, somebody of that
+        cell.
+        """
         counts = self.counts.copy()
         counts[cell] -= 1
         return replace(self, sample=self.sample.copy(data=counts.reshape(self.sample.shape)))
 
     def draws(self, values: npt.NDArray[np.int64], chains: int, name: str) -> xr.DataArray:
-        """Label tables of shape (chains * draws, cells) with chain, draw and the variables."""
+        """Label tables of shape (chains * draws, cells) with chain, draw and the
+        variables.
+        """
         return self.label(values.reshape(chains, -1, *self.sample.shape), name)
 
     def label(self, tables: Any, name: str) -> xr.DataArray:
@@ -119,7 +129,9 @@ class Problem:
             "draw": np.arange(tables.shape[1]),
             **{dim: self.sample[dim].values for dim in self.variables},
         }
-        return xr.DataArray(tables, dims=("chain", "draw", *self.variables), coords=coords, name=name)
+        return xr.DataArray(
+            tables, dims=("chain", "draw", *self.variables), coords=coords, name=name
+        )
 
 
 def make_problem(
@@ -133,17 +145,25 @@ def make_problem(
     Raises
     ------
     TableError
-        Fewer than two cells, nobody in the sample, a structural zero with a positive count, or a variable with a name
-        that a fit uses itself; known margins that are no table over some of the variables, or contradict the sample,
-        the population size or the structural zeros.
+        Fewer than two cells, nobody in the sample, a structural zero with a positive
+        count, or a variable with a name that a fit uses itself; known margins that are
+        no table over some of the variables, or contradict the sample, the population
+        size or the structural zeros.
     ParameterError
-        A population size that is not a whole number, is below the sample size or beyond 2**53.
+        A population size that is not a whole number, is below the sample size or beyond
+        2**53.
     """
     sample = check_table(sample, name="sample")
     for dim in table_dims(sample):
         if dim in _TAKEN or "/" in dim:
-            rule = "holds a '/', which separates the groups of a fit" if "/" in dim else "is a name that fits use"
-            raise TableError(f"the variable {dim!r} {rule}: rename it, as in sample.rename({{{dim!r}: ...}})")
+            rule = (
+                "holds a '/', which separates the groups of a fit"
+                if "/" in dim
+                else "is a name that fits use"
+            )
+            raise TableError(
+                f"the variable {dim!r} {rule}: rename it, as in sample.rename({{{dim!r}: ...}})"
+            )
     size = int(sample.sum())
     if sample.size < 2:
         raise TableError(f"the sample has {sample.size} cell; a table needs at least two")
@@ -153,13 +173,16 @@ def make_problem(
         raise ParameterError(f"population_size must be a whole number, got {population_size!r}")
     if not size <= population_size <= MAX_COUNT:
         raise ParameterError(
-            f"population_size must be from the sample's {size} individuals to 2**53, got {population_size}"
+            f"population_size must be from the sample's {size} individuals to 2**53, got"
+            f" {population_size}"
         )
     fillable = np.ones(sample.shape, dtype=bool)
     if structural_zeros is not None:
         fillable = _fillable(sample, structural_zeros)
         if fillable.sum() < 2:
-            raise TableError(f"{int(fillable.sum())} cell can be filled; a table needs at least two")
+            raise TableError(
+                f"{int(fillable.sum())} cell can be filled; a table needs at least two"
+            )
     coords = {dim: sample[dim].values for dim in table_dims(sample)}
     bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
     problem = Problem(bare, int(population_size), fillable)
@@ -171,23 +194,34 @@ def make_problem(
 def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
     """The known margins in the sample's order, once nothing contradicts them."""
     if isinstance(margins, list | tuple):
-        raise TableError("known_margins must be one DataArray: several margins at once are not supported")
+        raise TableError(
+            "known_margins must be one DataArray: several margins at once are not supported"
+        )
     table = check_table(margins, name="known_margins")
     dims = [dim for dim in problem.variables if dim in table.dims]
     if not dims or len(dims) < table.ndim:
         raise TableError(
-            f"known_margins must be a table over some of the sample's variables {problem.variables}, got {table.dims}"
+            "known_margins must be a table over some of the sample's variables"
+            f" {problem.variables}, got {table.dims}"
         )
     for dim in dims:
         labels = problem.sample[dim].values
         if set(labels.tolist()) == set(table[dim].values.tolist()):
             table = table.sel({dim: labels})  # the order of a file of its own means nothing
-    same_categories(table, problem.sample.sum([d for d in problem.variables if d not in dims]), names=_MARGIN_NAMES)
+    same_categories(
+        table,
+        problem.sample.sum([d for d in problem.variables if d not in dims]),
+        names=_MARGIN_NAMES,
+    )
     table = table.transpose(*dims)
     total = int(table.sum())
     if total != problem.population_size:
-        raise TableError(f"known_margins sum to {total}, but population_size is {problem.population_size}")
-    bare = xr.DataArray(table.values, dims=dims, coords={dim: problem.sample[dim].values for dim in dims})
+        raise TableError(
+            f"known_margins sum to {total}, but population_size is {problem.population_size}"
+        )
+    bare = xr.DataArray(
+        table.values, dims=dims, coords={dim: problem.sample[dim].values for dim in dims}
+    )
     known = replace(problem, known_margins=bare)
     strata, sizes = known.strata, known.stratum_sizes
     sampled = np.bincount(strata, weights=problem.counts, minlength=len(sizes)).astype(np.int64)
@@ -199,25 +233,37 @@ def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             at = cell_label(bare, tuple(int(i) for i in np.unravel_index(first, bare.shape)))
-            raise TableError(f"the known margin {sizes[first]} of {at} " + what.format(sampled=sampled[first]))
+            raise TableError(
+                f"the known margin {sizes[first]} of {at} " + what.format(sampled=sampled[first])
+            )
     return bare.rename("known_margins")
 
 
 def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.bool_]:
     if not isinstance(structural_zeros, xr.DataArray) or structural_zeros.dtype != np.bool_:
-        raise TableError("structural_zeros must be a DataArray of bool, True where a cell cannot be filled")
+        raise TableError(
+            "structural_zeros must be a DataArray of bool, True where a cell cannot be filled"
+        )
     same_variables = set(structural_zeros.dims) == set(sample.dims)
     if same_variables and dict(structural_zeros.sizes) != dict(sample.sizes):
         raise TableError(
-            f"structural_zeros has the sizes {dict(structural_zeros.sizes)}, the sample has {dict(sample.sizes)}"
+            f"structural_zeros has the sizes {dict(structural_zeros.sizes)}, the sample has"
+            f" {dict(sample.sizes)}"
         )
     labelled = structural_zeros.assign_coords(
-        {d: sample[d] for d in structural_zeros.dims if d not in structural_zeros.coords and d in sample.dims}
+        {
+            d: sample[d]
+            for d in structural_zeros.dims
+            if d not in structural_zeros.coords and d in sample.dims
+        }
     )
     same_categories(labelled, sample, names=("structural_zeros", "sample"))
     zeros = labelled.transpose(*sample.dims)
     filled = np.argwhere((zeros & (sample > 0)).values)
     if len(filled):
         at = cell_label(sample, tuple(int(i) for i in filled[0]))
-        raise TableError(f"a structural zero has a positive count: {at} holds {int(sample.values[tuple(filled[0])])}")
+        raise TableError(
+            f"a structural zero has a positive count: {at} holds"
+            f" {int(sample.values[tuple(filled[0])])}"
+        )
     return np.asarray(~zeros.values)

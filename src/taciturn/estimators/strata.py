@@ -1,4 +1,6 @@
-"""Individuals placed stratum by stratum, where the population's table over some of the variables is known."""
+"""Individuals placed stratum by stratum, where the population's table over some of the
+variables is known.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +19,14 @@ Floats = npt.NDArray[np.float64]
 Draw = Callable[[Any, Floats, np.random.Generator], Counts]
 
 
-def draw_rest(problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator) -> Counts:
-    """Individuals that were not sampled, as many in each stratum as the known margins leave.
+def draw_rest(
+    problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator
+) -> Counts:
+    """Individuals that were not sampled, as many in each stratum as the known margins
+    leave.
 
-    Given the margins the strata are independent of each other, in a multinomial and in a Dirichlet-multinomial table.
+    Given the margins the strata are independent of each other, in a multinomial and in
+    a Dirichlet-multinomial table.
 
     Parameters
     ----------
@@ -48,8 +54,12 @@ def draw_rest(problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np
     return _place(problem, np.broadcast_to(left, (draws, len(left))), weights, draw, rng)
 
 
-def draw_replicates(problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator) -> Counts:
-    """Samples of the same size: so many in each stratum as a simple random sample may have, placed like the rest."""
+def draw_replicates(
+    problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator
+) -> Counts:
+    """Samples of the same size: so many in each stratum as a simple random sample may
+    have, placed like the rest.
+    """
     sizes = np.full((draws, 1), problem.sample_size)
     if problem.known_margins is not None:
         sizes = rng.multivariate_hypergeometric(
@@ -59,16 +69,22 @@ def draw_replicates(problem: Problem, draws: int, weights: Floats, draw: Draw, r
 
 
 def log_stratum_chance(problem: Problem) -> Floats:
-    """Logarithm of the chance that an individual, once left out, is in its stratum; for each occupied cell.
+    """Logarithm of the chance that an individual, once left out, is in its stratum; for
+    each occupied cell.
 
-    Of the places that the others leave in the strata each is its with equal chance. All zeros without known margins.
+    Of the places that the others leave in the strata each is its with equal chance. All
+    zeros without known margins.
     """
     left = problem.stratum_sizes - _by_stratum(problem, problem.counts) + 1
-    share = left[problem.strata[problem.occupied]] / (problem.population_size - problem.sample_size + 1)
+    share = left[problem.strata[problem.occupied]] / (
+        problem.population_size - problem.sample_size + 1
+    )
     return np.asarray(np.log(share))
 
 
-def _place(problem: Problem, totals: Counts, weights: Floats, draw: Draw, rng: np.random.Generator) -> Counts:
+def _place(
+    problem: Problem, totals: Counts, weights: Floats, draw: Draw, rng: np.random.Generator
+) -> Counts:
     if totals.shape[1] == 1:
         return draw(totals[:, 0], weights, rng)
     strata = problem.strata
@@ -91,6 +107,7 @@ def _no_weight(problem: Problem, stratum: int) -> str:
     assert margins is not None
     at = cell_label(margins, tuple(int(i) for i in np.unravel_index(stratum, margins.shape)))
     return (
-        f"the known margin of {at} is {int(problem.stratum_sizes[stratum])}, but the model gives none of its cells a "
-        "chance: nobody in the sample tells how they are spread; use a Bayesian estimator or fewer terms"
+        f"the known margin of {at} is {int(problem.stratum_sizes[stratum])}, but the model gives"
+        " none of its cells a chance: nobody in the sample tells how they are spread; use a"
+        " Bayesian estimator or fewer terms"
     )

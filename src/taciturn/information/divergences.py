@@ -1,4 +1,6 @@
-"""How far a release is from its table: f-divergences, relative entropy and the Hellinger distance."""
+"""How far a release is from its table: f-divergences, relative entropy and the
+Hellinger distance.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ import xarray as xr
 from scipy.special import rel_entr, xlogy
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.information._wrap import checked_pair, log_base, reduced_dims
-from taciturn.tables import check_counts
+from taciturn.information.reduction import checked_pair, log_base, reduced_dims
+from taciturn.tables.checks import check_counts
 
 __all__ = ["DIVERGENCES", "Divergence", "f_divergence", "hellinger_distance", "relative_entropy"]
 
@@ -29,9 +31,11 @@ class Divergence:
     function : callable
         `f` on arrays of positive numbers.
     at_zero : float
-        Limit of `f(x)` as `x` falls to 0: what a cell adds that is only in the release, per unit of `q`.
+        Limit of `f(x)` as `x` falls to 0: what a cell adds that is only in the release,
+        per unit of `q`.
     slope : float
-        Limit of `f(x)/x` as `x` grows: what a cell adds that is only in the table, per unit of `p`.
+        Limit of `f(x)/x` as `x` grows: what a cell adds that is only in the table, per
+        unit of `p`.
     """
 
     function: Callable[[Floats], npt.NDArray[np.floating[Any]]]
@@ -45,7 +49,9 @@ DIVERGENCES: Final = MappingProxyType(
         "squared-hellinger": Divergence(lambda x: 1 - np.sqrt(x), 1.0, 0.0),
         "total-variation": Divergence(lambda x: np.abs(x - 1) / 2, 0.5, 0.5),
         "chi-square": Divergence(lambda x: (x - 1) ** 2, 1.0, inf),
-        "jensen-shannon": Divergence(lambda x: (xlogy(x, x) - xlogy(x + 1, (x + 1) / 2)) / 2, log(2) / 2, log(2) / 2),
+        "jensen-shannon": Divergence(
+            lambda x: (xlogy(x, x) - xlogy(x + 1, (x + 1) / 2)) / 2, log(2) / 2, log(2) / 2
+        ),
     }
 )
 """Named divergences for `f_divergence`."""
@@ -56,14 +62,15 @@ def f_divergence(
     released: xr.DataArray,
     *,
     divergence: str | Divergence,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
 ) -> xr.DataArray:
     r"""An f-divergence between a table and its release.
 
     .. math:: D_f(P \| Q) = \sum_i q_i\, f(p_i / q_i)
 
-    A cell with `q = 0 < p` adds `p` times the slope of `f` at infinity, one with `p = 0 < q` adds `q f(0)`, one with
-    neither nothing. `f` may have `f(1) = 0` and a non-zero slope there, as ``1 - √x`` has.
+    A cell with `q = 0 < p` adds `p` times the slope of `f` at infinity, one with `p = 0
+    < q` adds `q f(0)`, one with neither nothing. `f` may have `f(1) = 0` and a non-zero
+    slope there, as ``1 - √x`` has.
 
     Parameters
     ----------
@@ -71,7 +78,7 @@ def f_divergence(
         Counts; scaled to probabilities `p` and `q`.
     divergence : str or Divergence
         A name in `DIVERGENCES` or one of your own.
-    dims : str or sequence of str, optional
+    dim : str or sequence of str, optional
         As in `entropy`.
 
     Returns
@@ -94,12 +101,14 @@ def f_divergence(
     --------
     >>> import taciturn as tc
     >>> sex = tc.load_dataset("area_by_sex")
-    >>> float(tc.f_divergence(sex, sex, divergence="total-variation"))
+    >>> float(tc.information.f_divergence(sex, sex, divergence="total-variation"))
     0.0
     """
     if isinstance(divergence, str):
         if divergence not in DIVERGENCES:
-            raise ParameterError(f"no divergence {divergence!r}: there are {', '.join(DIVERGENCES)}")
+            raise ParameterError(
+                f"no divergence {divergence!r}: there are {', '.join(DIVERGENCES)}"
+            )
         divergence = DIVERGENCES[divergence]
     f, at_zero, slope = divergence.function, divergence.at_zero, divergence.slope
 
@@ -111,8 +120,9 @@ def f_divergence(
         terms = np.where(gained, np.where(gained, q, 1.0) * at_zero, terms)
         return np.where(lost, np.where(lost, p, 1.0) * slope, terms)
 
-    total = _summed(kernel, table, released, dims)
-    # Terms of both signs cancel to a rounding error below 0 when the tables are nearly proportional.
+    total = _summed(kernel, table, released, dim)
+    # Terms of both signs cancel to a rounding error below 0 when the tables are nearly
+    # proportional.
     return total.clip(min=0).rename("f_divergence")
 
 
@@ -120,7 +130,7 @@ def relative_entropy(
     table: xr.DataArray,
     released: xr.DataArray,
     *,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
     base: float | None = None,
 ) -> xr.DataArray:
     r"""Relative entropy (Kullback-Leibler divergence) of a table from its release.
@@ -129,7 +139,7 @@ def relative_entropy(
 
     Parameters
     ----------
-    table, released, dims, base
+    table, released, dim, base
         As in `conditional_entropy`.
 
     Returns
@@ -150,10 +160,10 @@ def relative_entropy(
     --------
     >>> import xarray as xr, taciturn as tc
     >>> p, q = xr.DataArray([1, 1], dims="x"), xr.DataArray([1, 3], dims="x")
-    >>> float(tc.relative_entropy(p, q).round(4))
+    >>> float(tc.information.relative_entropy(p, q).round(4))
     0.1438
     """
-    total = _summed(rel_entr, table, released, dims)
+    total = _summed(rel_entr, table, released, dim)
     return (total.clip(min=0) / log_base(base)).rename("relative_entropy")
 
 
@@ -161,7 +171,7 @@ def hellinger_distance(
     table: xr.DataArray,
     released: xr.DataArray,
     *,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
     scale: Literal["counts", "probabilities"] = "counts",
 ) -> xr.DataArray:
     r"""Hellinger distance, the information that a release loses.
@@ -170,10 +180,11 @@ def hellinger_distance(
 
     Parameters
     ----------
-    table, released, dims
+    table, released, dim
         As in `conditional_entropy`.
     scale : {"counts", "probabilities"}
-        On counts, as in the tables of the paper, or on `F/N` and `G/M`, where it lies in ``[0, 1]``.
+        On counts, as in the tables of the paper, or on `F/N` and `G/M`, where it lies
+        in ``[0, 1]``.
 
     Returns
     -------
@@ -195,7 +206,7 @@ def hellinger_distance(
     --------
     >>> import xarray as xr, taciturn as tc
     >>> f, g = xr.DataArray([4, 9], dims="x"), xr.DataArray([1, 9], dims="x")
-    >>> float(tc.hellinger_distance(f, g).round(4))
+    >>> float(tc.information.hellinger_distance(f, g).round(4))
     0.7071
     """
     if scale not in ("counts", "probabilities"):
@@ -204,7 +215,7 @@ def hellinger_distance(
     def kernel(p: Floats, q: Floats) -> Floats:
         return ((np.sqrt(p) - np.sqrt(q)) / sqrt(2)) ** 2
 
-    total = _summed(kernel, table, released, dims, normalise=scale == "probabilities")
+    total = _summed(kernel, table, released, dim, normalise=scale == "probabilities")
     return (total**0.5).rename("hellinger_distance")
 
 
@@ -216,7 +227,9 @@ def _summed(
     *,
     normalise: bool = True,
 ) -> xr.DataArray:
-    """Sum a function of matching cells; the two tables broadcast over draws and replicates."""
+    """Sum a function of matching cells; the two tables broadcast over draws and
+    replicates.
+    """
     table, released = checked_pair(table, released)
     over = reduced_dims(table, dims)
     axes = tuple(range(-len(over), 0))
@@ -229,7 +242,9 @@ def _summed(
             p_total, q_total = p.sum(axis=axes, keepdims=True), q.sum(axis=axes, keepdims=True)
             for name, total in (("table", p_total), ("released", q_total)):
                 if (total == 0).any():
-                    raise TableError(f"{name} is empty: nobody in it, so it has no distribution over cells")
+                    raise TableError(
+                        f"{name} is empty: nobody in it, so it has no distribution over cells"
+                    )
             p, q = p / p_total, q / q_total
         return kernel(p, q).sum(axis=axes)
 

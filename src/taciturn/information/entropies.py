@@ -8,9 +8,16 @@ import xarray as xr
 from scipy.special import entr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.information._wrap import cell_mask, checked_pair, log_base, reduced_dims, sums_of_pair, sums_of_table
+from taciturn.information.reduction import (
+    cell_mask,
+    checked_pair,
+    log_base,
+    reduced_dims,
+    sums_of_pair,
+    sums_of_table,
+)
 from taciturn.schema import draw_dims, table_dims
-from taciturn.tables import check_counts, check_table
+from taciturn.tables.checks import check_counts, check_table
 
 __all__ = [
     "averaged_conditional_entropy",
@@ -23,7 +30,9 @@ __all__ = [
 _BLOCK_BYTES = 64 * 2**20
 
 
-def entropy(table: xr.DataArray, *, dims: str | Sequence[str] | None = None, base: float | None = None) -> xr.DataArray:
+def entropy(
+    table: xr.DataArray, *, dim: str | Sequence[str] | None = None, base: float | None = None
+) -> xr.DataArray:
     r"""Entropy of the distribution of individuals over cells.
 
     .. math:: H(X) = -\sum_i p_i \log p_i, \qquad p_i = F_i / N
@@ -34,8 +43,9 @@ def entropy(table: xr.DataArray, *, dims: str | Sequence[str] | None = None, bas
     ----------
     table : DataArray
         Frequency table, or draws of one; `chain`, `draw` and `replicate` are kept.
-    dims : str or sequence of str, optional
-        Variables to sum over; fewer than all give the entropy of each row or column as a table of its own.
+    dim : str or sequence of str, optional
+        Variables to sum over; fewer than all give the entropy of each row or column as
+        a table of its own.
     base : float, optional
         Base of the logarithm: 2 gives bits, None nats.
 
@@ -49,7 +59,7 @@ def entropy(table: xr.DataArray, *, dims: str | Sequence[str] | None = None, bas
     TableError
         A table that is not one, or is empty.
     ParameterError
-        Unknown `dims` or a `base` that is not one.
+        Unknown `dim` or a `base` that is not one.
 
     References
     ----------
@@ -58,11 +68,11 @@ def entropy(table: xr.DataArray, *, dims: str | Sequence[str] | None = None, bas
     Examples
     --------
     >>> import taciturn as tc
-    >>> float(tc.entropy(tc.load_dataset("area_by_sex"), base=2).round(4))
+    >>> float(tc.information.entropy(tc.load_dataset("area_by_sex"), base=2).round(4))
     4.2944
     """
     table = check_table(table, draws=True, values=False)
-    over = reduced_dims(table, dims)
+    over = reduced_dims(table, dim)
     sums = sums_of_table(table, cell_mask(table, None), over)
     return (sums["entropy"] / log_base(base)).rename("entropy")
 
@@ -71,13 +81,14 @@ def conditional_entropy(
     table: xr.DataArray,
     released: xr.DataArray,
     *,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
     base: float | None = None,
 ) -> xr.DataArray:
     r"""Entropy that is left in a table once its release is known, `H(X | Y)`.
 
-    Who moved where is unknown, so as many individuals as possible are taken to stay in their cell and the rest to
-    move at random. With :math:`p = F/N`, :math:`q = G/M`, :math:`m = \min(p, q)`, :math:`r = p - m`,
+    Who moved where is unknown, so as many individuals as possible are taken to stay in
+    their cell and the rest to move at random. With :math:`p = F/N`, :math:`q = G/M`,
+    :math:`m = \min(p, q)`, :math:`r = p - m`,
     :math:`s = q - m`, :math:`t = \sum r`:
 
     .. math:: H(X|Y) = -\sum m \log\frac{m}{q} - \sum r \log\frac{r}{t} - \sum s \log\frac{s}{q}
@@ -88,14 +99,15 @@ def conditional_entropy(
         The table before, `F`.
     released : DataArray
         The table after, `G`: rounded, perturbed or a sample. The totals may differ.
-    dims, base
+    dim, base
         As in `entropy`.
 
     Returns
     -------
     DataArray
-        In ``[0, H(X)]``: 0 when `G` is proportional to `F`, `H(X)` when nothing is released (`M = 0`). Draws of the
-        one and replicates of the other give all their pairs.
+        In ``[0, H(X)]``: 0 when `G` is proportional to `F`, `H(X)` when nothing is
+        released (`M = 0`). Draws of the one and replicates of the other give all their
+        pairs.
 
     Raises
     ------
@@ -104,18 +116,19 @@ def conditional_entropy(
 
     References
     ----------
-    Antal, Shlomo & Elliot (2014), Theorem 4 and eq. (3.6). The work is proportional to `K`; no `K × K` matrix is made.
+    Antal, Shlomo & Elliot (2014), Theorem 4 and eq. (3.6). The work is proportional to
+    `K`; no `K × K` matrix is made.
 
     Examples
     --------
     >>> import taciturn as tc
     >>> religion = tc.load_dataset("area_by_religion")
     >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
-    >>> bool(tc.conditional_entropy(religion, sample) < tc.entropy(religion))
+    >>> bool(tc.information.conditional_entropy(religion, sample) < tc.information.entropy(religion))
     True
     """
     table, released = checked_pair(table, released, values=False)
-    over = reduced_dims(table, dims)
+    over = reduced_dims(table, dim)
     sums = sums_of_pair(table, released, cell_mask(table, None), over)
     return (sums["conditional_entropy"] / log_base(base)).rename("conditional_entropy")
 
@@ -128,9 +141,9 @@ def conditional_entropy_from_joint(
     Parameters
     ----------
     joint : DataArray
-        Non-negative counts or probabilities of all pairs: the variables before and the variables after, under
-        different names (``area`` and ``area_released``). It is scaled to sum to one. `chain`, `draw` and `replicate`
-        are kept.
+        Non-negative counts or probabilities of all pairs: the variables before and the
+        variables after, under different names (``area`` and ``area_released``). It is
+        scaled to sum to one. `chain`, `draw` and `replicate` are kept.
     given : str or sequence of str
         The variables of the release, `Y`.
     base : float, optional
@@ -152,7 +165,7 @@ def conditional_entropy_from_joint(
     --------
     >>> import numpy as np, xarray as xr, taciturn as tc
     >>> stay = xr.DataArray(np.diag([3, 1]), dims=("x", "y"))
-    >>> float(tc.conditional_entropy_from_joint(stay, given="y"))
+    >>> float(tc.information.conditional_entropy_from_joint(stay, given="y"))
     0.0
     """
     if not isinstance(joint, xr.DataArray):
@@ -162,7 +175,8 @@ def conditional_entropy_from_joint(
     unknown = [dim for dim in after if dim not in table_dims(joint)]
     if unknown or not after or not before:
         raise ParameterError(
-            f"given must name some but not all variables of the joint, {table_dims(joint)}; got {after}"
+            f"given must name some but not all variables of the joint, {table_dims(joint)}; got"
+            f" {after}"
         )
     _refuse_bad_mass(joint, "joint")
     total = joint.sum(before + after)
@@ -186,8 +200,8 @@ def conditional_entropy_from_transition(
     table : DataArray
         The table before.
     transition : DataArray
-        ``P(after | before)``: the variables of `table` and, under other names, those after; sums to 1 over the latter
-        wherever `table` holds somebody.
+        ``P(after | before)``: the variables of `table` and, under other names, those
+        after; sums to 1 over the latter wherever `table` holds somebody.
     base : float, optional
         As in `entropy`.
 
@@ -198,14 +212,15 @@ def conditional_entropy_from_transition(
     Raises
     ------
     TableError
-        Probabilities that are negative, not finite or do not sum to 1 where somebody is.
+        Probabilities that are negative, not finite or do not sum to 1 where somebody
+        is.
 
     Examples
     --------
     >>> import numpy as np, xarray as xr, taciturn as tc
     >>> table = xr.DataArray([2, 2], dims="x")
     >>> swap = xr.DataArray([[0.5, 0.5], [0.5, 0.5]], dims=("x", "y"))
-    >>> float(tc.conditional_entropy_from_transition(table, swap, base=2))
+    >>> float(tc.information.conditional_entropy_from_transition(table, swap, base=2))
     1.0
     """
     table = check_table(table, draws=True)
@@ -216,17 +231,22 @@ def conditional_entropy_from_transition(
     missing = [dim for dim in variables if dim not in transition.dims]
     if missing or not after:
         raise ParameterError(
-            f"transition must have the table's variables {variables} and others after; it has {transition.dims}"
+            f"transition must have the table's variables {variables} and others after; it has"
+            f" {transition.dims}"
         )
     _refuse_bad_mass(transition, "transition")
     labels = {dim: table[dim] for dim in variables if dim not in transition.coords}
     transition = transition.assign_coords(labels)
     for dim in variables:
         if not np.array_equal(transition[dim].values, table[dim].values):
-            raise TableError(f"the categories of {dim!r} differ between the table and the transition")
+            raise TableError(
+                f"the categories of {dim!r} differ between the table and the transition"
+            )
     wrong = (abs(transition.sum(after) - 1) > 1e-9) & (table > 0)
     if bool(wrong.any()):
-        raise TableError("transition must sum to 1 over the variables after, in every cell that holds somebody")
+        raise TableError(
+            "transition must sum to 1 over the variables after, in every cell that holds somebody"
+        )
     return conditional_entropy_from_joint(table * transition, given=after, base=base)
 
 
@@ -235,9 +255,10 @@ def averaged_conditional_entropy(
 ) -> xr.DataArray:
     r"""`H(X | Y)` under the joint distribution averaged over replicates of a release.
 
-    It answers what an intruder who knows the *method* and one release is left with, where the mean of
-    `conditional_entropy` over replicates answers what is left on average for one who is told who could have moved.
-    The average of the joints is taken first, the entropy last, so the value is never below that mean.
+    It answers what an intruder who knows the *method* and one release is left with,
+    where the mean of `conditional_entropy` over replicates answers what is left on
+    average for one who is told who could have moved. The average of the joints is taken
+    first, the entropy last, so the value is never below that mean.
 
     Parameters
     ----------
@@ -256,12 +277,13 @@ def averaged_conditional_entropy(
     Raises
     ------
     TableError
-        No dimension ``replicate``, an empty release, or what `conditional_entropy` refuses.
+        No dimension ``replicate``, an empty release, or what `conditional_entropy`
+        refuses.
 
     Notes
     -----
-    The averaged joint has no short form: the work grows with `B K²`. It is made in blocks of columns, so memory stays
-    bounded.
+    The averaged joint has no short form: the work grows with `B K²`. It is made in
+    blocks of columns, so memory stays bounded.
 
     References
     ----------
@@ -271,20 +293,22 @@ def averaged_conditional_entropy(
     --------
     >>> import taciturn as tc
     >>> sex = tc.load_dataset("area_by_sex")
-    >>> rounded = tc.random_round(sex, base=3, replicates=200, random_seed=1)
-    >>> mean = tc.conditional_entropy(sex, rounded).mean()
-    >>> bool(tc.averaged_conditional_entropy(sex, rounded) >= mean)
+    >>> rounded = tc.random_round(sex, rounding_base=3, replicates=200, random_seed=1)
+    >>> mean = tc.information.conditional_entropy(sex, rounded).mean()
+    >>> bool(tc.information.averaged_conditional_entropy(sex, rounded) >= mean)
     True
     """
     table, released = checked_pair(table, released)
     if draw_dims(table) or draw_dims(released) != ("replicate",):
         raise TableError(
-            "the joint is averaged over the replicates of one table: expected 'replicate' in released and no draws in "
-            f"table, got {draw_dims(released)} and {draw_dims(table)}"
+            "the joint is averaged over the replicates of one table: expected 'replicate' in"
+            f" released and no draws in table, got {draw_dims(released)} and {draw_dims(table)}"
         )
     variables = table_dims(table)
     counts: Any = table.values.ravel().astype(float)
-    releases: Any = released.transpose("replicate", *variables).values.reshape(released.sizes["replicate"], -1)
+    releases: Any = released.transpose("replicate", *variables).values.reshape(
+        released.sizes["replicate"], -1
+    )
     releases = releases.astype(float)
     check_counts(counts)
     check_counts(releases, name="released")

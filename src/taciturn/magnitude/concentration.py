@@ -1,8 +1,9 @@
 """Rules about who holds how much of a cell.
 
-In all of them `x_1, x_2, …` are the sizes of the contributions to a cell, the largest first, `X` is their sum and `N`
-their number. Amounts are whole steps and parameters are taken as the decimal numbers they are written as, so that a
-cell on the boundary is never moved across it by rounding.
+In all of them `x_1, x_2, …` are the sizes of the contributions to a cell, the largest
+first, `X` is their sum and `N` their number. Amounts are whole steps and parameters are
+taken as the decimal numbers they are written as, so that a cell on the boundary is
+never moved across it by rounding.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import TableError
-from taciturn.magnitude._cells import Cells
-from taciturn.magnitude._rule import Levels, Mask, SingleRule, above_zero, counted, exact, not_below_zero, one_step
+from taciturn.magnitude.cells import Cells
+from taciturn.magnitude.rule import (
+    Levels,
+    Mask,
+    SingleRule,
+    above_zero,
+    counted,
+    exact,
+    not_below_zero,
+    one_step,
+)
 from taciturn.validate import whole_number
 
 __all__ = ["PQ", "Dominance", "PPercent", "Request"]
@@ -22,12 +32,14 @@ __all__ = ["PQ", "Dominance", "PPercent", "Request"]
 
 @dataclass(frozen=True)
 class Dominance(SingleRule):
-    r"""The (n, k)-dominance rule: the `n` largest contributors hold more than the share `k`.
+    r"""The (n, k)-dominance rule: the `n` largest contributors hold more than the share
+    `k`.
 
     .. math:: x_1 + \dots + x_n > k X
 
-    A share of exactly `k` is not sensitive. Where there are fewer than `n` contributors all of them are taken, so that
-    the cell is sensitive for every `k` below 1 unless `X` is 0. Upper protection level:
+    A share of exactly `k` is not sensitive. Where there are fewer than `n` contributors
+    all of them are taken, so that the cell is sensitive for every `k` below 1 unless
+    `X` is 0. Upper protection level:
     :math:`(x_1 + \dots + x_n) / k - X`.
 
     Parameters
@@ -44,13 +56,13 @@ class Dominance(SingleRule):
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control,
-    Section 4.2.1, eq. (4.1), and Section 4.2.2.
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Section 4.2.1, eq. (4.1), and Section 4.2.2.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.Dominance(1, 0.75) | tc.MinimumFrequency(3)
+    >>> tc.Dominance(1, 0.75) | tc.magnitude.MinimumFrequency(3)
     AnyOf(rules=(Dominance(n=1, k=0.75), MinimumFrequency(k=3)))
     """
 
@@ -79,7 +91,9 @@ class Dominance(SingleRule):
         return [
             f"largest {min(self.n, number):,.15g} of {counted(number)} {hold} "
             f"{float(Fraction(100 * top, total)):.1f} % of {cells.amount(total)} ({self})"
-            for top, total, number in zip(self._top(cells), cells.total, cells.contributors, strict=True)
+            for top, total, number in zip(
+                self._top(cells), cells.total, cells.contributors, strict=True
+            )
         ]
 
     def _top(self, cells: Cells) -> Levels:
@@ -88,12 +102,14 @@ class Dominance(SingleRule):
 
 @dataclass(frozen=True)
 class PQ(SingleRule):
-    r"""The pq or prior-posterior rule: who knew others to within `q` % comes to know the largest to within `p` %.
+    r"""The pq or prior-posterior rule: who knew others to within `q` % comes to know
+    the largest to within `p` %.
 
     .. math:: \frac{q}{100} (X - x_1 - x_2) < \frac{p}{100} x_1
 
-    The attacker is the second largest contributor, who subtracts what he contributed himself and estimates all others
-    to within `q` % of their sum. An estimate exactly `p` % off is not sensitive. Upper protection level:
+    The attacker is the second largest contributor, who subtracts what he contributed
+    himself and estimates all others to within `q` % of their sum. An estimate exactly
+    `p` % off is not sensitive. Upper protection level:
     :math:`p x_1 / q - (X - x_1 - x_2)`.
 
     Parameters
@@ -110,13 +126,13 @@ class PQ(SingleRule):
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control, Sections
-    4.2.1 and 4.2.2.
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Sections 4.2.1 and 4.2.2.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> print(tc.PQ(10, 50))
+    >>> print(tc.magnitude.PQ(10, 50))
     PQ(10, 50)
     """
 
@@ -133,7 +149,9 @@ class PQ(SingleRule):
     def holds(self, cells: Cells) -> Mask:
         """Whether the rest, to within `q` %, is less than `p` % of the largest."""
         ratio = self._ratio()
-        return np.asarray(self._rest(cells) * ratio.denominator < cells.largest[:, 0] * ratio.numerator)
+        return np.asarray(
+            self._rest(cells) * ratio.denominator < cells.largest[:, 0] * ratio.numerator
+        )
 
     def level(self, cells: Cells) -> Levels:
         """``p x_1 / q - (X - x_1 - x_2)``."""
@@ -143,9 +161,12 @@ class PQ(SingleRule):
         """How well the second largest can estimate the largest."""
         q = exact(self.q)
         return [
-            f"{f'the second largest of {number:,.15g}' if number > 1 else 'any reader'} estimates the largest "
-            f"contribution, {cells.amount(first)}, to within {float(q * rest / first):.1f} % ({self})"
-            for first, rest, number in zip(cells.largest[:, 0], self._rest(cells), cells.contributors, strict=True)
+            f"{f'the second largest of {number:,.15g}' if number > 1 else 'any reader'} estimates"
+            f" the largest contribution, {cells.amount(first)}, to within"
+            f" {float(q * rest / first):.1f} % ({self})"
+            for first, rest, number in zip(
+                cells.largest[:, 0], self._rest(cells), cells.contributors, strict=True
+            )
         ]
 
     def _rest(self, cells: Cells) -> Levels:
@@ -158,11 +179,13 @@ class PQ(SingleRule):
 
 @dataclass(frozen=True)
 class PPercent(SingleRule):
-    r"""The p%-rule: the second largest contributor comes to know the largest contribution to within `p` %.
+    r"""The p%-rule: the second largest contributor comes to know the largest
+    contribution to within `p` %.
 
     .. math:: X - x_1 - x_2 < \frac{p}{100} x_1
 
-    It is `PQ` with `q` = 100. An estimate exactly `p` % off is not sensitive. Upper protection level:
+    It is `PQ` with `q` = 100. An estimate exactly `p` % off is not sensitive. Upper
+    protection level:
     :math:`p x_1 / 100 - (X - x_1 - x_2)`.
 
     Parameters
@@ -177,8 +200,8 @@ class PPercent(SingleRule):
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control,
-    Section 4.2.1, eq. (4.2), and Section 4.2.2.
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Section 4.2.1, eq. (4.2), and Section 4.2.2.
 
     Examples
     --------
@@ -214,13 +237,15 @@ class PPercent(SingleRule):
 
 @dataclass(frozen=True)
 class Request(SingleRule):
-    r"""The request rule: the largest contributor asked for protection and holds more than the share `k`.
+    r"""The request rule: the largest contributor asked for protection and holds more
+    than the share `k`.
 
     .. math:: x_1 > k X, \qquad \text{and one who contributes } x_1 \text{ asked}
 
-    With `frequency` a cell is sensitive, too, if anybody asked and there are fewer contributors than that: a large one
-    who did not ask could work out a small one who did. The table has to be made with ``request=``. Upper protection
-    level: :math:`x_1 / k - X`, and one step by `frequency`.
+    With `frequency` a cell is sensitive, too, if anybody asked and there are fewer
+    contributors than that: a large one who did not ask could work out a small one who
+    did. The table has to be made with ``request=``. Upper protection level: :math:`x_1
+    / k - X`, and one step by `frequency`.
 
     Parameters
     ----------
@@ -236,12 +261,13 @@ class Request(SingleRule):
 
     References
     ----------
-    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.1, "Foreign trade rules".
+    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.1,
+    "Foreign trade rules".
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> print(tc.Request(0.7))
+    >>> print(tc.magnitude.Request(0.7))
     Request(0.7)
     """
 
@@ -254,7 +280,11 @@ class Request(SingleRule):
             whole_number(self.frequency, "frequency", least=2)
 
     def __str__(self) -> str:
-        return f"Request({self.k})" if self.frequency is None else f"Request({self.k}, frequency={self.frequency})"
+        return (
+            f"Request({self.k})"
+            if self.frequency is None
+            else f"Request({self.k}, frequency={self.frequency})"
+        )
 
     def holds(self, cells: Cells) -> Mask:
         """Whether the largest asked and dominates, or anybody asked among too few."""
@@ -270,11 +300,17 @@ class Request(SingleRule):
         """Who asked."""
         dominance = Dominance(1, self.k)
         return [
-            f"{told.removesuffix(f' ({dominance})')} and asked for protection ({self})"
-            if dominates
-            else f"{asked:,.15g} of {counted(number)} asked for protection ({self})"
+            (
+                f"{told.removesuffix(f' ({dominance})')} and asked for protection ({self})"
+                if dominates
+                else f"{asked:,.15g} of {counted(number)} asked for protection ({self})"
+            )
             for told, dominates, asked, number in zip(
-                dominance.reasons(cells), self._dominates(cells), self._asked(cells)[0], cells.contributors, strict=True
+                dominance.reasons(cells),
+                self._dominates(cells),
+                self._asked(cells)[0],
+                cells.contributors,
+                strict=True,
             )
         ]
 
@@ -284,9 +320,13 @@ class Request(SingleRule):
         return Dominance(1, self.k).holds(cells) & largest_asked
 
     def _few(self, cells: Cells) -> Mask:
-        return np.asarray((self._asked(cells)[0] > 0) & (cells.contributors < (self.frequency or 0)))
+        return np.asarray(
+            (self._asked(cells)[0] > 0) & (cells.contributors < (self.frequency or 0))
+        )
 
     def _asked(self, cells: Cells) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_]]:
         if cells.requests is None or cells.requested is None:
-            raise TableError(f"{self} needs to know who asked for protection: make the table with request=")
+            raise TableError(
+                f"{self} needs to know who asked for protection: make the table with request="
+            )
         return cells.requests, cells.requested

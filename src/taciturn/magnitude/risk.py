@@ -1,4 +1,6 @@
-"""The risk of a whole magnitude table: few cells with many contributors, and contributors who dominate."""
+"""The risk of a whole magnitude table: few cells with many contributors, and
+contributors who dominate.
+"""
 
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -7,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude._cells import cells_of
+from taciturn.magnitude.cells import cells_of
 from taciturn.schema import cell_label
 from taciturn.validate import names_of
 
@@ -22,10 +24,11 @@ def magnitude_risk(
     dims: str | Sequence[str] | None = None,
     variant: Literal["consistent", "handbook"] = "consistent",
 ) -> xr.Dataset:
-    r"""Risk of a magnitude table from its numbers of contributors and the shares of the largest.
+    r"""Risk of a magnitude table from its numbers of contributors and the shares of the
+    largest.
 
-    With :math:`c_i` contributors to cell `i`, :math:`n = \sum_i c_i` and :math:`x_{i1} / X_i` the share of the largest,
-    averaged over the `m` cells that have a share,
+    With :math:`c_i` contributors to cell `i`, :math:`n = \sum_i c_i` and :math:`x_{i1}
+    / X_i` the share of the largest, averaged over the `m` cells that have a share,
 
     .. math::
 
@@ -35,43 +38,47 @@ def magnitude_risk(
     Parameters
     ----------
     table : Dataset
-        Of `magnitude_table` or `magnitude_margins`.
+        Of `tabulate_magnitude` or `tabulate_margins`.
     dims : str or sequence of str, optional
-        Variables to sum over. Fewer than all give the risk of each row or column as a table of its own.
+        Variables to sum over. Fewer than all give the risk of each row or column as a
+        table of its own.
     variant : {"consistent", "handbook"}
-        The formula above, which rises with the share of the largest contributors, or the one that the handbook prints,
+        The formula above, which rises with the share of the largest contributors, or
+        the one that the handbook prints,
         :math:`1 - \frac{1}{2}(H / \log n + \frac{1}{m} \sum_i x_{i1} / X_i)`, which falls, for reproduction.
 
     Returns
     -------
     Dataset
-        ``risk`` in ``[0, 1]``; ``entropy_term``, :math:`1 - H / \log n`, and ``mean_share``, both in ``[0, 1]``.
+        ``risk`` in ``[0, 1]``; ``entropy_term``, :math:`1 - H / \log n`, and
+        ``mean_share``, both in ``[0, 1]``.
 
     Raises
     ------
     TableError
-        Not a magnitude table; a row or column without a contributor, or with nothing but zeros.
+        Not a magnitude table; a row or column without a contributor, or with nothing
+        but zeros.
     ParameterError
         Unknown `dims` or `variant`.
 
     Notes
     -----
-    The base of the logarithm cancels. One contributor (`n` = 1) takes :math:`H / \log n` as 0, so that the risk is 1,
-    and 1/2 as the handbook prints it.
-    Cells without contributors, or with contributions of zero only, have no share and are left out of the mean. The
-    handbook, in one edition, calls `n` the total number of cells; the shares :math:`c_i / n` only add up to 1 if it is
-    that of contributors.
+    The base of the logarithm cancels. One contributor (`n` = 1) takes :math:`H / \log
+    n` as 0, so that the risk is 1, and 1/2 as the handbook prints it. Cells without
+    contributors, or with contributions of zero only, have no share and are left out of
+    the mean. The handbook, in one edition, calls `n` the total number of cells; the
+    shares :math:`c_i / n` only add up to 1 if it is that of contributors.
 
     References
     ----------
-    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.6, eq. (4.6.1)-(4.6.2) and the formula
-    after them.
+    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.6, eq.
+    (4.6.1)-(4.6.2) and the formula after them.
 
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
     >>> firms = pd.DataFrame({"area": ["A", "A", "B", "B"], "turnover": [75, 25, 50, 50]})
-    >>> risk = tc.magnitude_risk(tc.magnitude_table(firms, "area", "turnover"))
+    >>> risk = tc.magnitude.magnitude_risk(tc.tabulate_magnitude(firms, "area", "turnover"))
     >>> float(risk["risk"])  # ((1 - log 2 / log 4) + (0.75 + 0.5) / 2) / 2
     0.5625
     """
@@ -81,10 +88,15 @@ def magnitude_risk(
     variables = [str(dim) for dim in table["total"].dims]
     over = variables if dims is None else names_of(dims, "dims")
     if not set(over) <= set(variables) or len(set(over)) < len(over) or (variables and not over):
-        raise ParameterError(f"dims must name variables of the table, {variables}, each once; got {over}")
+        raise ParameterError(
+            f"dims must name variables of the table, {variables}, each once; got {over}"
+        )
     counts, shares = table["contributors"], table["share"].isel(rank=0, drop=True)
     number = counts.sum(over)
-    for lacking, what in ((number == 0, "no contributor"), (shares.notnull().sum(over) == 0, "only zeros")):
+    for lacking, what in (
+        (number == 0, "no contributor"),
+        (shares.notnull().sum(over) == 0, "only zeros"),
+    ):
         if lacking.any():
             position = tuple(int(i) for i in np.argwhere(lacking.values)[0])
             where = cell_label(lacking, position) or "the table"
@@ -95,4 +107,6 @@ def magnitude_risk(
     mean_share = shares.mean(over)
     term = 1 - evenness
     risk = (term + mean_share) / 2 if variant == "consistent" else 1 - (evenness + mean_share) / 2
-    return xr.Dataset({"risk": risk, "entropy_term": term, "mean_share": mean_share}, attrs={"variant": variant})
+    return xr.Dataset(
+        {"risk": risk, "entropy_term": term, "mean_share": mean_share}, attrs={"variant": variant}
+    )

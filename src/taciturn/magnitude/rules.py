@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import ParameterError
-from taciturn.magnitude._cells import Cells
-from taciturn.magnitude._rule import Levels, Mask, Rule, SingleRule, counted, one_step
+from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.concentration import PQ, Dominance, PPercent, Request
+from taciturn.magnitude.rule import Levels, Mask, Rule, SingleRule, counted, one_step
 from taciturn.validate import number_between, whole_number
 
 __all__ = ["EntropyRule", "MinimumFrequency", "rule_from_text"]
@@ -22,8 +22,9 @@ _NEAR: Final = 1e-9  # a ratio of entropies this close to the threshold is on it
 class MinimumFrequency(SingleRule):
     """The threshold rule: fewer than `k` contributors, ``N < k``.
 
-    Contributions of zero count. With weights `N` is the sum of the weights. There is no amount in it, so that its
-    upper protection level is the least that there is: one step.
+    Contributions of zero count. With weights `N` is the sum of the weights. There is no
+    amount in it, so that its upper protection level is the least that there is: one
+    step.
 
     Parameters
     ----------
@@ -37,13 +38,13 @@ class MinimumFrequency(SingleRule):
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control,
-    Section 4.2.1.
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Section 4.2.1.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> print(tc.MinimumFrequency(3))
+    >>> print(tc.magnitude.MinimumFrequency(3))
     MinimumFrequency(3)
     """
 
@@ -74,10 +75,11 @@ class EntropyRule(SingleRule):
 
     .. math:: \frac{H}{\log_2 N} < t, \qquad H = -\sum_{i=1}^N \frac{x_i}{X} \log_2 \frac{x_i}{X}
 
-    Contributions of zero count in `N`. The ratio of a single contributor is taken as 0, and that of contributors of
-    nothing but zeros, so that both are sensitive for every `t` above 1e-9. It is computed in double precision; within
-    1e-9 of `t` it is taken as `t`, which is not sensitive. There is no amount in it: the upper protection level is one
-    step.
+    Contributions of zero count in `N`. The ratio of a single contributor is taken as 0,
+    and that of contributors of nothing but zeros, so that both are sensitive for every
+    `t` above 1e-9. It is computed in double precision; within 1e-9 of `t` it is taken
+    as `t`, which is not sensitive. There is no amount in it: the upper protection level
+    is one step.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ class EntropyRule(SingleRule):
     Examples
     --------
     >>> import taciturn as tc
-    >>> print(tc.EntropyRule(0.5))
+    >>> print(tc.magnitude.EntropyRule(0.5))
     EntropyRule(0.5)
     """
 
@@ -119,9 +121,11 @@ class EntropyRule(SingleRule):
     def reasons(self, cells: Cells) -> list[str]:
         """The ratio."""
         return [
-            f"entropy is {ratio:.3f} of that of {number:,.15g} equal contributions ({self})"
-            if number > 1
-            else f"{counted(number)} has no entropy ({self})"
+            (
+                f"entropy is {ratio:.3f} of that of {number:,.15g} equal contributions ({self})"
+                if number > 1
+                else f"{counted(number)} has no entropy ({self})"
+            )
             for ratio, number in zip(self._ratio(cells), cells.contributors, strict=True)
         ]
 
@@ -147,7 +151,8 @@ def rule_from_text(text: str) -> Rule:
     Parameters
     ----------
     text : str
-        ``nk:n,k``, ``p%:p``, ``pq:p,q``, ``freq:k``, ``entropy:t``, ``request:k`` or ``request:k,frequency``.
+        ``nk:n,k``, ``p%:p``, ``pq:p,q``, ``freq:k``, ``entropy:t``, ``request:k`` or
+        ``request:k,frequency``.
 
     Returns
     -------
@@ -166,7 +171,9 @@ def rule_from_text(text: str) -> Rule:
     name, _, listed = str(text).partition(":")
     known = _TEXTS.get(name.strip().lower())
     if known is None:
-        raise ParameterError(f"no rule {text!r}: accepted are " + "; ".join(form for *_, form in _TEXTS.values()))
+        raise ParameterError(
+            f"no rule {text!r}: accepted are " + "; ".join(form for *_, form in _TEXTS.values())
+        )
     make, kinds, least, form = known
     words = [word.strip() for word in listed.split(",")]
     if not least <= len(words) <= len(kinds):
@@ -177,7 +184,9 @@ def rule_from_text(text: str) -> Rule:
     except ParameterError as error:
         raise ParameterError(f"the rule {text!r}: {error}") from error
     except ValueError as error:
-        raise ParameterError(f"the rule {text!r} holds something that is no number: accepted is {form}") from error
+        raise ParameterError(
+            f"the rule {text!r} holds something that is no number: accepted is {form}"
+        ) from error
 
 
 def _number(word: str, kind: type) -> int | float:

@@ -1,4 +1,6 @@
-"""Which cells of a magnitude table are sensitive, why, and how far an attacker must be kept from them."""
+"""Which cells of a magnitude table are sensitive, why, and how far an attacker must be
+kept from them.
+"""
 
 from collections.abc import Sequence
 from math import ceil
@@ -6,8 +8,8 @@ from math import ceil
 import numpy as np
 import xarray as xr
 
-from taciturn.magnitude._cells import cells_of
-from taciturn.magnitude._rule import Rule, as_rule
+from taciturn.magnitude.cells import cells_of
+from taciturn.magnitude.rule import Rule, as_rule
 
 __all__ = ["protection_levels", "sensitive_cells"]
 
@@ -18,10 +20,11 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
     Parameters
     ----------
     table : Dataset
-        Of `magnitude_table` or `magnitude_margins`.
+        Of `tabulate_magnitude` or `tabulate_margins`.
     rules : Rule or sequence of Rule
-        `Dominance`, `PPercent`, `PQ`, `MinimumFrequency`, `EntropyRule` and `Request`, combined with ``|`` and ``&``.
-        Of a sequence any makes a cell sensitive, as with ``|``.
+        `Dominance`, `PPercent`, `PQ`, `MinimumFrequency`, `EntropyRule` and `Request`,
+        combined with ``|`` and ``&``. Of a sequence any makes a cell sensitive, as with
+        ``|``.
 
     Returns
     -------
@@ -29,33 +32,39 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
         Over the table's dims:
 
         - ``sensitive`` (bool): False in an empty cell;
-        - ``by_rule`` (bool), with ``rule``: the same for each of the single rules, named by their text;
-        - ``reason``: in words, of those single rules that hold in a sensitive cell, else empty;
-        - ``unsafe_share``: sensitive cells among the cells with a contributor, in ``[0, 1]``; a scalar.
+        - ``by_rule`` (bool), with ``rule``: the same for each of the single rules,
+          named by their text;
+        - ``reason``: in words, of those single rules that hold in a sensitive cell,
+          else empty;
+        - ``unsafe_share``: sensitive cells among the cells with a contributor, in ``[0,
+          1]``; a scalar.
 
     Raises
     ------
     TableError
-        Not a magnitude table; one with fewer of the largest contributions than a rule speaks of, or, for `Request`,
-        made without ``request=``; one without any contributor.
+        Not a magnitude table; one with fewer of the largest contributions than a rule
+        speaks of, or, for `Request`, made without ``request=``; one without any
+        contributor.
     ParameterError
         `rules` that are none.
 
     Notes
     -----
-    Amounts are compared in whole steps and parameters as the decimal numbers they are written as, so that no rounding
-    moves a cell across the boundary. Only what the cell itself tells is looked at, not what follows from totals.
+    Amounts are compared in whole steps and parameters as the decimal numbers they are
+    written as, so that no rounding moves a cell across the boundary. Only what the cell
+    itself tells is looked at, not what follows from totals.
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on Statistical Disclosure Control,
-    Section 4.2.1; share of unsafe cells: the same, Section 4.6.
+    Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Section 4.2.1; share of unsafe cells: the same,
+    Section 4.6.
 
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
     >>> firms = pd.DataFrame({"area": ["A", "A", "A", "B", "B"], "turnover": [80, 15, 5, 50, 50]})
-    >>> table = tc.magnitude_table(firms, "area", "turnover")
+    >>> table = tc.tabulate_magnitude(firms, "area", "turnover")
     >>> found = tc.sensitive_cells(table, tc.Dominance(1, 0.75))
     >>> found["sensitive"].values.tolist(), float(found["unsafe_share"])
     ([True, False], 0.5)
@@ -91,10 +100,12 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
 
 
 def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.DataArray:
-    r"""How far above a sensitive cell what an attacker must think possible has to reach.
+    r"""How far above a sensitive cell what an attacker must think possible has to
+    reach.
 
-    If all that is released leaves the cell anywhere up to :math:`X + U`, the rule no longer holds for what can be
-    worked out. The least such `U`, with :math:`x_1 \ge x_2 \ge \dots` the contributions:
+    If all that is released leaves the cell anywhere up to :math:`X + U`, the rule no
+    longer holds for what can be worked out. The least such `U`, with :math:`x_1 \ge x_2
+    \ge \dots` the contributions:
 
     .. math::
 
@@ -105,17 +116,19 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
     Parameters
     ----------
     table : Dataset
-        Of `magnitude_table` or `magnitude_margins`.
+        Of `tabulate_magnitude` or `tabulate_margins`.
     rules : Rule or sequence of Rule
         As in `sensitive_cells`.
 
     Returns
     -------
     DataArray
-        Upper protection levels over the table's dims, in its units, rounded up to whole steps; 0 where the cell is not
-        sensitive. The lower protection level is taken to be the same. Of rules combined with ``|`` the largest is
-        needed, of those combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule` have no amount
-        in them and give one step, which prevents that the value itself is worked out.
+        Upper protection levels over the table's dims, in its units, rounded up to whole
+        steps; 0 where the cell is not sensitive. The lower protection level is taken to
+        be the same. Of rules combined with ``|`` the largest is needed, of those
+        combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule`
+        have no amount in them and give one step, which prevents that the value itself
+        is worked out.
 
     Raises
     ------
@@ -126,21 +139,23 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
 
     Notes
     -----
-    With the second largest contributor as the attacker, who subtracts :math:`x_2`, the p%-rule asks for
+    With the second largest contributor as the attacker, who subtracts :math:`x_2`, the
+    p%-rule asks for
     :math:`X + U - x_2 \ge (1 + p/100) x_1`, which gives the formula. With negative contributions `X` is the sum of
     sizes.
 
     References
     ----------
-    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.2, "Upper protection levels"; Loeve
-    (2001), Notes on sensitivity measures and protection levels, Statistics Netherlands.
+    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.2, "Upper
+    protection levels"; Loeve (2001), Notes on sensitivity measures and protection
+    levels, Statistics Netherlands.
 
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
     >>> firms = pd.DataFrame({"area": ["A", "A", "A"], "turnover": [300, 20, 10]})
-    >>> table = tc.magnitude_table(firms, "area", "turnover")
-    >>> tc.protection_levels(table, tc.PPercent(10)).values.tolist()
+    >>> table = tc.tabulate_magnitude(firms, "area", "turnover")
+    >>> tc.magnitude.protection_levels(table, tc.PPercent(10)).values.tolist()
     [20.0]
     """
     rule = as_rule(rules)

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn._longform import code_rows
 from taciturn.errors import ParameterError, TableError
-from taciturn.perturbation._replicates import Counts, labelled, replicated
 from taciturn.perturbation.perturbation_tables import check_perturbation_table
+from taciturn.perturbation.replicates import Counts, labelled, replicated
 from taciturn.schema import COUNT
-from taciturn.tables import check_table, read_records
+from taciturn.tables.checks import check_table
+from taciturn.tables.placing import code_rows
+from taciturn.tables.tabulation import read_records
 from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["cell_key", "cell_key_records", "record_keys"]
@@ -47,12 +48,13 @@ def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None)
 
     References
     ----------
-    Fraser & Wooton (2005), A proposed method for confidentialising tabular output to protect against differencing.
+    Fraser & Wooton (2005), A proposed method for confidentialising tabular output to
+    protect against differencing.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.record_keys(3, random_seed=1).round(3).tolist()
+    >>> tc.perturbation.record_keys(3, random_seed=1).round(3).tolist()
     [0.512, 0.95, 0.144]
     """
     return generator(random_seed).random(whole_number(n, "n", least=1))
@@ -65,27 +67,30 @@ def cell_key(
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Perturb one table by the cell-key method, with new record keys in every replicate.
+    r"""Perturb one table by the cell-key method, with new record keys in every
+    replicate.
 
-    The key of a cell is the sum of its records' keys modulo 1, and the noise is that of the perturbation table at this
-    key:
+    The key of a cell is the sum of its records' keys modulo 1, and the noise is that of
+    the perturbation table at this key:
 
     .. math:: G_i = \min\{j : \textstyle\sum_{l \le j} p(l \mid F_i) > u_i\}, \qquad u_i = \sum_{r \in i} k_r \bmod 1
 
-    Independent uniform record keys have a uniform sum modulo 1, and no record is in two cells of a table. So the cell
-    keys are drawn themselves, which gives the same distribution. Kept: zeros, and the expected value of each cell if
-    the perturbation table is unbiased. Not kept: totals. What is not kept from one table to the next is the noise of
-    a cell that both have: that takes the records, `cell_key_records`.
+    Independent uniform record keys have a uniform sum modulo 1, and no record is in two
+    cells of a table. So the cell keys are drawn themselves, which gives the same
+    distribution. Kept: zeros, and the expected value of each cell if the perturbation
+    table is unbiased. Not kept: totals. What is not kept from one table to the next is
+    the noise of a cell that both have: that takes the records, `cell_key_records`.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
     perturbation : DataArray
-        Transition probabilities as of `perturbation_table`, dims ``(original, perturbed)``. Counts above its last row
-        get the noise of that row.
+        Transition probabilities as of `perturbation_table`, dims ``(original,
+        perturbed)``. Counts above its last row get the noise of that row.
     replicates : int
-        Number of independent sets of record keys, along a leading dimension ``replicate``.
+        Number of independent sets of record keys, along a leading dimension
+        ``replicate``.
     random_seed : int or Generator, optional
         The same seed gives the same tables.
 
@@ -97,22 +102,23 @@ def cell_key(
     Raises
     ------
     ParameterError
-        A perturbation table with rows that do not sum to 1, probabilities outside ``[0, 1]``, negative results or
-        zeros that do not stay; fewer than one replicate.
+        A perturbation table with rows that do not sum to 1, probabilities outside ``[0,
+        1]``, negative results or zeros that do not stay; fewer than one replicate.
     TableError
         What `check_table` refuses.
 
     References
     ----------
-    Fraser & Wooton (2005), A proposed method for confidentialising tabular output to protect against differencing,
-    UNECE/Eurostat work session on statistical data confidentiality; Marley & Leaver (2011), A method for
-    confidentialising user-defined tables: statistical properties and a risk-utility analysis, 58th World Statistical
+    Fraser & Wooton (2005), A proposed method for confidentialising tabular output to
+    protect against differencing, UNECE/Eurostat work session on statistical data
+    confidentiality; Marley & Leaver (2011), A method for confidentialising user-defined
+    tables: statistical properties and a risk-utility analysis, 58th World Statistical
     Congress.
 
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> noise = tc.perturbation_table(3, 1)
+    >>> noise = tc.perturbation.perturbation_table(3, 1)
     >>> table = xr.DataArray([0, 1, 5, 40], dims="x")
     >>> tc.cell_key(table, perturbation=noise, replicates=2, random_seed=1).values.tolist()
     [[0, 3, 4, 42], [0, 1, 6, 40]]
@@ -122,12 +128,14 @@ def cell_key(
     cumulated, perturbed = check_perturbation_table(perturbation)
     rng = generator(random_seed)
     counts = table.values
-    return replicated(table, replicates, lambda shape: _noisy(counts, rng.random(shape), cumulated, perturbed))
+    return replicated(
+        table, replicates, lambda shape: _noisy(counts, rng.random(shape), cumulated, perturbed)
+    )
 
 
 def cell_key_records(
-    microdata: str | PathLike[str] | Any,
-    dims: Sequence[str],
+    records: str | PathLike[str] | Any,
+    variables: Sequence[str],
     *,
     perturbation: xr.DataArray,
     keys: str | Sequence[float] | Floats | None = None,
@@ -137,27 +145,30 @@ def cell_key_records(
 ) -> xr.DataArray:
     """Tabulate microdata and perturb the table by the cell-key method.
 
-    As `cell_key`, with the keys of the records themselves. With the same `keys` and perturbation table, the same set
-    of records gets the same noise in every table in which it forms a cell, a margin among them, whatever the order of
-    the records. Tables and their margins, each perturbed on its own, do not add up.
+    As `cell_key`, with the keys of the records themselves. With the same `keys` and
+    perturbation table, the same set of records gets the same noise in every table in
+    which it forms a cell, a margin among them, whatever the order of the records.
+    Tables and their margins, each perturbed on its own, do not add up.
 
     Parameters
     ----------
-    microdata : path, pandas or polars DataFrame
+    records : path, pandas or polars DataFrame
         One row an individual.
-    dims : sequence of str
+    variables : sequence of str
         The classifying variables.
     perturbation : DataArray
         As in `cell_key`.
     keys : str or array of float, optional
-        Record keys in ``[0, 1)``, as of `record_keys`: the name of a column or one value for each row. Without them
-        every replicate gets new ones.
+        Record keys in ``[0, 1)``, as of `record_keys`: the name of a column or one
+        value for each row. Without them every replicate gets new ones.
     categories : mapping of str to sequence, optional
         As in `read_table`.
     replicates : int
-        Number of independent sets of record keys; with `keys` nothing is drawn and it must be 1.
+        Number of independent sets of record keys; with `keys` nothing is drawn and it
+        must be 1.
     random_seed : int or Generator, optional
-        The same seed gives the same tables: those of ``keys=record_keys(n, random_seed=...)`` in the first replicate.
+        The same seed gives the same tables: those of ``keys=record_keys(n,
+        random_seed=...)`` in the first replicate.
 
     Returns
     -------
@@ -167,8 +178,8 @@ def cell_key_records(
     Raises
     ------
     ParameterError
-        Keys that are missing, outside ``[0, 1)`` or not one for each record; more than one replicate of given keys;
-        what `cell_key` refuses of the perturbation table.
+        Keys that are missing, outside ``[0, 1)`` or not one for each record; more than
+        one replicate of given keys; what `cell_key` refuses of the perturbation table.
     TableError
         What `tabulate` refuses, or an unknown column of keys.
 
@@ -180,34 +191,39 @@ def cell_key_records(
     --------
     >>> import pandas as pd, taciturn as tc
     >>> people = pd.DataFrame({"area": ["A"] * 4 + ["B"] * 6, "sex": ["f"] * 4 + ["f", "m"] * 3})
-    >>> keys = tc.record_keys(10, random_seed=3)
-    >>> noise = tc.perturbation_table(3, 1)
-    >>> areas = tc.cell_key_records(people, ["area"], keys=keys, perturbation=noise)
-    >>> both = tc.cell_key_records(people, ["area", "sex"], keys=keys, perturbation=noise)
+    >>> keys = tc.perturbation.record_keys(10, random_seed=3)
+    >>> noise = tc.perturbation.perturbation_table(3, 1)
+    >>> areas = tc.perturbation.cell_key_records(people, ["area"], keys=keys, perturbation=noise)
+    >>> both = tc.perturbation.cell_key_records(people, ["area", "sex"], keys=keys, perturbation=noise)
     >>> bool((both.sel(area="A", sex="f") == areas.sel(area="A")).all())  # the same four people
     True
     """
-    dims = names_of(dims, "dims")
+    variables = names_of(variables, "dims")
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
-    long = read_records(microdata, dims)
-    index, coords = code_rows(long, dims, categories)
+    long = read_records(records, variables)
+    index, coords = code_rows(long, variables, categories)
     shape = tuple(len(labels) for labels in coords.values())
     counts = np.bincount(index, minlength=int(np.prod(shape)))
     if isinstance(keys, str):
         if keys not in long.columns:
-            raise TableError(f"no column {keys!r} of record keys in {long.origin}: the columns are {long.names()}")
+            raise TableError(
+                f"no column {keys!r} of record keys in {long.origin}: the columns are"
+                f" {long.names()}"
+            )
         keys = long.columns[keys]
     if keys is not None:
         if replicates != 1:
-            raise ParameterError(f"replicates must be 1 where record keys are given, got {replicates}")
+            raise ParameterError(
+                f"replicates must be 1 where record keys are given, got {replicates}"
+            )
         keys = _checked_keys(keys, long.rows)
     rng = generator(random_seed)
     out = np.empty((replicates, counts.size), dtype=np.int64)
     for row in out:
         of_records = rng.random(long.rows) if keys is None else keys
         row[:] = _noisy(counts, _cell_keys(index, of_records, counts.size), cumulated, perturbed)
-    table = xr.DataArray(counts.reshape(shape), dims=dims, coords=coords, name=COUNT)
+    table = xr.DataArray(counts.reshape(shape), dims=variables, coords=coords, name=COUNT)
     return labelled(table, out.reshape(replicates, *shape))
 
 
@@ -218,7 +234,9 @@ def _checked_keys(keys: Any, records: int) -> Floats:
     except (TypeError, ValueError) as error:
         raise ParameterError(f"record keys must be numbers in [0, 1): {error}") from error
     if values.shape != (records,):
-        raise ParameterError(f"there must be one record key for each of {records} records, got shape {values.shape}")
+        raise ParameterError(
+            f"there must be one record key for each of {records} records, got shape {values.shape}"
+        )
     bad = np.flatnonzero(~((values >= 0) & (values < 1)))
     if len(bad):
         found = "is missing" if np.isnan(values[bad[0]]) else f"holds {values[bad[0]]:g}"

@@ -11,10 +11,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
 from taciturn.errors import ParameterError, PerturbationError, TableError
-from taciturn.perturbation._alternating_cycles import round_remainders
-from taciturn.perturbation._replicates import Counts, labelled, multiple, positive_number
+from taciturn.perturbation.alternating_cycles import round_remainders
+from taciturn.perturbation.replicates import Counts, labelled, multiple, positive_number
 from taciturn.schema import MAX_COUNT, table_dims
-from taciturn.tables import check_table
+from taciturn.tables.checks import check_table
 from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["controlled_round"]
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 def controlled_round(
     table: xr.DataArray,
     *,
-    base: int = 3,
+    rounding_base: int = 3,
     margins: Sequence[str | Sequence[str]] | None = None,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
@@ -40,41 +40,48 @@ def controlled_round(
 ) -> xr.DataArray:
     r"""Round cells and totals to neighbouring multiples of a base so that they add up.
 
-    Each cell, each total that is kept and the grand total become one of the two multiples of the base around them,
-    and stay what they are where they are a multiple already (zero-restricted):
+    Each cell, each total that is kept and the grand total become one of the two
+    multiples of the base around them, and stay what they are where they are a multiple
+    already (zero-restricted):
 
     .. math:: G_i \in \{b \lfloor F_i / b \rfloor,\ b \lceil F_i / b \rceil\}, \qquad
         \sum_{i \in m} G_i \in \Bigl\{b \Bigl\lfloor \tfrac1b \sum_{i \in m} F_i \Bigr\rfloor,\
         b \Bigl\lceil \tfrac1b \sum_{i \in m} F_i \Bigr\rceil\Bigr\}
 
-    *One or two variables.* Always possible, with all totals, by Cox's procedure: the expected value of each cell,
-    and so of each total, is its true value. It moves cells along cycles, taken in a fixed order; how cells depend on
-    each other beyond the totals follows from that order.
+    *One or two variables.* Always possible, with all totals, by Cox's procedure: the
+    expected value of each cell, and so of each total, is its true value. It moves cells
+    along cycles, taken in a fixed order; how cells depend on each other beyond the
+    totals follows from that order.
 
-    *More variables.* A random linear program: with `U` uniform on (0, 1) for each cell and `r` the cell's remainder, it
-    minimises the sum of ``U - r / base`` over the cells that go up. Without totals to keep this is unbiased random
-    rounding; the totals bend it, so that expected values are near the true ones, but not equal to them. An integer
-    program settles the cells that the linear one leaves between two multiples, or all where these are many.
+    *More variables.* A random linear program: with `U` uniform on (0, 1) for each cell
+    and `r` the cell's remainder, it minimises the sum of ``U - r / base`` over the
+    cells that go up. Without totals to keep this is unbiased random rounding; the
+    totals bend it, so that expected values are near the true ones, but not equal to
+    them. An integer program settles the cells that the linear one leaves between two
+    multiples, or all where these are many.
 
-    Kept: additivity, the totals named above to less than `base`, zeros, multiples of the base. Not kept: other totals
-    (they add up, but may be further off), and for more than two variables exact expected values.
+    Kept: additivity, the totals named above to less than `rounding_base`, zeros,
+    multiples of the base. Not kept: other totals (they add up, but may be further off),
+    and for more than two variables exact expected values.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
-    base : int
+    rounding_base : int
         At least 2.
     margins : sequence of str or of sequences of str, optional
-        For three or more variables: the margins whose totals are kept beside the grand total, each named by its
-        variables, such as ``[("area", "sex"), "age"]``. Without it the totals of each variable.
+        For three or more variables: the margins whose totals are kept beside the grand
+        total, each named by its variables, such as ``[("area", "sex"), "age"]``.
+        Without it the totals of each variable.
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
         The same seed gives the same roundings.
     time_limit : float
-        Seconds for all replicates together. For more than two variables the solver, HiGHS, looks at the clock between
-        its steps, which for hundreds of thousands of cells take seconds themselves.
+        Seconds for all replicates together. For more than two variables the solver,
+        HiGHS, looks at the clock between its steps, which for hundreds of thousands of
+        cells take seconds themselves.
 
     Returns
     -------
@@ -84,73 +91,90 @@ def controlled_round(
     Raises
     ------
     ParameterError
-        `base` that is not a whole number from 2 to 2**53, fewer than one replicate, `margins` that are not variables
-        of the table or are given for fewer than three, a `time_limit` that is not above 0 and finite.
+        `rounding_base` that is not a whole number from 2 to 2**53, fewer than one
+        replicate, `margins` that are not variables of the table or are given for fewer
+        than three, a `time_limit` that is not above 0 and finite.
     PerturbationError
-        No controlled rounding with these margins exists, which three or more variables allow, or the time was over.
+        No controlled rounding with these margins exists, which three or more variables
+        allow, or the time was over.
     TableError
         What `check_table` refuses, or a grand total beyond 2**53.
 
     References
     ----------
-    Cox (1987), A constructive procedure for unbiased controlled rounding, Journal of the American Statistical
-    Association 82, 520-524. Where there is none in three dimensions: Causey, Cox & Ernst (1985), Applications of
-    transportation theory to statistical problems, Journal of the American Statistical Association 80, 903-909.
+    Cox (1987), A constructive procedure for unbiased controlled rounding, Journal of
+    the American Statistical Association 82, 520-524. Where there is none in three
+    dimensions: Causey, Cox & Ernst (1985), Applications of transportation theory to
+    statistical problems, Journal of the American Statistical Association 80, 903-909.
 
     Examples
     --------
     >>> import taciturn as tc
     >>> religion = tc.load_dataset("area_by_religion")
-    >>> rounded = tc.controlled_round(religion, base=3, random_seed=1)
+    >>> rounded = tc.controlled_round(religion, rounding_base=3, random_seed=1)
     >>> bool((abs(tc.margin(rounded, "area") - tc.margin(religion, "area")) < 3).all())
     True
     """
     table = check_table(table)
-    base = multiple(base, "base")
+    rounding_base = multiple(rounding_base, "base")
     if table.values.sum(dtype=float) > MAX_COUNT:
-        raise TableError(f"totals must be at most 2**53, that of the table is {table.values.sum(dtype=float):g}")
+        raise TableError(
+            f"totals must be at most 2**53, that of the table is {table.values.sum(dtype=float):g}"
+        )
     replicates = whole_number(replicates, "replicates", least=1)
     kept = _named_margins(table, margins)
     time_limit = positive_number(time_limit, "time_limit")
     rng = generator(random_seed)
     deadline = monotonic() + time_limit
-    down = table.values - table.values % base
-    round_once = _by_cycles(table.values, base) if table.ndim <= 2 else _by_program(table, base, kept)
+    down = table.values - table.values % rounding_base
+    round_once = (
+        _by_cycles(table.values, rounding_base)
+        if table.ndim <= 2
+        else _by_program(table, rounding_base, kept)
+    )
     out = np.empty((replicates, *table.shape), dtype=np.int64)
     for done in range(replicates):
         seconds = deadline - monotonic()
         moved = round_once(rng, seconds) if seconds > 0 else None
         if moved is None:
             raise PerturbationError(
-                f"the time limit of {time_limit:g} seconds was over after {done} of {replicates} replicates: "
-                "allow more time, or ask for fewer replicates or margins"
+                f"the time limit of {time_limit:g} seconds was over after {done} of {replicates}"
+                " replicates: allow more time, or ask for fewer replicates or margins"
             )
         out[done] = down + moved
     return labelled(table, out)
 
 
-def _named_margins(table: xr.DataArray, margins: Sequence[str | Sequence[str]] | None) -> list[tuple[str, ...]]:
+def _named_margins(
+    table: xr.DataArray, margins: Sequence[str | Sequence[str]] | None
+) -> list[tuple[str, ...]]:
     """Variables of each margin to keep, the grand total's none first."""
     variables = table_dims(table)
     if margins is None:
         return [(), *((dim,) for dim in variables)]
     if len(variables) < 3:
         raise ParameterError(
-            f"margins are for three or more variables, the table has {variables}: all its totals are kept"
+            f"margins are for three or more variables, the table has {variables}: all its totals"
+            " are kept"
         )
     if isinstance(margins, str) or not isinstance(margins, Sequence):
-        raise ParameterError(f"margins must be a sequence of margins, such as [{variables[0]!r}], got {margins!r}")
+        raise ParameterError(
+            f"margins must be a sequence of margins, such as [{variables[0]!r}], got {margins!r}"
+        )
     named = [tuple(names_of(names, "margins")) for names in margins]
     for names in named:
         if not set(names) <= set(variables) or len(set(names)) < len(names):
-            raise ParameterError(f"margins must name variables of the table, {variables}, each once; got {names}")
+            raise ParameterError(
+                f"margins must name variables of the table, {variables}, each once; got {names}"
+            )
     return [(), *named]
 
 
 def _by_cycles(counts: Counts, base: int) -> Callable[[np.random.Generator, float], Counts | None]:
     """Rounding of one or two variables: gives what to add to the multiples below."""
     inner = counts.reshape(-1, counts.shape[-1]) % base
-    # With the negative totals as a further row and column, every row and column sums to zero.
+    # With the negative totals as a further row and column, every row and column sums to
+    # zero.
     rows, columns = inner.sum(axis=1, keepdims=True), inner.sum(axis=0, keepdims=True)
     extended = np.block([[inner, -rows], [-columns, rows.sum(keepdims=True)]]) % base
 
@@ -165,7 +189,9 @@ def _by_cycles(counts: Counts, base: int) -> Callable[[np.random.Generator, floa
 def _by_program(
     table: xr.DataArray, base: int, margins: list[tuple[str, ...]]
 ) -> Callable[[np.random.Generator, float], Counts | None]:
-    """Rounding of any number of variables: gives what to add to the multiples below, None when the time is over."""
+    """Rounding of any number of variables: gives what to add to the multiples below,
+    None when the time is over.
+    """
     share = table.values % base / base
     cells = np.nonzero(share)
     chances = share[cells]
@@ -176,22 +202,30 @@ def _by_program(
         for axis in axes:
             line = line * table.shape[axis] + cells[axis]
         number, line = np.unique(line, return_inverse=True)
-        lines.append(csr_array((np.ones(len(line)), (line, np.arange(len(line)))), shape=(len(number), len(line))))
+        lines.append(
+            csr_array(
+                (np.ones(len(line)), (line, np.arange(len(line)))), shape=(len(number), len(line))
+            )
+        )
     totals = vstack(lines, format="csr")
-    # Remainders of a total sum to whole multiples of the base and a rest: so many of its cells go up, or one more.
+    # Remainders of a total sum to whole multiples of the base and a rest: so many of
+    # its cells go up, or one more.
     sums = totals @ (table.values % base)[cells]
 
     def round_once(rng: np.random.Generator, seconds: float) -> Counts | None:
         moved = np.zeros(table.shape, dtype=np.int64)
         if len(chances) == 0:
             return moved
-        up = _solve(rng.random(len(chances)) - chances, totals, sums // base, -(-sums // base), seconds)
+        up = _solve(
+            rng.random(len(chances)) - chances, totals, sums // base, -(-sums // base), seconds
+        )
         if up is None:
             return None
         if len(up) == 0:
             names = ", ".join(" by ".join(margin) for margin in margins if margin)
             raise PerturbationError(
-                f"no controlled rounding of this table to base {base} keeps the totals of {names}: name fewer margins"
+                f"no controlled rounding of this table to base {base} keeps the totals of {names}:"
+                " name fewer margins"
             )
         moved[cells] = base * up
         return moved
@@ -199,8 +233,12 @@ def _by_program(
     return round_once
 
 
-def _solve(costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float) -> Counts | None:
-    """Cells that go up (1) or down (0), at little cost; none when there is no solution, None when the time is over."""
+def _solve(
+    costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float
+) -> Counts | None:
+    """Cells that go up (1) or down (0), at little cost; none when there is no solution,
+    None when the time is over.
+    """
     deadline = monotonic() + seconds
     share, status = _program(costs, totals, least, most, seconds, whole=False)
     if status == _TIME_OVER:
@@ -211,7 +249,9 @@ def _solve(costs: Floats, totals: csr_array, least: Floats, most: Floats, second
     if 0 < between.mean() < _FEW:
         up[between] = 0
         done, rest = totals @ up, totals[:, np.flatnonzero(between)]
-        settled, status = _program(costs[between], rest, least - done, most - done, deadline - monotonic(), whole=True)
+        settled, status = _program(
+            costs[between], rest, least - done, most - done, deadline - monotonic(), whole=True
+        )
         if status == _SOLVED:
             up[between] = np.rint(settled)
     if status == _INFEASIBLE:
@@ -224,7 +264,9 @@ def _solve(costs: Floats, totals: csr_array, least: Floats, most: Floats, second
 def _program(
     costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float, *, whole: bool
 ) -> tuple[Floats, int]:
-    """Solution of a linear or integer program over cells from 0 to 1, empty where there is none, and its status."""
+    """Solution of a linear or integer program over cells from 0 to 1, empty where there
+    is none, and its status.
+    """
     if seconds <= 0:
         return np.empty(0), _TIME_OVER
     solved = milp(
@@ -235,5 +277,7 @@ def _program(
         options={"time_limit": seconds, "mip_rel_gap": _GAP},
     )
     if solved.status not in (_SOLVED, _TIME_OVER, _INFEASIBLE):
-        raise PerturbationError(f"the program of controlled rounding was not solved: {solved.message}")
+        raise PerturbationError(
+            f"the program of controlled rounding was not solved: {solved.message}"
+        )
     return np.empty(0) if solved.x is None else solved.x, solved.status

@@ -2,37 +2,39 @@
 
 import xarray as xr
 
-from taciturn.perturbation._replicates import labelled, multiple
-from taciturn.tables import check_table
+from taciturn.perturbation.replicates import labelled, multiple
+from taciturn.tables.checks import check_table
 
 __all__ = ["conventional_round"]
 
 
-def conventional_round(table: xr.DataArray, *, base: int = 5) -> xr.DataArray:
+def conventional_round(table: xr.DataArray, *, rounding_base: int = 5) -> xr.DataArray:
     r"""Round every cell to the nearest multiple of a base.
 
     .. math:: G_i = b \lfloor F_i / b + 1/2 \rfloor
 
-    A count halfway between two multiples, which only an even base has, goes up. Kept: multiples of the base,
-    non-negative whole numbers, every cell within ``base / 2`` of its count. Not kept: totals, and the expected value
-    of anything: where most counts are below ``base / 2``, most of the table is lost.
+    A count halfway between two multiples, which only an even base has, goes up. Kept:
+    multiples of the base, non-negative whole numbers, every cell within ``base / 2`` of
+    its count. Not kept: totals, and the expected value of anything: where most counts
+    are below ``base / 2``, most of the table is lost.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
-    base : int
+    rounding_base : int
         At least 2.
 
     Returns
     -------
     DataArray
-        int64, dims ``(replicate, *dims)`` with the one replicate that there is, like all protection methods.
+        int64, dims ``(replicate, *dims)`` with the one replicate that there is, like
+        all protection methods.
 
     Raises
     ------
     ParameterError
-        `base` that is not a whole number from 2 to 2**53.
+        `rounding_base` that is not a whole number from 2 to 2**53.
     TableError
         What `check_table` refuses.
 
@@ -43,9 +45,11 @@ def conventional_round(table: xr.DataArray, *, base: int = 5) -> xr.DataArray:
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.conventional_round(xr.DataArray([2, 3, 7, 8], dims="x"), base=5).values.tolist()
+    >>> tc.perturbation.conventional_round(xr.DataArray([2, 3, 7, 8], dims="x"), rounding_base=5).values.tolist()
     [[0, 5, 5, 10]]
     """
     table = check_table(table)
-    base = multiple(base, "base")
-    return labelled(table, ((table.values + base // 2) // base * base)[None])
+    rounding_base = multiple(rounding_base, "base")
+    return labelled(
+        table, ((table.values + rounding_base // 2) // rounding_base * rounding_base)[None]
+    )

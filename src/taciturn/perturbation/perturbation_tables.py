@@ -1,4 +1,6 @@
-"""Perturbation tables of the cell-key method: how much noise a count gets, and how often."""
+"""Perturbation tables of the cell-key method: how much noise a count gets, and how
+often.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,14 +24,18 @@ _NEWTON_STEPS: Final = 500
 _TOLERANCE: Final = 1e-13
 
 
-def perturbation_table(max_noise: int, variance: float, *, js: int = 0, monotone: bool = True) -> xr.DataArray:
+def perturbation_table(
+    max_noise: int, variance: float, *, js: int = 0, monotone: bool = True
+) -> xr.DataArray:
     r"""Transition probabilities of the cell-key method that have the largest entropy.
 
-    Row `i` is the distribution of what an original count `i` becomes. Of all distributions of the noise `k` with
+    Row `i` is the distribution of what an original count `i` becomes. Of all
+    distributions of the noise `k` with
 
     .. math:: \sum_k p_k = 1, \quad \sum_k k\,p_k = 0, \quad \sum_k k^2 p_k = V, \quad |k| \le D
 
-    that give no negative count and none from 1 to `js`, it is the one with the largest entropy
+    that give no negative count and none from 1 to `js`, it is the one with the largest
+    entropy
     :math:`-\sum_k p_k \log p_k`. Zero stays zero.
 
     Parameters
@@ -41,39 +47,44 @@ def perturbation_table(max_noise: int, variance: float, *, js: int = 0, monotone
     js : int
         Positive counts up to this are never published; 0 publishes all.
     monotone : bool
-        Whether noise may not be likelier than smaller noise in the same direction, nor, where the original count can
-        be published, than none. Without it the probabilities are :math:`p_k \propto \exp(a k + b k^2)`.
+        Whether noise may not be likelier than smaller noise in the same direction, nor,
+        where the original count can be published, than none. Without it the
+        probabilities are :math:`p_k \propto \exp(a k + b k^2)`.
 
     Returns
     -------
     DataArray
-        float64 in ``[0, 1]``, dims ``(original, perturbed)``, named ``probability``; rows sum to 1. The last row is
-        symmetric; its noise serves all larger counts.
+        float64 in ``[0, 1]``, dims ``(original, perturbed)``, named ``probability``;
+        rows sum to 1. The last row is symmetric; its noise serves all larger counts.
 
     Raises
     ------
     ParameterError
-        An argument outside its range, or an original count for which no noise meets the conditions; the message
-        names the count and the variances that it allows.
+        An argument outside its range, or an original count for which no noise meets the
+        conditions; the message names the count and the variances that it allows.
 
     Notes
     -----
-    The dual problem has two unknowns, `a` and `b`: the logarithms of the probabilities are :math:`a k + b k^2`, under
-    `monotone` its projection on the sequences that fall on both sides of 0. It is solved by Newton's method.
+    The dual problem has two unknowns, `a` and `b`: the logarithms of the probabilities
+    are :math:`a k + b k^2`, under `monotone` its projection on the sequences that fall
+    on both sides of 0. It is solved by Newton's method.
 
     References
     ----------
-    Enderle, Giessing & Tent (2020), Calculation of risk probabilities for the cell key method, Privacy in Statistical
-    Databases, Springer, 151-165. Fraser & Wooton (2005), A proposed method for confidentialising tabular output to
-    protect against differencing, UNECE/Eurostat work session on statistical data confidentiality. Marley & Leaver
-    (2011), A method for confidentialising user-defined tables: statistical properties and a risk-utility analysis,
-    58th World Statistical Congress. Giessing (2016), Computational issues in the design of transition probabilities
-    and disclosure risk estimation for additive noise, Privacy in Statistical Databases, Springer, 237-251.
+    Enderle, Giessing & Tent (2020), Calculation of risk probabilities for the cell key
+    method, Privacy in Statistical Databases, Springer, 151-165. Fraser & Wooton (2005),
+    A proposed method for confidentialising tabular output to protect against
+    differencing, UNECE/Eurostat work session on statistical data confidentiality.
+    Marley & Leaver (2011), A method for confidentialising user-defined tables:
+    statistical properties and a risk-utility analysis, 58th World Statistical Congress.
+    Giessing (2016), Computational issues in the design of transition probabilities and
+    disclosure risk estimation for additive noise, Privacy in Statistical Databases,
+    Springer, 237-251.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.perturbation_table(3, 1).sel(original=1).values.round(4).tolist()
+    >>> tc.perturbation.perturbation_table(3, 1).sel(original=1).values.round(4).tolist()
     [0.3699, 0.3699, 0.1711, 0.0687, 0.0205, 0.0, 0.0]
     """
     max_noise = whole_number(max_noise, "max_noise", least=1, most=_LARGEST_NOISE)
@@ -81,7 +92,9 @@ def perturbation_table(max_noise: int, variance: float, *, js: int = 0, monotone
     variance = number_between(variance, "variance", 0, max_noise**2)
     if variance == 0:
         raise ParameterError(f"variance must be above 0 and at most {max_noise**2}, got 0")
-    last = max_noise + (js + 1 if js else 0)  # the first count whose noise meets neither zero nor a count up to js
+    last = max_noise + (
+        js + 1 if js else 0
+    )  # the first count whose noise meets neither zero nor a count up to js
     published = np.array([0, *range(js + 1, last + max_noise + 1)])
     out = np.zeros((last + 1, last + max_noise + 1))
     out[0, 0] = 1
@@ -90,23 +103,37 @@ def perturbation_table(max_noise: int, variance: float, *, js: int = 0, monotone
         out[original, reached] = _row(original, reached - original, variance, monotone)
     coords = {"original": np.arange(last + 1), "perturbed": np.arange(last + max_noise + 1)}
     attrs = {"max_noise": max_noise, "variance": variance, "js": js}
-    return xr.DataArray(out, dims=("original", "perturbed"), coords=coords, name="probability", attrs=attrs)
+    return xr.DataArray(
+        out, dims=("original", "perturbed"), coords=coords, name="probability", attrs=attrs
+    )
 
 
 def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Cumulated rows of a perturbation table, and the counts of its columns; raise `ParameterError` where it is none.
+    """Cumulated rows of a perturbation table, and the counts of its columns; raise
+    `ParameterError` where it is none.
 
-    The last outcome of a row that has a chance is cumulated to infinity, so that rounding cannot leave a key without
-    an outcome.
+    The last outcome of a row that has a chance is cumulated to infinity, so that
+    rounding cannot leave a key without an outcome.
     """
     name = "perturbation"
-    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != {"original", "perturbed"}:
-        found = perturbation.dims if isinstance(perturbation, xr.DataArray) else type(perturbation).__name__
-        raise ParameterError(f"{name} must be a DataArray with the dims ('original', 'perturbed'), got {found}")
+    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != {
+        "original",
+        "perturbed",
+    }:
+        found = (
+            perturbation.dims
+            if isinstance(perturbation, xr.DataArray)
+            else type(perturbation).__name__
+        )
+        raise ParameterError(
+            f"{name} must be a DataArray with the dims ('original', 'perturbed'), got {found}"
+        )
     perturbation = perturbation.transpose("original", "perturbed")
     rows, columns = (_counts_of(perturbation, dim) for dim in ("original", "perturbed"))
     if not np.array_equal(rows, np.arange(len(rows))) or len(rows) < 2:
-        raise ParameterError(f"{name}: the original counts must be 0, 1, ... without a gap, got {rows.tolist()}")
+        raise ParameterError(
+            f"{name}: the original counts must be 0, 1, ... without a gap, got {rows.tolist()}"
+        )
     if (np.diff(columns) <= 0).any():
         raise ParameterError(f"{name}: the perturbed counts must rise, got {columns.tolist()}")
     values = np.asarray(perturbation.values, dtype=float)
@@ -124,7 +151,9 @@ def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(abs(sums - 1) > 1e-9)
     if len(wrong):
-        raise ParameterError(f"{name}: each row must sum to 1: original={wrong[0]} sums to {sums[wrong[0]]:.9g}")
+        raise ParameterError(
+            f"{name}: each row must sum to 1: original={wrong[0]} sums to {sums[wrong[0]]:.9g}"
+        )
     at = first((values > 0) & (columns < 0))
     if at:
         raise ParameterError(f"{name}: counts cannot become negative: {at}")
@@ -140,7 +169,9 @@ def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.
 def _counts_of(perturbation: xr.DataArray, dim: str) -> npt.NDArray[np.int64]:
     labels = perturbation[dim].values
     if not np.issubdtype(labels.dtype, np.integer):
-        raise ParameterError(f"perturbation: the labels of {dim!r} must be whole numbers, got {labels.dtype}")
+        raise ParameterError(
+            f"perturbation: the labels of {dim!r} must be whole numbers, got {labels.dtype}"
+        )
     return np.asarray(labels, dtype=np.int64)
 
 
@@ -148,20 +179,23 @@ def _row(original: int, noise: npt.NDArray[np.int64], variance: float, monotone:
     """Probabilities of the noise of one original count."""
     bounds = _variances(noise, monotone)
     if bounds is None:
-        raise ParameterError(f"the original count {original} has no noise with mean 0 among {noise.tolist()}")
+        raise ParameterError(
+            f"the original count {original} has no noise with mean 0 among {noise.tolist()}"
+        )
     least, most = bounds
     if not least - 1e-9 <= variance <= most + 1e-9:
         condition = " that does not rise away from 0" if monotone else ""
         raise ParameterError(
-            f"the original count {original} has no unbiased noise among {noise.tolist()}{condition} with variance "
-            f"{variance:g}; accepted there: {least:.6g} to {most:.6g}"
+            f"the original count {original} has no unbiased noise among {noise.tolist()}{condition}"
+            f" with variance {variance:g}; accepted there: {least:.6g} to {most:.6g}"
         )
     probabilities = _largest_entropy(noise, variance, monotone)
     missed = max(abs(probabilities @ noise), abs(probabilities @ noise**2 - variance))
     if missed > 1e-9:  # at the very end of the range, where the dual has no solution
         raise ParameterError(
-            f"the noise of the original count {original} misses mean 0 or variance {variance:g} by {missed:.1g}: the "
-            f"variance is too near the end of its range, {least:.6g} to {most:.6g}"
+            f"the noise of the original count {original} misses mean 0 or variance {variance:g} by"
+            f" {missed:.1g}: the variance is too near the end of its range, {least:.6g} to"
+            f" {most:.6g}"
         )
     return probabilities
 
@@ -175,7 +209,9 @@ def _variances(noise: npt.NDArray[np.int64], monotone: bool) -> tuple[float, flo
     moments = np.vstack([np.ones(len(noise)), noise])
     ends = []
     for sign in (1.0, -1.0):
-        found = linprog(sign * noise**2, A_ub=rises, b_ub=np.zeros(len(pairs)), A_eq=moments, b_eq=[1, 0])
+        found = linprog(
+            sign * noise**2, A_ub=rises, b_ub=np.zeros(len(pairs)), A_eq=moments, b_eq=[1, 0]
+        )
         if not found.success or found.fun is None:
             return None
         ends.append(sign * float(found.fun))
@@ -183,13 +219,17 @@ def _variances(noise: npt.NDArray[np.int64], monotone: bool) -> tuple[float, flo
 
 
 def _sides(noise: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Positions of the noise down from 0 and up from it, 0 in both where it is possible."""
+    """Positions of the noise down from 0 and up from it, 0 in both where it is
+    possible.
+    """
     down, up = np.flatnonzero(noise <= 0)[::-1], np.flatnonzero(noise >= 0)
     return [down.tolist(), up.tolist()]
 
 
 def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bool) -> Floats:
-    """Newton's method on the dual, which is convex: its gradient is how far mean and variance are off."""
+    """Newton's method on the dual, which is convex: its gradient is how far mean and
+    variance are off.
+    """
     scale = float(abs(noise).max())
     features = np.column_stack([noise / scale, (noise / scale) ** 2])
     target = np.array([0, variance / scale**2])
@@ -209,10 +249,13 @@ def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bo
         if abs(off).max() <= _TOLERANCE:
             break
         blocks = np.bincount(of_block)
-        means = np.column_stack([np.bincount(of_block, column) / blocks for column in features.T])[of_block]
+        means = np.column_stack([np.bincount(of_block, column) / blocks for column in features.T])[
+            of_block
+        ]
         centred = means - p @ means
         curvature = centred.T @ (centred * p[:, None])
-        # Where all is pooled there is no curvature; a little makes the step point downhill, and long.
+        # Where all is pooled there is no curvature; a little makes the step point
+        # downhill, and long.
         step = np.linalg.solve(curvature + 1e-14 * np.eye(2), off)
         length = 1.0
         while length > 1e-20:
@@ -228,7 +271,9 @@ def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bo
 
 
 def _falling(logs: Floats, noise: npt.NDArray[np.int64]) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Nearest sequence that does not rise away from 0 on either side, and the number of each value's pooled block."""
+    """Nearest sequence that does not rise away from 0 on either side, and the number of
+    each value's pooled block.
+    """
     out = logs.copy()
     of_block = np.empty(len(noise), dtype=np.int64)
     queues: list[list[list[int]]] = []  # the blocks of each side, nearest first
@@ -238,8 +283,12 @@ def _falling(logs: Floats, noise: npt.NDArray[np.int64]) -> tuple[Floats, npt.ND
             cuts = isotonic_regression(logs[positions], increasing=False).blocks.tolist()
         queues.append([positions[first:end].tolist() for first, end in pairwise(cuts)])
     centre = np.flatnonzero(noise == 0).tolist()
-    while centre:  # 0 takes in whichever neighbouring block is the highest, until it is the highest itself
-        nearest = [queue for queue in queues if queue and logs[queue[0]].mean() > logs[centre].mean()]
+    while (
+        centre
+    ):  # 0 takes in whichever neighbouring block is the highest, until it is the highest itself
+        nearest = [
+            queue for queue in queues if queue and logs[queue[0]].mean() > logs[centre].mean()
+        ]
         if not nearest:
             break
         centre += max(nearest, key=lambda queue: logs[queue[0]].mean()).pop(0)

@@ -4,9 +4,9 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.perturbation._replicates import Counts, multiple, replicated
+from taciturn.perturbation.replicates import Counts, multiple, replicated
 from taciturn.schema import COUNT, MAX_COUNT
-from taciturn.tables import check_table
+from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
 
 __all__ = ["random_round"]
@@ -15,31 +15,35 @@ __all__ = ["random_round"]
 def random_round(
     table: xr.DataArray,
     *,
-    base: int = 3,
+    rounding_base: int = 3,
     totals: str | int | None = None,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
     r"""Round every cell to a neighbouring multiple of a base, unbiased.
 
-    A count with remainder `r` goes up with probability `r / base` and down otherwise, each cell on its own:
+    A count with remainder `r` goes up with probability `r / base` and down otherwise,
+    each cell on its own:
 
     .. math:: P(G_i = F_i - r_i + b) = r_i / b, \qquad P(G_i = F_i - r_i) = 1 - r_i / b
 
-    Kept: the expected value of each cell, multiples of the base, non-negative whole numbers. Not kept: totals. The
-    sum of rounded cells has the right expectation, but differs from the total by up to ``base - 1`` a cell.
+    Kept: the expected value of each cell, multiples of the base, non-negative whole
+    numbers. Not kept: totals. The sum of rounded cells has the right expectation, but
+    differs from the total by up to ``base - 1`` a cell.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
-    base : int
+    rounding_base : int
         At least 2; 3 is that of the 2014 paper.
     totals : str or int, optional
-        A label, such as ``"Total"``, under which each variable gets one more category: the totals of the table are
-        rounded too, each from its true value and on its own, as statistical offices publish them. The rounded table
-        then does not add up, and each rounded total is within ``base - 1`` of the true one. Measures that compare
-        the release with the table want it without them: ``released.drop_sel(area="Total", sex="Total")``.
+        A label, such as ``"Total"``, under which each variable gets one more category:
+        the totals of the table are rounded too, each from its true value and on its
+        own, as statistical offices publish them. The rounded table then does not add
+        up, and each rounded total is within ``base - 1`` of the true one. Measures that
+        compare the release with the table want it without them:
+        ``released.drop_sel(area="Total", sex="Total")``.
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
@@ -53,33 +57,35 @@ def random_round(
     Raises
     ------
     ParameterError
-        `base` that is not a whole number from 2 to 2**53; fewer than one replicate.
+        `rounding_base` that is not a whole number from 2 to 2**53; fewer than one
+        replicate.
     TableError
         What `check_table` refuses, or `totals` is a category already.
 
     References
     ----------
-    Antal, Shlomo & Elliot (2014), Section 4. Totals: Shlomo (2007), Statistical disclosure control methods for census
-    frequency tables, International Statistical Review 75, 199-217.
+    Antal, Shlomo & Elliot (2014), Section 4. Totals: Shlomo (2007), Statistical
+    disclosure control methods for census frequency tables, International Statistical
+    Review 75, 199-217.
 
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), base=3, random_seed=1).values.tolist()
+    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), rounding_base=3, random_seed=1).values.tolist()
     [[3, 6]]
-    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), base=3, totals="Total", random_seed=1).x.values.tolist()
+    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), rounding_base=3, totals="Total", random_seed=1).x.values.tolist()
     [0, 1, 'Total']
     """
     table = check_table(table)
-    base = multiple(base, "base")
+    rounding_base = multiple(rounding_base, "base")
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
     if totals is not None:
         table = _with_totals(table, totals)
-    down, remainder = np.divmod(table.values, base)
+    down, remainder = np.divmod(table.values, rounding_base)
 
     def release(shape: tuple[int, ...]) -> Counts:
-        rounded: Counts = (down + (rng.random(shape) * base < remainder)) * base
+        rounded: Counts = (down + (rng.random(shape) * rounding_base < remainder)) * rounding_base
         return rounded
 
     return replicated(table, replicates, release)
@@ -93,7 +99,9 @@ def _with_totals(table: xr.DataArray, label: str | int) -> xr.DataArray:
     for axis, dim in enumerate(table.dims):
         labels = table.indexes[dim]
         if label in labels:
-            raise TableError(f"totals: {label!r} is a category of {dim!r} already; give another label")
+            raise TableError(
+                f"totals: {label!r} is a category of {dim!r} already; give another label"
+            )
         coords[dim] = labels.insert(len(labels), label)
         counts = np.concatenate([counts, counts.sum(axis=axis, keepdims=True)], axis=axis)
     return check_table(xr.DataArray(counts, dims=table.dims, coords=coords, name=COUNT))

@@ -3,34 +3,37 @@
 import numpy as np
 import xarray as xr
 
-from taciturn.perturbation._replicates import Counts, multiple, replicated
-from taciturn.perturbation.suppression import small_cells
-from taciturn.tables import check_table
+from taciturn.perturbation.replicates import Counts, multiple, replicated
+from taciturn.perturbation.threshold_suppression import small_cells
+from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
 
-__all__ = ["small_cell_adjust"]
+__all__ = ["adjust_small_cells"]
 
 
-def small_cell_adjust(
+def adjust_small_cells(
     table: xr.DataArray,
     *,
-    threshold: int = 3,
+    minimum: int = 3,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Move counts between 0 and a threshold to one of the two, unbiased; leave the others alone.
+    r"""Move counts between 0 and a threshold to one of the two, unbiased; leave the
+    others alone.
 
     .. math:: P(G_i = t) = F_i / t, \qquad P(G_i = 0) = 1 - F_i / t \qquad (0 < F_i < t)
 
-    Kept: the expected value of each cell, zeros, counts of the threshold and more. Not kept: totals. Publish
-    those of the adjusted cells: true ones would give away what was adjusted.
+    Kept: the expected value of each cell, zeros, counts of the threshold and more. Not
+    kept: totals. Publish those of the adjusted cells: true ones would give away what
+    was adjusted.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
-    threshold : int
-        The smallest count that stays as it is, `t`; at least 2. With 3, ones and twos are adjusted.
+    minimum : int
+        The smallest count that stays as it is, `t`; at least 2. With 3, ones and twos
+        are adjusted.
     replicates : int
         Number of independent adjustments, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
@@ -44,29 +47,30 @@ def small_cell_adjust(
     Raises
     ------
     ParameterError
-        `threshold` that is not a whole number from 2 to 2**53; fewer than one replicate.
+        `minimum` that is not a whole number from 2 to 2**53; fewer than one replicate.
     TableError
         What `check_table` refuses.
 
     References
     ----------
-    Shlomo (2007), Statistical disclosure control methods for census frequency tables, International Statistical
-    Review 75, 199-217; Hundepool et al., Handbook on Statistical Disclosure Control, Section 5.5.
+    Shlomo (2007), Statistical disclosure control methods for census frequency tables,
+    International Statistical Review 75, 199-217; Hundepool et al., Handbook on
+    Statistical Disclosure Control, Section 5.5.
 
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.small_cell_adjust(xr.DataArray([0, 3, 4], dims="x"), random_seed=1).values.tolist()
+    >>> tc.perturbation.adjust_small_cells(xr.DataArray([0, 3, 4], dims="x"), random_seed=1).values.tolist()
     [[0, 3, 4]]
     """
     table = check_table(table)
-    threshold = multiple(threshold, "threshold")
+    minimum = multiple(minimum, "threshold")
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
-    counts, small = table.values, small_cells(table, threshold=threshold).values
+    counts, small = table.values, small_cells(table, minimum=minimum).values
 
     def release(shape: tuple[int, ...]) -> Counts:
-        adjusted: Counts = np.where(small, threshold * (rng.random(shape) * threshold < counts), counts)
+        adjusted: Counts = np.where(small, minimum * (rng.random(shape) * minimum < counts), counts)
         return adjusted
 
     return replicated(table, replicates, release)

@@ -8,9 +8,15 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.information._wrap import cell_mask, checked_pair, reduced_dims, sums_of_pair, sums_of_table
+from taciturn.information.reduction import (
+    cell_mask,
+    checked_pair,
+    reduced_dims,
+    sums_of_pair,
+    sums_of_table,
+)
 from taciturn.schema import cell_label
-from taciturn.tables import check_table
+from taciturn.tables.checks import check_table
 
 __all__ = ["DEFAULT_WEIGHTS", "check_weights", "disclosure_risk"]
 
@@ -24,14 +30,16 @@ def disclosure_risk(
     released: xr.DataArray | None = None,
     *,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
     where: xr.DataArray | None = None,
     variant: Literal["2015", "2014"] = "2015",
     conditional_entropy: xr.DataArray | None = None,
 ) -> xr.Dataset:
-    r"""Entropy-based disclosure risk of a table, before (R1) and after (R2) what is released.
+    r"""Entropy-based disclosure risk of a table, before (R1) and after (R2) what is
+    released.
 
-    With `D` and `E` the empty cells of the population `F` and of the release `G`, `K` cells and `N` individuals:
+    With `D` and `E` the empty cells of the population `F` and of the release `G`, `K`
+    cells and `N` individuals:
 
     .. math::
 
@@ -45,46 +53,54 @@ def disclosure_risk(
     population : DataArray
         Population table `F`, or draws of it.
     released : DataArray, optional
-        What is released, `G`: a sample, a perturbed table, replicates of one. Without it only R1 is computed. Draws
-        and replicates give all their pairs; a dimension that both tables have pairs them one to one.
+        What is released, `G`: a sample, a perturbed table, replicates of one. Without
+        it only R1 is computed. Draws and replicates give all their pairs; a dimension
+        that both tables have pairs them one to one.
     weights : sequence of three floats
         Non-negative, summing to 1: empty cells, concentration, size.
-    dims : str or sequence of str, optional
-        Variables to sum over. Fewer than all give the risk of each row or column as a table of its own.
+    dim : str or sequence of str, optional
+        Variables to sum over. Fewer than all give the risk of each row or column as a
+        table of its own.
     where : DataArray of bool, optional
-        True where a cell can be filled. The others, structural zeros, count neither in `K` nor in `D` and `E`.
+        True where a cell can be filled. The others, structural zeros, count neither in
+        `K` nor in `D` and `E`.
     variant : {"2015", "2014"}
-        The factor of the middle term: ``1 - H(X|Y)/H(X)``, which falls as the release tells less, or
-        ``H(X|Y)/H(X)`` as printed in the 2014 paper, for reproduction.
+        The factor of the middle term: ``1 - H(X|Y)/H(X)``, which falls as the release
+        tells less, or ``H(X|Y)/H(X)`` as printed in the 2014 paper, for reproduction.
     conditional_entropy : DataArray, optional
-        ``H(X|Y)`` in nats where it is known better than from the two tables, for instance from
-        `swapping_conditional_entropy` or `conditional_entropy_from_joint`; its dimensions are among those of the
-        result. Without it `conditional_entropy` of the two tables is taken.
+        ``H(X|Y)`` in nats where it is known better than from the two tables, for
+        instance from `swapping_conditional_entropy` or
+        `conditional_entropy_from_joint`; its dimensions are among those of the result.
+        Without it `conditional_entropy` of the two tables is taken.
 
     Returns
     -------
     Dataset
-        ``R1`` and, with `released`, ``R2``, both in ``[0, 1]`` with ``R2 <= R1``; ``zero_term``, ``entropy_term`` and
-        ``size_term``, the three terms of R2 (of R1 without `released`) in ``[0, 1]`` before weighting.
-        Dimensions `chain`, `draw` and `replicate` are kept; dask-backed input stays lazy.
+        ``R1`` and, with `released`, ``R2``, both in ``[0, 1]`` with ``R2 <= R1``;
+        ``zero_term``, ``entropy_term`` and ``size_term``, the three terms of R2 (of R1
+        without `released`) in ``[0, 1]`` before weighting. Dimensions `chain`, `draw`
+        and `replicate` are kept; dask-backed input stays lazy.
 
     Raises
     ------
     TableError
-        A table with fewer than two cells or nobody in it, mismatched categories, a mask that leaves out a filled
-        cell, or what `check_table` refuses.
+        A table with fewer than two cells or nobody in it, mismatched categories, a mask
+        that leaves out a filled cell, or what `check_table` refuses.
     ParameterError
-        Weights that are negative or do not sum to 1, unknown `dims` or `variant`, a `conditional_entropy` that is
-        given without `released`, has other dimensions or labels, or is outside ``[0, H(X)]``.
+        Weights that are negative or do not sum to 1, unknown `dim` or `variant`, a
+        `conditional_entropy` that is given without `released`, has other dimensions or
+        labels, or is outside ``[0, H(X)]``.
 
     Notes
     -----
-    One populated cell (`H(X) = 0`) takes ``H(X|Y)/H(X)`` as 0; `D` and `E` without a common cell make the first term
-    of R2 zero; an empty release (`M = 0`) makes the middle term zero.
+    One populated cell (`H(X) = 0`) takes ``H(X|Y)/H(X)`` as 0; `D` and `E` without a
+    common cell make the first term of R2 zero; an empty release (`M = 0`) makes the
+    middle term zero.
 
     References
     ----------
-    Antal, Shlomo & Elliot (2015), eq. (3)-(4); Antal, Shlomo & Elliot (2014), Sections 3.2-3.3.
+    Antal, Shlomo & Elliot (2015), eq. (3)-(4); Antal, Shlomo & Elliot (2014), Sections
+    3.2-3.3.
 
     Examples
     --------
@@ -101,12 +117,14 @@ def disclosure_risk(
     if variant not in _VARIANTS:
         raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
     if conditional_entropy is not None and released is None:
-        raise ParameterError("conditional_entropy is that of a table given its release: give released, too")
+        raise ParameterError(
+            "conditional_entropy is that of a table given its release: give released, too"
+        )
     if released is None:
         population = check_table(population, name="population", draws=True, values=False)
     else:
         population, released = checked_pair(population, released, values=False)
-    over = reduced_dims(population, dims)
+    over = reduced_dims(population, dim)
     clash = sorted(_NAMES & (set(population.dims) - set(over)))
     if clash:
         raise TableError(f"the variable {clash[0]!r} has the name of a result: rename it")
@@ -145,7 +163,9 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     if len(values) != 3:
         raise ParameterError(f"weights must be three numbers, got {len(values)}: {values}")
     if not all(isfinite(w) and w >= 0 for w in values) or abs(sum(values) - 1) > 1e-9:
-        raise ParameterError(f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}")
+        raise ParameterError(
+            f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}"
+        )
     return values
 
 
@@ -154,7 +174,9 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
     name = "conditional_entropy"
     if not isinstance(given, xr.DataArray) or not set(given.dims) <= set(entropy.dims):
         shown = given.dims if isinstance(given, xr.DataArray) else type(given).__name__
-        raise ParameterError(f"{name} must be a DataArray with dimensions among {entropy.dims}, got {shown}")
+        raise ParameterError(
+            f"{name} must be a DataArray with dimensions among {entropy.dims}, got {shown}"
+        )
     for dim in given.dims:
         if given.sizes[dim] != entropy.sizes[dim] or not np.array_equal(given[dim], entropy[dim]):
             raise ParameterError(f"the labels of {dim!r} differ between {name} and the tables")
@@ -163,19 +185,29 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
     if len(bad):
         position = tuple(int(i) for i in bad[0])
         at = cell_label(known, position) or "the table"
-        found = f"{float(known.values[position]):.6g}, H(X) is {float(entropy.values[position]):.6g}"
+        found = (
+            f"{float(known.values[position]):.6g}, H(X) is {float(entropy.values[position]):.6g}"
+        )
         raise ParameterError(f"{name} must be from 0 to H(X), in nats: {at} holds {found}")
     return known
 
 
 def _after_release(before: dict[str, Any], x: dict[str, Any], variant: str) -> dict[str, Any]:
-    """Terms of R2 from those of R1 and the sums of the pair, arrays of NumPy or dask."""
+    """Terms of R2 from those of R1 and the sums of the pair, arrays of NumPy or
+    dask.
+    """
     both, entropy = x["zeros_both"], x["entropy"]
-    zero_term = np.where(both > 0, before["zero_term"] ** (x["zeros_either"] / np.maximum(both, 1)), 0.0)
+    zero_term = np.where(
+        both > 0, before["zero_term"] ** (x["zeros_either"] / np.maximum(both, 1)), 0.0
+    )
     left = np.where(entropy > 0, x["conditional_entropy"] / np.where(entropy > 0, entropy, 1), 0.0)
     factor = np.where(x["released_total"] > 0, left if variant == "2014" else 1 - left, 0.0)
     return {**before, "zero_term": zero_term, "entropy_term": before["entropy_term"] * factor}
 
 
 def _weighted(terms: dict[str, Any], weights: tuple[float, float, float]) -> Any:
-    return weights[0] * terms["zero_term"] + weights[1] * terms["entropy_term"] + weights[2] * terms["size_term"]
+    return (
+        weights[0] * terms["zero_term"]
+        + weights[1] * terms["entropy_term"]
+        + weights[2] * terms["size_term"]
+    )

@@ -1,4 +1,6 @@
-"""Risk of sample uniques: who is alone in the sample, and alone in the population too."""
+"""Risk of sample uniques: who is alone in the sample, and alone in the population
+too.
+"""
 
 from typing import Any
 
@@ -6,15 +8,16 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.information._wrap import checked_pair
+from taciturn.information.reduction import checked_pair
 from taciturn.schema import cell_label, table_dims
-from taciturn.tables import check_counts
+from taciturn.tables.checks import check_counts
 
 __all__ = ["cell_uniques", "unique_risk"]
 
 
 def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
-    r"""Count population uniques among sample uniques, and the expected number of correct matches.
+    r"""Count population uniques among sample uniques, and the expected number of
+    correct matches.
 
     .. math:: \tau_1 = |\{i : f_i = 1, F_i = 1\}|, \qquad \tau_2 = \sum_{i : f_i = 1} 1 / F_i
 
@@ -28,8 +31,9 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     Returns
     -------
     Dataset
-        ``tau1`` (integer) and ``tau2`` (at least ``tau1``), both from 0 to the number of sample uniques; `chain`,
-        `draw` and `replicate` are kept, and dask-backed input stays lazy.
+        ``tau1`` (integer) and ``tau2`` (at least ``tau1``), both from 0 to the number
+        of sample uniques; `chain`, `draw` and `replicate` are kept, and dask-backed
+        input stays lazy.
 
     Raises
     ------
@@ -38,13 +42,14 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
 
     References
     ----------
-    Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, JASA 103.
+    Skinner & Shlomo (2008), Assessing identification risk in survey microdata using
+    log-linear models, JASA 103.
 
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
     >>> F, f = xr.DataArray([1, 4, 7], dims="cell"), xr.DataArray([1, 1, 2], dims="cell")
-    >>> risk = tc.unique_risk(F, f)
+    >>> risk = tc.risk.unique_risk(F, f)
     >>> int(risk.tau1), float(risk.tau2)
     (1, 1.25)
     """
@@ -54,7 +59,9 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
         if lazy:
             _check_chunk(F, f)
-        somewhere = (f == 1).any(axis=tuple(range(f.ndim - len(cells))))  # most cells have nobody alone in any sample
+        somewhere = (f == 1).any(
+            axis=tuple(range(f.ndim - len(cells)))
+        )  # most cells have nobody alone in any sample
         F, alone = F[..., somewhere], f[..., somewhere] == 1
         return (alone & (F == 1)).sum(axis=-1), (alone / np.where(alone, F, 1)).sum(axis=-1)
 
@@ -73,7 +80,8 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
 
 
 def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
-    r"""Probability that somebody is alone in a cell, and of a correct match there, cell by cell.
+    r"""Probability that somebody is alone in a cell, and of a correct match there, cell
+    by cell.
 
     .. math:: P(F_i = 1 \mid f), \qquad E(1 / F_i \mid f)
 
@@ -87,8 +95,9 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     Returns
     -------
     Dataset
-        ``p_unique`` and ``p_match``, both in ``[0, 1]``: means over `chain` and `draw`, on the table's dimensions;
-        `replicate` is kept, and dask-backed input stays lazy.
+        ``p_unique`` and ``p_match``, both in ``[0, 1]``: means over `chain` and `draw`,
+        on the table's dimensions; `replicate` is kept, and dask-backed input stays
+        lazy.
 
     Raises
     ------
@@ -97,19 +106,21 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
 
     Notes
     -----
-    Cells that are empty in the sample: ``p_match`` is 0, as nobody in the sample can be matched with anybody there;
-    ``p_unique`` is what it says, the probability that the population has one individual there. Summed over the sample
-    uniques they are the posterior means of `tau1` and `tau2` of `unique_risk`.
+    Cells that are empty in the sample: ``p_match`` is 0, as nobody in the sample can be
+    matched with anybody there; ``p_unique`` is what it says, the probability that the
+    population has one individual there. Summed over the sample uniques they are the
+    posterior means of `tau1` and `tau2` of `unique_risk`.
 
     References
     ----------
-    Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, JASA 103.
+    Skinner & Shlomo (2008), Assessing identification risk in survey microdata using
+    log-linear models, JASA 103.
 
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
     >>> F = xr.DataArray([[1, 4, 7], [2, 4, 6]], dims=("draw", "cell"))
-    >>> risk = tc.cell_uniques(F, xr.DataArray([1, 1, 0], dims="cell"))
+    >>> risk = tc.risk.cell_uniques(F, xr.DataArray([1, 1, 0], dims="cell"))
     >>> risk.p_unique.values.tolist(), risk.p_match.values.tolist()
     ([0.5, 0.0, 0.0], [0.75, 0.25, 0.0])
     """
@@ -119,7 +130,9 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
         if lazy:
             _check_chunk(F, f)
         sampled = np.broadcast_to(f > 0, np.broadcast_shapes(F.shape, f.shape))
-        return np.broadcast_to(F == 1, sampled.shape).astype(float), sampled / np.where(sampled, F, 1)
+        return np.broadcast_to(F == 1, sampled.shape).astype(float), sampled / np.where(
+            sampled, F, 1
+        )
 
     alone, match = xr.apply_ufunc(
         kernel,
@@ -136,8 +149,12 @@ def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({name: mean.transpose(*order) for name, mean in means.items()})
 
 
-def _checked(population: xr.DataArray, sample: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, bool]:
-    """Population and sample, the one nowhere below the other; whether they are lazy, and left to `_check_chunk`."""
+def _checked(
+    population: xr.DataArray, sample: xr.DataArray
+) -> tuple[xr.DataArray, xr.DataArray, bool]:
+    """Population and sample, the one nowhere below the other; whether they are lazy,
+    and left to `_check_chunk`.
+    """
     population, sample = checked_pair(population, sample)
     lazy = population.chunks is not None or sample.chunks is not None
     if not lazy:

@@ -1,4 +1,6 @@
-"""How good an estimator is: repeated samples from a known population, and calibration against its own prior."""
+"""How good an estimator is: repeated samples from a known population, and calibration
+against its own prior.
+"""
 
 from taciturn.studies.calibration import calibrate
 from taciturn.studies.repeated import study, study_table

@@ -1,4 +1,6 @@
-"""Simulation-based calibration: whether an estimator finds again what its own prior made."""
+"""Simulation-based calibration: whether an estimator finds again what its own prior
+made.
+"""
 
 import json
 from collections.abc import Sequence
@@ -14,9 +16,9 @@ from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import BayesianEstimator, Estimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.studies._parallel import run_all
-from taciturn.studies._scores import MEASURES, fit_draws, measure
+from taciturn.studies.parallel import run_all
 from taciturn.studies.repeated import known_table
+from taciturn.studies.scores import MEASURES, fit_draws, measure
 from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]
@@ -41,14 +43,17 @@ def calibrate(
     progressbar: bool = True,
     workers: int | None = None,
 ) -> xr.Dataset:
-    r"""Simulation-based calibration of a Bayesian estimator: of its parameters, R1, R2 and tau1.
+    r"""Simulation-based calibration of a Bayesian estimator: of its parameters, R1, R2
+    and tau1.
 
-    Each simulation draws parameters, a population of `N` and a sample of `n` from it from the prior, fits, and
-    ranks the true value `q` among `L` posterior draws, ties broken at random:
+    Each simulation draws parameters, a population of `N` and a sample of `n` from it
+    from the prior, fits, and ranks the true value `q` among `L` posterior draws, ties
+    broken at random:
 
     .. math:: u = \frac{|\{l : q_l < q\}| + V (|\{l : q_l = q\}| + 1)}{L + 1}, \qquad V \sim \text{Uniform}(0, 1)
 
-    If the draws are independent draws of the posterior, `u` is uniform on ``[0, 1]``, for counts too.
+    If the draws are independent draws of the posterior, `u` is uniform on ``[0, 1]``,
+    for counts too.
 
     Parameters
     ----------
@@ -63,8 +68,8 @@ def calibrate(
     draws : int
         Posterior draws a value is ranked among, `L`.
     thin : int
-        The estimator makes ``draws * thin`` draws, of which every `thin`-th is kept: a chain's neighbours, and
-        duplicates of a resampling, are not independent.
+        The estimator makes ``draws * thin`` draws, of which every `thin`-th is kept: a
+        chain's neighbours, and duplicates of a resampling, are not independent.
     bins : int
         Of equal width, for the chi-square test.
     structural_zeros : DataArray of bool, optional
@@ -83,10 +88,11 @@ def calibrate(
     Returns
     -------
     Dataset
-        ``rank`` (quantity, simulation), `u` in ``[0, 1]``; ``chi_square``, ``p_value`` of the bins' counts and
-        ``p_value_ks`` of the Kolmogorov-Smirnov test (quantity); ``failures``, the number of samples the estimator
-        refused, whose ranks are NaN and left out of the tests. Components of a vector are quantities of their own, such
-        as ``margin_area[0]``.
+        ``rank`` (quantity, simulation), `u` in ``[0, 1]``; ``chi_square``, ``p_value``
+        of the bins' counts and ``p_value_ks`` of the Kolmogorov-Smirnov test
+        (quantity); ``failures``, the number of samples the estimator refused, whose
+        ranks are NaN and left out of the tests. Components of a vector are quantities
+        of their own, such as ``margin_area[0]``.
 
     Raises
     ------
@@ -97,14 +103,15 @@ def calibrate(
 
     Notes
     -----
-    The tests are for one quantity each: of `m` independent ones the smallest p-value is below ``alpha / m`` with
-    probability ``alpha``. Samples that are refused are not refused at random: with more than a few the tests say less.
-    R1 and tau1 have few possible values in small tables; the random ties keep `u` exactly uniform.
+    The tests are for one quantity each: of `m` independent ones the smallest p-value is
+    below ``alpha / m`` with probability ``alpha``. Samples that are refused are not
+    refused at random: with more than a few the tests say less. R1 and tau1 have few
+    possible values in small tables; the random ties keep `u` exactly uniform.
 
     References
     ----------
-    Talts, Betancourt, Simpson, Vehtari & Gelman (2018), Validating Bayesian inference algorithms with
-    simulation-based calibration, arXiv:1804.06788.
+    Talts, Betancourt, Simpson, Vehtari & Gelman (2018), Validating Bayesian inference
+    algorithms with simulation-based calibration, arXiv:1804.06788.
 
     Examples
     --------
@@ -116,7 +123,10 @@ def calibrate(
     >>> result["rank"].sel(quantity=["kappa", "R2", "tau1"]).shape
     (3, 4)
     """
-    simulations, draws = whole_number(simulations, "simulations", least=1), whole_number(draws, "draws", least=1)
+    simulations, draws = (
+        whole_number(simulations, "simulations", least=1),
+        whole_number(draws, "draws", least=1),
+    )
     thin = whole_number(thin, "thin", least=1)
     if whole_number(bins, "bins", least=1) < 2:
         raise ParameterError(f"bins must be at least 2, got {bins}")
@@ -132,7 +142,9 @@ def calibrate(
         for number in range(simulations)
     ]
     ranks: dict[int, dict[str, float] | None] = {}
-    for number, found in run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"):
+    for number, found in run_all(
+        run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"
+    ):
         ranks[number] = found
     fitted = [found for found in ranks.values() if found is not None]
     if not fitted:
@@ -177,14 +189,19 @@ class Simulation:
 
 def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
     """Ranks of all quantities; None where the estimator refuses the sample."""
-    prior_seed, fit_seed, tie_seed = np.random.SeedSequence(job.seed, spawn_key=(job.number,)).spawn(3)
+    prior_seed, fit_seed, tie_seed = np.random.SeedSequence(
+        job.seed, spawn_key=(job.number,)
+    ).spawn(3)
     rng = np.random.default_rng(prior_seed)
     parameters, samples, populations = job.estimator._draw_prior(job.problem, 1, rng)
     sample, population = (
-        job.problem.sample.copy(data=x[0].reshape(job.problem.sample.shape)) for x in (samples, populations)
+        job.problem.sample.copy(data=x[0].reshape(job.problem.sample.shape))
+        for x in (samples, populations)
     )
     margins = known_table(population, job.known_margins)
-    problem = make_problem(sample, job.problem.population_size, job.problem.structural_zeros, margins)
+    problem = make_problem(
+        sample, job.problem.population_size, job.problem.structural_zeros, margins
+    )
     seed = int(fit_seed.generate_state(1)[0])
     try:
         fit = fit_draws(job.estimator, problem, job.draws * job.thin, seed, job.method)
@@ -193,7 +210,9 @@ def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
     posterior = fit.parameters.posterior
     missing = [name for name in parameters if posterior is None or name not in posterior]
     if posterior is None or missing:
-        raise EstimationError(f"the prior of {type(job.estimator).__name__} draws {missing}, its posterior has none")
+        raise EstimationError(
+            f"the prior of {type(job.estimator).__name__} draws {missing}, its posterior has none"
+        )
     ties = np.random.default_rng(tie_seed)
     ranks: dict[str, float] = {}
     for name, values in parameters.items():
@@ -211,14 +230,18 @@ def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
 
 
 def rank_with_ties(value: float, draws: Floats, rng: np.random.Generator) -> float:
-    """Where a value stands among draws, in [0, 1]; equal up to the last bits is a tie, broken at random."""
+    """Where a value stands among draws, in [0, 1]; equal up to the last bits is a tie,
+    broken at random.
+    """
     equal = int(np.isclose(draws, value, rtol=1e-12, atol=0).sum())
     below = int(((draws < value) & ~np.isclose(draws, value, rtol=1e-12, atol=0)).sum())
     return float((below + rng.random() * (equal + 1)) / (len(draws) + 1))
 
 
 def uniformity(ranks: Floats, bins: int) -> tuple[float, float, float]:
-    """Chi-square statistic over bins, its p-value, and the p-value of the Kolmogorov-Smirnov test."""
+    """Chi-square statistic over bins, its p-value, and the p-value of the
+    Kolmogorov-Smirnov test.
+    """
     from scipy.stats import chisquare, kstest
 
     counts, _ = np.histogram(ranks, bins=bins, range=(0, 1))
@@ -227,7 +250,10 @@ def uniformity(ranks: Floats, bins: int) -> tuple[float, float, float]:
 
 
 def _empty_problem(
-    template: xr.DataArray, sample_size: int, population_size: int, structural_zeros: xr.DataArray | None
+    template: xr.DataArray,
+    sample_size: int,
+    population_size: int,
+    structural_zeros: xr.DataArray | None,
 ) -> Problem:
     """The shape of the table with a sample of `n` in one cell, which stands for any."""
     free = np.ones(template.shape, dtype=bool)
@@ -235,4 +261,6 @@ def _empty_problem(
         free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
     counts = np.zeros(template.size, dtype=np.int64)
     counts[np.argmax(free.ravel())] = whole_number(sample_size, "sample_size", least=1)
-    return make_problem(template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros)
+    return make_problem(
+        template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros
+    )

@@ -1,0 +1,181 @@
+"""Attained bounds of totals that need not be released, as those of further columns of
+the linear system.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import xarray as xr
+from scipy.sparse import block_array, csr_array, eye_array
+
+from taciturn.attack.bounds.programs import attained_bounds
+from taciturn.attack.system import UNLIMITED, Booleans, Floats, Integers, LinearSystem, Total
+from taciturn.errors import AttackError, TableError
+from taciturn.schema import MAX_COUNT
+
+__all__ = ["total_bounds"]
+
+
+def total_bounds(
+    system: LinearSystem,
+    labels: xr.DataArray,
+    group: Integers,
+    asked: Booleans,
+    *,
+    on_total: Callable[[], object],
+) -> tuple[Integers, Integers]:
+    r"""The least and the most that each asked total can be, in steps, attained by whole
+    tables.
+
+    With `M` a bound above the total of the cells `g`, one more column and row hold what
+    is left to it,
+
+    .. math:: w_g + \sum_{j \in g} x_j = M_g, \qquad w_g \ge 0
+
+    so that the matrix keeps its zeros and ones, and the least of the total is `M` less
+    the most of `w`.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        The release.
+    labels : DataArray
+        A table with a cell for each total, whose categories name them.
+    group : array of int64, shape (cells,)
+        The total that each cell of the table belongs to.
+    asked : array of bool, shape (totals,)
+        The totals whose bounds are wanted.
+    on_total : callable
+        Called when the bounds of an asked total with an unknown cell are known.
+
+    Returns
+    -------
+    lower, upper : array of int64, shape (totals,)
+        `UNLIMITED` above where no released total limits one of its cells. Of no meaning
+        where a total is not asked.
+
+    Raises
+    ------
+    TableError
+        No table is compatible; the message has a minimal set of released totals that
+        contradict each other.
+    AttackError
+        The solver has no answer that holds in whole numbers, or a total may reach 2**53
+        steps.
+    """
+    lower = np.zeros(len(asked), dtype=np.int64)
+    np.add.at(lower, group, system.published.values.ravel())
+    inside = group[system.unknown]
+    most = system.most_of_cells()
+    limited = most < UNLIMITED
+    # A cell that no released total limits is at its lower bound, and at any value,
+    # whatever the others hold.
+    np.add.at(lower, inside[~limited], system.lower[~limited])
+    upper = lower.copy()
+    floor, ceiling = _limits(system, inside, limited, most, len(asked))
+    if ceiling[asked].max(initial=0) > MAX_COUNT:
+        raise AttackError(
+            f"a total may reach {ceiling[asked].max():g} steps, bounds are computed up to 2**53"
+        )
+    lower[asked] += floor[asked].astype(np.int64)
+    upper[asked] += ceiling[asked].astype(np.int64)
+    kept = np.flatnonzero(asked & (floor != ceiling))
+    row_of = np.full(len(asked), -1)
+    row_of[kept] = np.arange(len(kept))
+    held = limited & (row_of[inside] >= 0)
+    place = (row_of[inside[held]], np.flatnonzero(held))
+    members = csr_array(
+        (np.ones(len(place[0]), dtype=np.int64), place), shape=(len(kept), len(inside))
+    )
+    most_left = (ceiling - floor)[kept].astype(np.int64)
+    added = np.concatenate(
+        [np.zeros(len(inside), dtype=np.bool_), np.ones(len(kept), dtype=np.bool_)]
+    )
+    widened = _widened(
+        system, members, ceiling[kept].astype(np.int64), most_left, kept, labels, group
+    )
+    try:
+        low, high = attained_bounds(widened, added, on_cell=on_total)
+    except TableError:
+        # Say it by released totals alone, which contradict each other without the added
+        # rows.
+        attained_bounds(system, held, on_cell=on_total)
+        raise
+    lower[kept] += most_left - high[added]
+    upper[kept] -= low[added]
+    upper[inside[~limited]] = UNLIMITED
+    return lower, upper
+
+
+def _limits(
+    system: LinearSystem, inside: Integers, limited: Booleans, most: Integers, groups: int
+) -> tuple[Floats, Floats]:
+    """Bounds below and above each total of the limited cells, which settle totals that
+    are sums of released ones.
+
+    Cells are shared out among the rows. A row gives no more than it holds, and all of
+    it where its cells all are in it. Of several ways to share out, one for each
+    released grouping, the tightest counts. Sums are exact below 2**53.
+    """
+    rows, columns = system.matrix.shape
+    coo = system.matrix.tocoo()
+    length = np.append(np.diff(system.matrix.indptr), 0)
+    row_least, row_most = (
+        np.append(system.least, 0).astype(float),
+        np.append(system.most, 0).astype(float),
+    )
+    cell_least, cell_most = (
+        np.where(limited, system.lower, 0).astype(float),
+        np.where(limited, most, 0).astype(float),
+    )
+    floor, ceiling = np.zeros(groups), np.full(groups, np.inf)
+    for number in np.union1d(system.row_total, 0):
+        # Rows of this grouping first; cells that are in none of them go to any other
+        # row.
+        order = np.argsort(system.row_total[coo.row] != number, kind="stable")
+        held, first = np.unique(coo.col[order], return_index=True)
+        row = np.full(columns, rows)  # one past the last is none
+        row[held] = coo.row[order][first]
+        share, place, size = np.unique(
+            inside * (rows + 1) + row, return_inverse=True, return_counts=True
+        )
+        of_group, of_row = np.divmod(share, rows + 1)
+        low, high = np.bincount(place, weights=cell_least), np.bincount(place, weights=cell_most)
+        low = np.where(size == length[of_row], np.maximum(low, row_least[of_row]), low)
+        high = np.where(of_row < rows, np.minimum(high, row_most[of_row]), high)
+        floor = np.maximum(floor, np.bincount(of_group, weights=low, minlength=groups))
+        ceiling = np.minimum(ceiling, np.bincount(of_group, weights=high, minlength=groups))
+    return floor, ceiling
+
+
+def _widened(
+    system: LinearSystem,
+    members: csr_array,
+    ceiling: Integers,
+    most_left: Integers,
+    kept: Integers,
+    labels: xr.DataArray,
+    group: Integers,
+) -> LinearSystem:
+    """The system with a row for each total, and a column, of no cell, for what its
+    cells leave of the ceiling.
+    """
+    added = len(ceiling)
+    matrix = block_array(
+        [[system.matrix, None], [members, eye_array(added, dtype=np.int64)]], format="csr"
+    )
+    shown = np.zeros(labels.size, dtype=np.int64)
+    total = Total(labels, group, shown, shown, shown > 0)
+    return replace(
+        system,
+        unknown=np.concatenate([system.unknown, np.full(added, -1)]),
+        matrix=csr_array(matrix),
+        least=np.concatenate([system.least, ceiling]),
+        most=np.concatenate([system.most, ceiling]),
+        lower=np.concatenate([system.lower, np.zeros(added, dtype=np.int64)]),
+        upper=np.concatenate([system.upper, most_left]),
+        totals=(*system.totals, total),
+        row_total=np.concatenate([system.row_total, np.full(added, len(system.totals))]),
+        row_group=np.concatenate([system.row_group, kept]),
+    )

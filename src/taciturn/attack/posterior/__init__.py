@@ -1,0 +1,5 @@
+"""The posterior of every cell over all tables that are compatible with a release."""
+
+from taciturn.attack.posterior.attacker import attacker_posterior
+
+__all__ = ["attacker_posterior"]

@@ -1,0 +1,9 @@
+"""Releases of a table: what is published of it, and what each says about its cells."""
+
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.linked import LinkedTables
+from taciturn.attack.releases.recoding import GlobalRecoding
+from taciturn.attack.releases.rounding import Rounding
+from taciturn.attack.releases.suppression import Suppression
+
+__all__ = ["GlobalRecoding", "LinkedTables", "Release", "Rounding", "Suppression"]

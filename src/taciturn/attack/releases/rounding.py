@@ -1,0 +1,189 @@
+"""A rounded table as a release: every published value stands for an interval."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
+from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import cell_label, table_dims
+from taciturn.tables.margins import every_margin, level_codes, margin_names, margin_of
+from taciturn.tables.steps import in_steps
+
+__all__ = ["Rounding"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rounding(Release):
+    r"""A rounded table, with or without totals.
+
+    A released multiple `v` of the base `b` stands for
+
+    .. math:: v - b/2 \le x < v + b/2 \quad \text{(conventional)}, \qquad
+        v - b < x < v + b \quad \text{(random, controlled)}
+
+    and `x` is at least 0. A rounded total stands for such an interval, too.
+
+    Parameters
+    ----------
+    released : DataArray
+        The released table, multiples of the base.
+    base : float
+        The rounding base `b`, of at least two steps.
+    method : {"conventional", "random"}
+        To the nearest multiple, half of the base going up, or to one of the two
+        multiples around a value, as random and controlled rounding do.
+    totals : bool or sequence of DataArray
+        The published totals. False is none. True says that sums of released cells are
+        the rounded totals, as after controlled rounding: all margins of one variable
+        fewer, down to the grand total, and those of every level of every hierarchy as
+        in `Suppression`. Else the published totals, a table over the variables or
+        levels of each margin.
+    exact_totals : bool
+        Whether the published `totals` are the true ones; without it they are rounded in
+        the same way as cells.
+    decimals : int
+        Decimal places of the true values, from 0 to 12; an attacker knows them.
+
+    Raises
+    ------
+    TableError
+        A cell or rounded total that is no multiple of the base; values or totals that
+        are negative, missing, infinite or have more decimals; totals with other
+        categories.
+    ParameterError
+        `base` below two steps or with more decimals, an unknown `method`,
+        `exact_totals` without the totals themselves, `decimals` outside 0 to 12.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), Section 4.2.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> release = tc.Rounding(xr.DataArray([0, 5, 10], dims="x"), 5)
+    >>> tc.attacker_bounds(release, progressbar=False)["upper"].values.tolist()
+    [2.0, 7.0, 12.0]
+    """
+
+    released: xr.DataArray
+    base: float
+    method: Literal["conventional", "random"] = field(default="conventional", kw_only=True)
+    totals: bool | Sequence[xr.DataArray] = field(default=False, kw_only=True)
+    exact_totals: bool = field(default=False, kw_only=True)
+    decimals: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.method not in ("conventional", "random"):
+            raise ParameterError(f"method must be 'conventional' or 'random', got {self.method!r}")
+        if self.exact_totals and isinstance(self.totals, bool):
+            raise ParameterError(
+                f"exact_totals needs the true totals themselves in totals, got {self.totals}"
+            )
+        self.system()
+
+    def system(self) -> LinearSystem:
+        """An interval for every cell, and one for every total."""
+        table = in_steps(self.released, self.decimals, name="released")
+        base = self._base()
+        _check_multiples(table, base, self.decimals, name="released")
+        lower, upper = self._interval(table.values.ravel(), base)
+        known = np.zeros(table.size, dtype=np.bool_)
+        totals = self._totals(table, base)
+        return build_system(table, known, totals, decimals=self.decimals, lower=lower, upper=upper)
+
+    def publishes(self, names: tuple[str, ...]) -> Booleans:
+        """All totals of a margin, where they are given and true."""
+        exact = [] if isinstance(self.totals, bool) or not self.exact_totals else self.totals
+        published = any(set(total.dims) == set(names) for total in exact)
+        return np.full(
+            margin_of(in_steps(self.released, self.decimals, name="released"), names)[0].size,
+            published,
+        )
+
+    def shown(self) -> Shown:
+        """The rounded table, and which totals there are."""
+        table = in_steps(self.released, self.decimals, name="released")
+        if isinstance(self.totals, bool):
+            totals = "sums of the rounded cells" if self.totals else "none"
+        else:
+            margins = (
+                ", ".join(margin_label(map(str, total.dims)) for total in self.totals) or "none"
+            )
+            totals = f"{margins}, {'exact' if self.exact_totals else 'rounded'}"
+        lines = (
+            f"Rounding of {sizes_label(table, self.decimals)}",
+            f"{self.method}, to multiples of {self.base:g}; published totals: {totals}",
+        )
+        return Shown(
+            lines, [published_grid(table, np.ones(table.size, dtype=np.bool_), self.decimals)]
+        )
+
+    def _base(self) -> int:
+        base: Any = self.base
+        number = isinstance(base, int | float | np.integer | np.floating) and not isinstance(
+            base, bool
+        )
+        steps = float(base) * 10.0**self.decimals if number else np.nan
+        if not (
+            2 <= np.rint(steps) <= 2**53 and np.isclose(steps, np.rint(steps), rtol=1e-12, atol=0)
+        ):
+            least = 2 * 10.0**-self.decimals
+            raise ParameterError(
+                f"base must be a multiple of {least / 2:g} of at least {least:g}, got {self.base!r}"
+            )
+        return int(np.rint(steps))
+
+    def _interval(
+        self, values: npt.NDArray[np.int64], base: int
+    ) -> tuple[npt.NDArray[np.int64], ...]:
+        if self.method == "conventional":
+            return values - base // 2, values + (base - 1) // 2
+        return values - base + 1, values + base - 1
+
+    def _totals(self, table: xr.DataArray, base: int) -> Iterator[Total]:
+        if isinstance(self.totals, bool):
+            # Intervals of finer totals add up to wider ones, so that no total follows
+            # from others here.
+            margins = every_margin(table) if self.totals else []
+            published = [margin_of(table, names)[0] for names in margins]
+        else:
+            published = [self._published(table, total, base) for total in self.totals]
+        for total in published:
+            labels, group = margin_of(table, table_dims(total))
+            values = total.values.ravel()
+            least, most = (values, values) if self.exact_totals else self._interval(values, base)
+            yield Total(labels, group, least, most, np.ones(labels.size, dtype=np.bool_))
+
+    def _published(self, table: xr.DataArray, total: Any, base: int) -> xr.DataArray:
+        if not isinstance(total, xr.DataArray):
+            raise TableError(f"totals must be DataArrays, got {type(total).__name__}")
+        names = margin_names(total.dims, table, name="totals")
+        # A grand total has no dimension, which a table must have.
+        steps = in_steps(
+            total if names else total.expand_dims("total"), self.decimals, name="totals"
+        )
+        if not self.exact_totals:
+            _check_multiples(steps, base, self.decimals, name="totals")
+        for dim in names:
+            if not np.array_equal(steps[dim], level_codes(table, dim)[0]):
+                raise TableError(f"the categories of {dim!r} differ between totals and the table")
+        return steps if names else steps.isel(total=0, drop=True)
+
+
+def _check_multiples(table: xr.DataArray, base: int, decimals: int, *, name: str) -> None:
+    bad = np.argwhere(table.values % base)
+    if len(bad):
+        position = tuple(int(i) for i in bad[0])
+        step = 10.0**decimals
+        raise TableError(
+            f"{name} must hold multiples of {base / step:g}: {cell_label(table, position)} holds "
+            f"{table.values[position] / step:g}"
+        )

@@ -1,0 +1,161 @@
+"""The command that fits a model to a sample and gives its risk: ``assess``."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from taciturn.cli.options import (
+    EXIT_NOT_CONVERGED,
+    MODELS,
+    Model,
+    Weights,
+    is_card,
+)
+
+if TYPE_CHECKING:
+    import taciturn as tc
+
+__all__ = ["assess"]
+
+
+@click.command()
+@click.argument("sample", type=click.Path(path_type=Path))
+@click.option(
+    "--population-size", "-N", type=int, required=True, help="Individuals in the population."
+)
+@click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
+@click.option(
+    "--model",
+    type=Model(),
+    metavar="NAME|CARD.toml",
+    default="linear-pool",
+    show_default=True,
+    help=f"Estimator: {', '.join(MODELS)}, or that of a model card.",
+)
+@click.option(
+    "--known-margins",
+    type=click.Path(path_type=Path),
+    help="File with the population's table over some variables.",
+)
+@click.option(
+    "--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default."
+)
+@click.option(
+    "--weights",
+    type=Weights(),
+    default="0.1,0.8,0.1",
+    show_default=True,
+    help="Of the three terms of R1 and R2.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    help="Also give the probability that R2 is above this.",
+)
+@click.option(
+    "--draws", type=click.IntRange(1), default=1000, show_default=True, help="Draws per chain."
+)
+@click.option(
+    "--tune",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Warm-up draws per chain.",
+)
+@click.option("--chains", type=click.IntRange(1), default=4, show_default=True, help="Chains.")
+@click.option(
+    "--method",
+    type=click.Choice(["fast", "nuts"]),
+    default="fast",
+    show_default=True,
+    help="Without a Markov chain where that works, or by NUTS.",
+)
+@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    help="Write the fit to this netCDF file, which ArviZ reads.",
+)
+def assess(
+    sample: Path,
+    population_size: int,
+    count: str,
+    model: str,
+    known_margins: Path | None,
+    formula: str | None,
+    weights: tuple[float, float, float],
+    threshold: float | None,
+    draws: int,
+    tune: int,
+    chains: int,
+    method: Literal["fast", "nuts"],
+    seed: int | None,
+    save: Path | None,
+) -> None:
+    """Estimate the disclosure risk of a sample table.
+
+    SAMPLE is a CSV or Parquet file in long form: one row a cell, one column a variable,
+    one column of counts. List categories that nobody in the sample has with count 0:
+    they are cells too.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
+    """
+    import warnings
+
+    import taciturn as tc
+    from taciturn.files import check_writable
+
+    if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
+        raise click.UsageError(f"--threshold must be from 0 to 1, got {threshold}")
+    table = tc.read_table(sample, count=count)
+    margins = None if known_margins is None else tc.read_table(known_margins, count=count)
+    if save is not None:
+        check_writable(save)
+    estimator = _estimator(model, formula)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", tc.ConvergenceWarning
+        )  # the summary and the exit status say it
+        fit = estimator.fit(
+            table,
+            population_size=population_size,
+            known_margins=margins,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            random_seed=seed,
+            method=method,
+            progressbar=sys.stderr.isatty(),
+        )
+    fit = tc.assess(fit, weights=weights)
+    result = tc.summary(fit, threshold=threshold)
+    if save is not None:
+        tc.save_fit(fit, save)
+    click.echo(result)
+    if not result.converged:
+        click.echo("taciturn: the sampler did not converge", err=True)
+        sys.exit(EXIT_NOT_CONVERGED)
+
+
+def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
+    """The estimator of that name or card; in a pool the formula is the log-linear
+    member's.
+    """
+    import taciturn as tc
+    from taciturn.estimators import ESTIMATORS, estimator_from_spec
+
+    if is_card(model):
+        if formula is not None:
+            raise click.UsageError("--formula does not apply to a model card, which has its own")
+        return tc.cards.load_card(model).estimator
+    if formula is None:
+        return ESTIMATORS[MODELS[model]]()
+    if model in ("chinese-restaurant", "latent-class"):
+        raise click.UsageError(f"--formula does not apply to --model {model}")
+    if model == "linear-pool":
+        return tc.LinearPool(
+            {**tc.LinearPool().members, "dirichlet": tc.DirichletLogLinear(formula)}
+        )
+    return estimator_from_spec({"estimator": MODELS[model], "formula": formula})

@@ -1,0 +1,220 @@
+"""The command that says what an attacker can work out from a release: ``attack``."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from taciturn.cli.attack_input import read_level, read_suppressed, read_values
+from taciturn.cli.files import check_csv, write_csv
+from taciturn.cli.options import Margin
+from taciturn.cli.text import printable
+from taciturn.errors import TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from taciturn.attack.releases.base import Release
+
+__all__ = ["attack"]
+
+_COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--count", default="count", show_default=True, help="Column of values in TABLE.")
+@click.option(
+    "--suppressed",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help=(
+        "File of cells that are not published, a row each, whose columns name the variables;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--linked",
+    type=Margin(),
+    multiple=True,
+    help=(
+        "Variables of a released projection of TABLE, which is then not released itself;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--totals",
+    type=Margin(),
+    multiple=True,
+    help="Variables of published totals; all totals by default; repeatable.",
+)
+@click.option(
+    "--hierarchy",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help=(
+        "File of two columns, a variable and a level above it, such as region and country;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--margin",
+    type=Margin(),
+    help="Bound the totals over these variables instead of what is suppressed.",
+)
+@click.option(
+    "--decimals",
+    type=click.IntRange(0, 12),
+    default=0,
+    show_default=True,
+    help="Decimal places of the values.",
+)
+@click.option(
+    "--top", type=click.IntRange(0), default=20, show_default=True, help="Cells to print."
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write all of them to this CSV file."
+)
+def attack(
+    table: Path,
+    count: str,
+    suppressed: tuple[Path, ...],
+    linked: tuple[tuple[str, ...], ...],
+    totals: tuple[tuple[str, ...], ...],
+    hierarchy: tuple[Path, ...],
+    margin: tuple[str, ...] | None,
+    decimals: int,
+    top: int,
+    output: Path | None,
+) -> None:
+    """Bound the cells that a release of TABLE does not show, as an attacker can,
+    riskiest first.
+
+    TABLE is the true table, a CSV or Parquet file in long form as for assess; with
+    --decimals its values may be magnitudes. Released are its cells and all totals, or
+    the projections of --linked, but for the cells of --suppressed. A column `status`
+    there holds safe, primary or secondary, and safe cells are released.
+
+    Exit status: 0 done, 1 error, 2 wrong usage.
+    """
+    if linked and totals:
+        raise click.UsageError(
+            "--totals are those of a released table; with --linked name them as projections, too"
+        )
+    if not linked and not suppressed:
+        raise click.UsageError(
+            "give --suppressed, --linked or both: a whole table leaves nothing to work out"
+        )
+    true = read_values(table, count=count, decimals=decimals)
+    for path in hierarchy:
+        true = read_level(path, true)
+    if output is not None:
+        for source in (table, *suppressed, *hierarchy):
+            check_csv(output, source=source)
+    release, hidden = _release(true, suppressed, linked, totals, decimals)
+    rows = _bounds(release, true, hidden, margin)
+    if output is not None:
+        write_csv(rows.set_index(rows.columns[0]), output)
+    click.echo(_text(rows, top, decimals))
+
+
+def _release(
+    table: "xr.DataArray",
+    files: tuple[Path, ...],
+    linked: tuple[tuple[str, ...], ...],
+    totals: tuple[tuple[str, ...], ...],
+    decimals: int,
+) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
+    """The release, and what of each projection is suppressed."""
+    import taciturn as tc
+    from taciturn.schema import table_dims
+    from taciturn.tables.margins import every_margin, margin_names
+
+    cells = table_dims(table)
+    margins = linked or (cells, *(totals or every_margin(table)))
+    option = "--linked" if linked else "--totals"
+    margins = tuple(margin_names(names, table, name=option) for names in margins)
+    hidden: dict[tuple[str, ...], xr.DataArray] = {}
+    masks: Mapping[Any, xr.DataArray] = hidden
+    for path in files:
+        names, mask = read_suppressed(path, table, list(margins))
+        hidden[names] = hidden[names] | mask if names in hidden else mask
+    if files and not any(mask.any() for mask in hidden.values()):
+        raise TableError(
+            "no cell is suppressed: the files of --suppressed have no row, or only safe ones"
+        )
+    if not linked and set(hidden) == {cells}:
+        return (
+            tc.Suppression(table, hidden[cells], totals=list(totals) or True, decimals=decimals),
+            hidden,
+        )
+    return tc.LinkedTables(table, margins, suppressed=masks, decimals=decimals), hidden
+
+
+def _bounds(
+    release: "Release",
+    table: "xr.DataArray",
+    hidden: dict[tuple[str, ...], "xr.DataArray"],
+    margin: tuple[str, ...] | None,
+) -> "pd.DataFrame":
+    """A row for each cell that is not published, riskiest first; of totals the
+    variables summed over are empty.
+    """
+    import numpy as np
+    import pandas as pd
+
+    import taciturn as tc
+    from taciturn.schema import table_dims
+
+    if margin is not None:
+        asked: dict[tuple[str, ...], Any] = {margin: None}
+    else:
+        asked = dict(hidden) or {table_dims(table): None}
+    variables = list(dict.fromkeys(name for names in asked for name in names))
+    parts = []
+    for names, mask in asked.items():
+        bounds = tc.attacker_bounds(
+            release, margin=names, cells=mask, progressbar=sys.stderr.isatty()
+        )
+        cells = np.nonzero(np.atleast_1d(bounds["lower"].notnull() & ~bounds["published"]))
+        labels = {name: bounds[name].values[at] for name, at in zip(names, cells, strict=False)}
+        values = {name: np.atleast_1d(bounds[name].values)[cells] for name in _COLUMNS}
+        parts.append(pd.DataFrame({**labels, **values}))
+    rows = pd.concat(parts, ignore_index=True)[[*variables, *_COLUMNS]]
+    return rows.sort_values(
+        ["disclosed", "risk"], ascending=False, kind="stable", ignore_index=True
+    )
+
+
+def _text(rows: "pd.DataFrame", top: int, decimals: int) -> str:
+    """The first rows, aligned, and how many of all are disclosed."""
+    import pandas as pd
+
+    shown = [["cell", "lower", "upper", "values", "risk"]]
+    for row in rows.head(top).to_dict("records"):
+        named = {
+            name: label
+            for name, label in row.items()
+            if name not in _COLUMNS and not pd.isna(label)
+        }
+        cell = ", ".join(f"{name}={label}" for name, label in named.items()) or "the grand total"
+        risk = "disclosed" if row["disclosed"] else f"{row['risk']:.4f}"
+        bounds = (f"{row[name]:.{decimals}f}" for name in ("lower", "upper"))
+        shown.append([printable(cell), *bounds, f"{row['n_values']:.0f}", risk])
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = []
+    if top:
+        for first, *others in shown:
+            numbers = "".join(
+                f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True)
+            )
+            lines.append(f"{first:<{widths[0]}}{numbers}")
+        lines.append(f"and {len(rows) - top} more\n" if len(rows) > top else "")
+    disclosed = int(rows["disclosed"].sum())
+    lines.append(
+        f"{disclosed} of {len(rows)} cells that are not published can be worked out exactly"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,125 @@
+"""The command that protects a table: ``perturb``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from taciturn.cli.files import check_csv, write_csv
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["perturb"]
+
+_METHODS: Final = {
+    "random-round": ("random_round", {"base"}),
+    "conventional-round": ("conventional_round", {"base"}),
+    "controlled-round": ("controlled_round", {"base"}),
+    "small-cell-adjust": ("adjust_small_cells", {"threshold"}),
+    "suppress-cells": ("suppress_small_cells", {"threshold"}),
+    "cell-key": ("cell_key", {"max_noise", "variance"}),
+    "geometric-noise": ("add_noise", {"epsilon"}),
+}
+"""Functions of the methods that need no microdata, and their options."""
+_CERTAIN: Final = {"conventional-round", "suppress-cells"}
+_NEEDED: Final = {"geometric-noise": "epsilon", "suppress-cells": "threshold"}
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@click.option(
+    "--method", type=click.Choice(list(_METHODS)), required=True, help="How to protect it."
+)
+@click.option("--base", type=int, help="Of rounding; 3, of conventional rounding 5, by default.")
+@click.option(
+    "--threshold", type=int, help="The smallest count that is kept; 3 to adjust, by default."
+)
+@click.option("--max-noise", type=int, help="Of the cell key: the largest change; 3 by default.")
+@click.option("--variance", type=float, help="Of the cell key's noise; 1 by default.")
+@click.option("--epsilon", type=float, help="Of geometric noise: the smaller, the more noise.")
+@click.option(
+    "--replicates",
+    type=click.IntRange(1, 1_000_000),
+    default=1,
+    show_default=True,
+    help="Independent releases.",
+)
+@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same release.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the release to this CSV file, in long form.",
+)
+@click.option(
+    "--report", is_flag=True, help="Print what the release leaves of the risk and what it costs."
+)
+def perturb(
+    table: Path,
+    count: str,
+    method: str,
+    replicates: int,
+    seed: int | None,
+    output: Path | None,
+    report: bool,
+    **given: Any,
+) -> None:
+    """Protect a table: round it, adjust or suppress small cells, or add noise.
+
+    TABLE is a CSV or Parquet file in long form, as for assess. Several replicates show
+    what the method may release; the file then has a column `replicate`. To swap records
+    takes microdata: see swap_records in Python.
+    """
+    import taciturn as tc
+
+    if output is None and not report:
+        raise click.UsageError(
+            "give --output, --report or both: otherwise nothing would be done with the release"
+        )
+    function, options = _METHODS[method]
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name in chosen:
+        if name not in options:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} does not apply to --method {method}"
+            )
+    if (needed := _NEEDED.get(method)) and needed not in chosen:
+        raise click.UsageError(f"--method {method} needs --{needed}")
+    if method in _CERTAIN and (replicates > 1 or seed is not None):
+        raise click.UsageError(
+            f"--method {method} has no randomness: --replicates and --seed do not apply"
+        )
+    original = tc.read_table(table, count=count)
+    if output is not None:
+        check_csv(output, source=table)
+    if method not in _CERTAIN:
+        chosen |= {"replicates": replicates, "random_seed": seed}
+    if method == "cell-key":
+        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
+        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
+    release = getattr(tc, function)(original, **chosen)
+    text = None
+    if report:
+        found = tc.risk_utility({"as it is": original, method: release}, table=original)
+        text = _report_text(found, method, release.sizes["replicate"])
+    if output is not None:
+        single = release.sizes["replicate"] == 1
+        rows = (release.isel(replicate=0, drop=True) if single else release).rename(count)
+        write_csv(rows.to_dataframe()[[count]], output)
+    if text is not None:
+        click.echo(text)
+
+
+def _report_text(found: "xr.Dataset", method: str, replicates: int) -> str:
+    """A line for each measure, before and after."""
+    percent = f"{100 * found.attrs['probability']:g} %"
+    lines = [f"{replicates} release{'s' if replicates > 1 else ''} by {method}", ""]
+    lines.append(f"{'':<20}{'as it is':>12}{'released':>12}{f'{percent} of releases':>28}")
+    for name, values in found.data_vars.items():
+        before = float(values.sel(protection="as it is", statistic="mean"))
+        after, low, high = (float(v) for v in values.sel(protection=method))
+        lines.append(
+            f"{str(name).replace('_', ' '):<20}{before:>12.4f}{after:>12.4f}{f'{low:.4f} to {high:.4f}':>28}"
+        )
+    return "\n".join(lines)

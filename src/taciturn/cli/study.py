@@ -1,0 +1,132 @@
+"""The command that holds estimators against a known population: ``study``."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from taciturn.cli.files import check_csv, write_csv
+from taciturn.cli.options import (
+    EXIT_INTERRUPTED,
+    MODELS,
+    Weights,
+)
+
+__all__ = ["study"]
+
+
+class Fractions(click.ParamType[tuple[float, ...]]):
+    """Sampling fractions joined by commas."""
+
+    name = "x,y,..."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Read ``0.1,0.05``."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+
+
+@click.command()
+@click.argument("population", type=click.Path(path_type=Path))
+@click.option("--count", default="count", show_default=True, help="Column of counts in POPULATION.")
+@click.option(
+    "--model",
+    "models",
+    type=click.Choice(list(MODELS)),
+    multiple=True,
+    required=True,
+    help="Estimator; repeatable.",
+)
+@click.option(
+    "--fractions",
+    type=Fractions(),
+    default="0.1,0.05,0.01",
+    show_default=True,
+    help="Sampling fractions.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Samples for each fraction.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Draws for each sample.",
+)
+@click.option(
+    "--weights",
+    type=Weights(),
+    default="0.1,0.8,0.1",
+    show_default=True,
+    help="Of the three terms of R1 and R2.",
+)
+@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
+@click.option("--workers", type=click.IntRange(1), help="Processes; all cores by default.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help="File to keep what is done in, and to continue from.",
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Write the table to this CSV file.")
+def study(
+    population: Path,
+    count: str,
+    models: tuple[str, ...],
+    fractions: tuple[float, ...],
+    samples: int,
+    draws: int,
+    weights: tuple[float, float, float],
+    seed: int | None,
+    workers: int | None,
+    store: Path | None,
+    output: Path | None,
+) -> None:
+    """Hold estimators against a known population: bias, RMSE and coverage over repeated
+    samples.
+
+    POPULATION is a CSV or Parquet file in long form, as for assess.
+    """
+    import taciturn as tc
+    from taciturn.estimators import ESTIMATORS
+    from taciturn.files import check_writable
+
+    table = tc.read_table(population, count=count)
+    if store is not None:
+        check_writable(store)
+    if output is not None:
+        check_csv(output, source=population)
+    try:
+        result = tc.study(
+            table,
+            {model: ESTIMATORS[MODELS[model]]() for model in models},
+            fractions=fractions,
+            samples=samples,
+            draws=draws,
+            weights=weights,
+            random_seed=seed,
+            progressbar=sys.stderr.isatty(),
+            workers=workers,
+            store=store,
+        )
+    except KeyboardInterrupt:
+        if store is None:
+            raise
+        click.echo(f"taciturn: interrupted; the same command continues from {store}", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    rows = tc.studies.study_table(result)
+    if output is not None:
+        write_csv(rows.set_index("fraction"), output)
+    shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
+    click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    click.echo(f"\n{samples} samples a fraction, {draws} draws each. Monte Carlo errors: --output.")

@@ -1,0 +1,55 @@
+"""The command that fits model cards again: ``validate``."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from taciturn.cli.options import EXIT_ERROR
+from taciturn.errors import FileFormatError, TaciturnError
+
+__all__ = ["validate"]
+
+
+@click.command()
+@click.argument("cards", type=click.Path(path_type=Path), nargs=-1, required=True)
+def validate(cards: tuple[Path, ...]) -> None:
+    """Fit again what model cards describe, and compare with their reference.
+
+    CARDS are model cards or folders of them. Each mean must lie within four combined
+    Monte Carlo errors of its reference.
+
+    Exit status: 0 all cards agree, 1 one does not or cannot be read.
+    """
+    import warnings
+
+    import taciturn as tc
+
+    paths = [path for given in cards for path in _cards_in(given)]
+    failed = []
+    for number, path in enumerate(paths, start=1):
+        click.echo(f"{number}/{len(paths)} {path}", err=True)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says it
+                check = tc.cards.validate_card(path)
+        except TaciturnError as error:
+            failed.append(path)
+            click.echo(f"taciturn: error: {error}", err=True)
+            continue
+        click.echo(f"{check}\n")
+        if not check.passed:
+            failed.append(path)
+    click.echo(f"{len(paths) - len(failed)} of {len(paths)} cards agree with their references")
+    if failed:
+        sys.exit(EXIT_ERROR)
+
+
+def _cards_in(given: Path) -> list[Path]:
+    """The cards of a folder, or the file itself."""
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.glob("*.toml"))
+    if not found:
+        raise FileFormatError(f"{given}: no model card (*.toml) in this folder")
+    return found

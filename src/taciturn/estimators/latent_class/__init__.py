@@ -1,0 +1,5 @@
+"""Latent classes, for large sparse tables."""
+
+from taciturn.estimators.latent_class.estimator import LatentClass
+
+__all__ = ["LatentClass"]

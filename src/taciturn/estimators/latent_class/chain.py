@@ -1,0 +1,299 @@
+"""The collapsed Gibbs sampler of the latent class model."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import log
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import EstimationError, PriorError
+from taciturn.estimators.latent_class.kernels import (
+    assign_classes,
+    class_shares,
+    count_classes,
+    draw_class_of,
+    log_of_concentration,
+    log_of_profile,
+    split_or_merge,
+)
+from taciturn.estimators.log_linear.interactions import halves
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+
+__all__ = ["Chain", "Layout", "_sticks"]
+
+_HIGHEST: Final = 1e12
+_LOWEST: Final = 1e-100
+_GRID: Final = 4001
+_TAIL: Final = 1e-10
+_UNSEEN: Final = 1e-4
+"""Share of the population in classes nobody sampled is in, that is left to the last of
+them."""
+_SPARE: Final = 64
+"""Classes that can open in a sweep."""
+_PROPOSALS: Final = 10
+"""To split or merge classes, a sweep."""
+_MOST_UNSEEN: Final = 100
+_START: Final = 3
+"""Classes a chain starts with. From many the sampler takes long to join them again."""
+_TRIES: Final = 100
+_MOST_MISSES: Final = 1_000_000
+"""Individuals at structural zeros that the sampler adds to the sample at most."""
+Floats = npt.NDArray[np.float64]
+Draw = tuple[dict[str, float], Floats, Floats]
+"""Numbers by name, weights of the classes and their shares of the categories of all
+variables."""
+
+
+class Layout:
+    """Categories of all variables of a table numbered through."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.shape = problem.sample.shape
+        self.sizes = np.array(self.shape, dtype=np.int64)
+        self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        self.in_first_half = len(halves(dict(zip(problem.variables, self.shape, strict=True)))[0])
+
+    def levels(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The number of the category of each variable in cells numbered in row-major
+        order.
+        """
+        return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
+
+    def profiles(self, weights: Floats, rng: np.random.Generator) -> Floats:
+        """Dirichlet shares of the categories of each variable, (category, class), from
+        their weights.
+        """
+        # A gamma variate of a small shape underflows, its logarithm does not.
+        logs = (
+            np.log(rng.standard_gamma(weights + 1))
+            - rng.standard_exponential(weights.shape) / weights
+        )
+        logs -= np.repeat(np.maximum.reduceat(logs, self.first[:-1]), self.sizes, axis=0)
+        share = np.exp(logs)
+        whole: Floats = np.repeat(np.add.reduceat(share, self.first[:-1]), self.sizes, axis=0)
+        return share / whole
+
+    def all_cells(self, weight: Floats, share: Floats) -> Floats:
+        """Share of the population in every cell: one product of matrices, each over
+        about half of the variables.
+        """
+        parts = [share[a:b] for a, b in zip(self.first, self.first[1:], strict=False)]
+        at = self.in_first_half
+        out: Floats = (_together(parts[:at], len(weight)) * weight) @ _together(
+            parts[at:], len(weight)
+        ).T
+        return out.ravel()
+
+
+def _together(parts: list[Floats], classes: int) -> Floats:
+    """Shares of the combinations of some variables' categories, (combination,
+    class).
+    """
+    out = np.ones((1, classes))
+    for part in parts:
+        out = (out[:, None] * part).reshape(-1, classes)
+    return out
+
+
+class Chain:
+    """State of one chain of the sampler: the class of each individual, the
+    concentration and the profiles' weights.
+    """
+
+    used: int
+    by_level: Floats
+    by_class: Floats
+
+    def __init__(
+        self, problem: Problem, priors: Mapping[str, Prior], rng: np.random.Generator
+    ) -> None:
+        self.rng = rng
+        self.table = Layout(problem)
+        self.variables = problem.variables
+        counts = problem.counts
+        # In random order, so that the first classes are no block of neighbouring cells.
+        self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
+        self.occupied, self.cells = self.table.levels(problem.occupied), problem.cells
+        self.alone = counts[problem.occupied] == 1
+        self.zeros = self.table.levels(np.flatnonzero(~problem.fillable))
+        self.rest = problem.population_size - problem.sample_size
+        started = {name: _on_logarithm(name, prior) for name, prior in priors.items()}
+        self.logs = {name: start for name, (start, _) in started.items()}
+        self.log_priors = {name: log_prior for name, (_, log_prior) in started.items()}
+        self.levels, self.classes = self.sample, rng.integers(_START, size=len(self.sample))
+        self._recount(_START + _SPARE)
+
+    def sweep(self) -> None:
+        """One pass over everything."""
+        used = self.used
+        self._slice("concentration", partial(log_of_concentration, used, len(self.levels)))
+        for j, dim in enumerate(self.variables):
+            block = self.by_level[self.table.first[j] : self.table.first[j + 1]]
+            self._slice(f"profile_{dim}", partial(log_of_profile, block, self.by_class, used))
+        if len(self.zeros):
+            self._add_misses()
+        alpha, profile = float(np.exp(self.logs["concentration"])), self._profile_weights
+        for _ in range(_PROPOSALS):
+            self._step(split_or_merge, alpha, profile)
+        self._step(assign_classes, alpha, profile)
+        self._recount(self.used + _SPARE)
+
+    def draw(self) -> Draw:
+        """Everything of interest, with weights and shares drawn given the classes."""
+        weight, share = self._weights_and_shares()
+        order = np.argsort(-weight, kind="stable")
+        weight, share = weight[order], share[:, order]
+        shares = self._shares(self.occupied, weight, share) / (
+            1 - self._shares(self.zeros, weight, share).sum()
+        )
+        numbers = {name: float(np.exp(x)) for name, x in self.logs.items()}
+        numbers["classes"] = len(np.unique(self.classes[: len(self.sample)]))
+        alone = np.minimum(shares[self.alone], 1 - 1e-16)
+        numbers["expected_tau1"] = float(np.exp(self.rest * np.log1p(-alone)).sum())
+        numbers["sample_coverage"] = float(shares.sum()) if len(shares) < self.cells else 1.0
+        return numbers, weight, share
+
+    @property
+    def _profile_weights(self) -> Floats:
+        return np.exp([self.logs[f"profile_{dim}"] for dim in self.variables])
+
+    def _recount(self, columns: int) -> None:
+        """Count again, in so many columns; that also keeps rounding from adding up."""
+        self.used = int(self.classes.max()) + 1
+        self.by_level, self.by_class = np.empty((self.table.first[-1], columns)), np.empty(columns)
+        count_classes(self.levels, self.table.first, self.classes, self.by_level, self.by_class)
+
+    def _step(self, step: Callable[..., int], alpha: float, profile: Floats) -> None:
+        state = (
+            self.levels,
+            self.table.first,
+            self.classes,
+            self.by_level,
+            self.by_class,
+            self.used,
+        )
+        self.used = step(*state, alpha, profile, self.rng)
+
+    def _slice(self, name: str, log_likelihood: Callable[[float], float]) -> None:
+        prior = self.log_priors[name]
+        self.logs[name] = _slice_sample(
+            self.logs[name], lambda x: prior(x) + log_likelihood(x), self.rng
+        )
+
+    def _shares(self, levels: npt.NDArray[np.int64], weight: Floats, share: Floats) -> Floats:
+        return np.asarray(
+            class_shares(levels, self.table.first, weight, np.ascontiguousarray(share))
+        )
+
+    def _weights_and_shares(self) -> tuple[Floats, Floats]:
+        """Weights and shares of the classes in use and of further ones, given the
+        classes of all individuals.
+        """
+        concentration = float(np.exp(self.logs["concentration"]))
+        gammas = self.rng.standard_gamma(np.append(self.by_class[: self.used], concentration))
+        gammas /= gammas.sum()
+        unseen = _sticks(gammas[-1], concentration, _UNSEEN, _MOST_UNSEEN, self.rng)
+        each = np.repeat(self._profile_weights / self.table.sizes, self.table.sizes)
+        weights = np.repeat(each[:, None], self.used + len(unseen), axis=1)
+        weights[:, : self.used] += self.by_level[:, : self.used]
+        return np.append(gammas[:-1], unseen), self.table.profiles(weights, self.rng)
+
+    def _add_misses(self) -> None:
+        """Draw the individuals that the model would have put at structural zeros, and
+        their classes.
+
+        Shares that would put more there than can be drawn are drawn again: the prior
+        ends at them.
+        """
+        n = len(self.sample)
+        for _ in range(_TRIES):
+            weight, share = self._weights_and_shares()
+            chances = self._shares(self.zeros, weight, share)
+            inside = float(chances.sum())
+            if n * inside <= _MOST_MISSES * (1 - inside):
+                break
+        else:
+            raise EstimationError(
+                f"the structural zeros hold {inside:.2%} of what the latent classes fit to the {n}"
+                " sampled, too much to draw who is missing: use DirichletLogLinear"
+            )
+        misses = self.rng.negative_binomial(n, 1 - inside) if inside > 0 else 0
+        cells = np.repeat(
+            np.arange(len(chances)), self.rng.multinomial(misses, chances / inside) if misses else 0
+        )
+        added = self.zeros[cells]
+        classes = draw_class_of(
+            added, self.table.first, weight, np.ascontiguousarray(share), self.rng
+        )
+        self.levels = np.concatenate([self.sample, added])
+        kept = np.concatenate([self.classes[:n], classes])
+        self.classes = np.unique(kept, return_inverse=True)[1].astype(np.int64)
+        self._recount(int(self.classes.max()) + 1 + _SPARE)
+
+
+def _sticks(
+    whole: float, concentration: float, smallest: float, most: int, rng: np.random.Generator
+) -> Floats:
+    """Break `whole` into pieces until less than `smallest` is left or there are `most`;
+    the last takes the rest.
+    """
+    pieces: list[float] = []
+    left = whole
+    while left > smallest and len(pieces) < most - 1:
+        pieces.append(left * rng.beta(1.0, concentration))
+        left -= pieces[-1]
+    return np.array([*pieces, max(left, 0.0)])
+
+
+def _on_logarithm(name: str, prior: Prior) -> tuple[float, Callable[[float], float]]:
+    """Where to start, and the logarithm of the density of the logarithm of a parameter,
+    between points of a fine grid.
+
+    The grid ends where next to nothing of the prior is left, and at 1e-100 and 1e12 for
+    priors that reach further: there a parameter is as good as 0 or infinite.
+    """
+    with np.errstate(all="ignore"):  # far out in the tails
+        ends = [prior.quantile(_TAIL), prior.quantile(1 - _TAIL)]
+    low, high = (log(min(max(end, _LOWEST), _HIGHEST)) for end in ends)
+    grid = np.linspace(low, high, _GRID)
+    with np.errstate(all="ignore"):
+        density = prior.logpdf(np.exp(grid)) + grid
+    if not low < high or np.isnan(density).any() or not np.isfinite(density).any():
+        raise PriorError(
+            f"the prior of {name!r} has next to nothing between 1e-100 and 1e12: {prior!r}"
+        )
+    density[~np.isfinite(density)] = -np.inf
+    step = (high - low) / (_GRID - 1)
+
+    def log_density(x: float) -> float:
+        at = (x - low) / step
+        left = int(at // 1)
+        if not 0 <= left < _GRID - 1 or min(density[left], density[left + 1]) == -np.inf:
+            return -np.inf
+        return float(density[left] + (at - left) * (density[left + 1] - density[left]))
+
+    middle = log(min(max(prior.quantile(0.5), _LOWEST), _HIGHEST))
+    return (
+        middle if np.isfinite(log_density(middle)) else float(grid[np.argmax(density)])
+    ), log_density
+
+
+def _slice_sample(
+    x: float, log_density: Callable[[float], float], rng: np.random.Generator
+) -> float:
+    """One step of slice sampling with stepping out (Neal 2003), of width 1."""
+    level = log_density(x) - rng.standard_exponential()
+    low = x - rng.random()
+    high = low + 1.0
+    while log_density(low) > level:
+        low -= 1.0
+    while log_density(high) > level:
+        high += 1.0
+    while True:
+        proposed = low + (high - low) * rng.random()
+        if log_density(proposed) >= level:
+            return proposed
+        low, high = (proposed, high) if proposed < x else (low, proposed)

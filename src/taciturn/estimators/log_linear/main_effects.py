@@ -1,0 +1,389 @@
+"""The posterior of the Dirichlet-multinomial log-linear model with main effects,
+without a Markov chain.
+
+Importance sampling. Under independence the margins' posterior would be far too narrow:
+where the table departs from the model (κ ≪ n) many individuals of a cell count as one
+observation of the margins. Given κ and the margins, the number of such observations in
+a cell has expectation ``t = a (ψ(a + f) - ψ(a))`` with ``a = κπ`` (the tables of a
+Chinese restaurant), so the proposal is a Dirichlet on the expected tables, tempered by
+what their own uncertainty ``a² (ψ'(a) - ψ'(a + f))`` leaves. κ comes from a grid whose
+heights are the marginal likelihood that this proposal implies at its own mode.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.special import betaln, digamma, gammaln, polygamma
+
+from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.errors import PriorError
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.importance import resample
+
+__all__ = ["log_likelihood", "log_margin_likelihood", "log_rising", "sample_main_effects"]
+
+_GRID: Final = 120
+_FIXED_POINT_STEPS: Final = 8
+_FEWEST_PROPOSALS: Final = 4000
+_MOST_PROPOSALS: Final = (
+    40_000  # tried where few proposals count: large samples far from independence
+)
+_WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
+_TAIL: Final = 1e-7
+_NEGLIGIBLE: Final = 12.0  # an end of the grid is far enough out where it is exp(-12) of the top, as the prior's tail is
+_WIDENINGS: Final = 8
+_LARGE: Final = 1e6
+_MOST_FACTORS: Final = 12  # of a product: more could overflow
+_LOWEST_KAPPA: Final = 1e-12
+_HIGHEST_KAPPA: Final = 1e15
+_BLOCK: Final = 2**22
+
+Floats = npt.NDArray[np.float64]
+
+
+def log_rising(a: Any, n: Any) -> Any:
+    """Logarithm of ``Γ(a + n) / Γ(a)`` for n > 0, without cancellation when `a` is
+    large.
+    """
+    return gammaln(n) - betaln(a, n)
+
+
+def log_likelihood(
+    kappa: Floats, weights: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]
+) -> Floats:
+    """Dirichlet-multinomial log-probability of a sample, up to a constant of the
+    sample.
+
+    Parameters
+    ----------
+    kappa : array, shape (draws,)
+        Sum of the weights of all cells.
+    weights : array, shape (draws, cells)
+        κπ of the occupied cells; an empty cell adds nothing.
+    counts : array, shape (cells,)
+        The sample, positive.
+    """
+    return np.asarray(
+        _sum_log_rising(np.maximum(weights, 1e-300), counts) - log_rising(kappa, counts.sum())
+    )
+
+
+def _sum_log_rising(a: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]) -> Floats:
+    """``log_rising(a, counts).sum(axis=1)``, from the product itself where it is short,
+    which is quicker.
+    """
+    long = counts > _MOST_FACTORS
+    short = np.flatnonzero(~long)
+    short = short[np.argsort(-counts[short])]
+    factors = a[:, short]
+    product = factors.copy()
+    for j in range(1, _MOST_FACTORS):
+        longer = np.count_nonzero(counts[short] > j)
+        product[:, :longer] *= factors[:, :longer] + j
+    return np.asarray(
+        np.log(product).sum(axis=1) + log_rising(a[:, long], counts[long]).sum(axis=1)
+    )
+
+
+def log_margin_likelihood(kappa: Floats, weights: Floats, problem: Problem) -> Floats:
+    """Logarithm of p(known margins | sample, parameters), up to a constant.
+
+    The individuals not sampled are Dirichlet-multinomial over the strata, with the
+    weights κπ of a stratum and its sampled individuals.
+
+    Parameters
+    ----------
+    kappa : array, shape (draws,)
+        Sum of the weights of all strata.
+    weights : array, shape (draws, strata)
+        κπ of the strata.
+    problem : Problem
+        With known margins.
+    """
+    sampled = np.bincount(problem.strata, weights=problem.counts, minlength=weights.shape[1])
+    rest = problem.stratum_sizes - sampled
+    open_ = rest > 0
+    if not open_.any():
+        return np.zeros(len(kappa))
+    a = np.maximum(weights[:, open_] + sampled[open_], 1e-300)
+    whole = log_rising(kappa + problem.sample_size, problem.population_size - problem.sample_size)
+    return np.asarray(log_rising(a, rest[open_]).sum(axis=1) - whole)
+
+
+def sample_main_effects(
+    problem: Problem,
+    dims: Sequence[str],
+    priors: Mapping[str, Prior],
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, list[Floats], ImportanceDiagnostics]:
+    """Draws of κ and of the margin of each of `dims`; the other variables are uniform.
+
+    Returns
+    -------
+    array, shape (draws,)
+        κ.
+    list of array, shape (draws, categories)
+        The margins.
+    ImportanceDiagnostics
+    """
+    target = _Target(problem, dims, priors)
+    low, high = _kappa_range(priors["kappa"])
+    for _ in range(_WIDENINGS):
+        log_kappa = np.linspace(low, high, _GRID)
+        weights, shapes = _proposals(target, np.exp(log_kappa))
+        # A large sample may know κ to be where its prior hardly reaches.
+        step = (high - low) / 2
+        lower, higher = max(low - step, log(_LOWEST_KAPPA)), min(high + step, log(_HIGHEST_KAPPA))
+        reached = np.isfinite(priors["kappa"].logpdf(np.exp([lower, higher])))
+        needed = weights[[0, -1]] > weights.max() - _NEGLIGIBLE
+        if not (reached & needed).any() or (lower, higher) == (low, high):
+            break
+        low, high = (
+            (lower if reached[0] and needed[0] else low),
+            (higher if reached[1] and needed[1] else high),
+        )
+    width = float(log_kappa[1] - log_kappa[0])
+    heights = np.exp(weights - weights.max())
+    heights = 0.98 * heights / heights.sum() + 0.02 / len(heights)
+    for number in (max(draws, _FEWEST_PROPOSALS), max(draws, _MOST_PROPOSALS)):
+        log_weights, kappa, log_margins = _weigh(
+            target, log_kappa, width, heights, shapes, number, rng
+        )
+        chosen, diagnostics = resample(log_weights, draws, rng)
+        if diagnostics.converged:
+            break
+    return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+
+
+def _weigh(
+    target: "_Target",
+    log_kappa: Floats,
+    width: float,
+    heights: Floats,
+    shapes: list[Floats],
+    number: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Proposals of κ and the logarithms of margins, with the logarithms of their
+    weights.
+    """
+    node = np.sort(rng.choice(len(heights), size=number, p=heights))
+    kappa = np.exp(log_kappa[node] + width * (rng.random(number) - 0.5))
+    wide = rng.random(number) < _WIDE
+    log_margins: list[Floats] = []
+    main, defence = np.zeros(number), np.zeros(number)
+    for shape, prior in zip(shapes, target.prior, strict=True):
+        own = shape[node]
+        log_margin = _draw_log_dirichlet(np.where(wide[:, None], prior, own), rng)
+        log_margins.append(log_margin)
+        main += _log_constant(shape)[node] + ((own - 1) * log_margin).sum(axis=1)
+        defence += _log_dirichlet(np.full((1, shape.shape[1]), prior), log_margin)
+    log_proposal = np.log(heights[node]) + np.logaddexp(log(1 - _WIDE) + main, log(_WIDE) + defence)
+    return target.log_posterior(kappa, log_margins) - log_proposal, kappa, log_margins
+
+
+class _Target:
+    """The unnormalised posterior of log κ and the margins, from occupied cells only."""
+
+    def __init__(self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> None:
+        self.counts = problem.counts[problem.counts > 0].astype(float)
+        self.kappa = priors["kappa"]
+        self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
+        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
+        axes = [problem.variables.index(dim) for dim in dims]
+        occupied = problem.counts > 0
+        self.levels = [index[axis][occupied] for axis in axes]
+        self.categories = [problem.sample.sizes[dim] for dim in dims]
+        uniform = [problem.sample.sizes[d] for d in problem.variables if d not in dims]
+        self.constant = -float(np.log(uniform).sum())
+        fillable = problem.fillable.ravel()
+        self.fillable = None if fillable.all() else [index[axis][fillable] for axis in axes]
+        self.problem = problem
+        if problem.known_margins is not None:
+            self._learn_strata(
+                problem.known_margins,
+                dims,
+                np.eye(problem.known_margins.size)[problem.strata[fillable]],
+            )
+
+    def _learn_strata(self, known: xr.DataArray, dims: Sequence[str], members: Floats) -> None:
+        levels = dict(zip(known.dims, np.indices(known.shape).reshape(known.ndim, -1), strict=True))
+        self.stratum_levels = [levels.get(dim) for dim in dims]
+        self.stratum_constant = -float(
+            sum(log(known.sizes[dim]) for dim in known.dims if dim not in dims)
+        )
+        self.stratum_members = members
+
+    def log_stratum(self, log_margins: list[Floats]) -> Floats:
+        """Log-linear probabilities of the strata of the known margins, shape (draws,
+        strata).
+        """
+        draws = len(log_margins[0]) if log_margins else 1
+        if self.fillable is not None:
+            whole = np.exp(self._log_fillable(log_margins))
+            shares = np.maximum(
+                whole @ self.stratum_members, 1e-300
+            )  # a stratum that cannot be filled has none
+            return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
+        total = np.full((draws, self.stratum_members.shape[1]), self.stratum_constant)
+        for margin, level in zip(log_margins, self.stratum_levels, strict=True):
+            if level is not None:
+                total += margin[:, level]
+        return total
+
+    def _log_fillable(self, log_margins: list[Floats]) -> Floats:
+        """Log-linear values of all cells that can be filled, not normalised."""
+        assert self.fillable is not None
+        whole = np.full(
+            (len(log_margins[0]) if log_margins else 1, len(self.fillable[0])), self.constant
+        )
+        for margin, level in zip(log_margins, self.fillable, strict=True):
+            whole += margin[:, level]
+        return whole
+
+    def log_pi(self, log_margins: list[Floats]) -> Floats:
+        """Log-linear probabilities of the occupied cells, shape (draws, occupied)."""
+        total = np.full(
+            (len(log_margins[0]) if log_margins else 1, len(self.counts)), self.constant
+        )
+        for margin, level in zip(log_margins, self.levels, strict=True):
+            total += margin[:, level]
+        if self.fillable is not None:
+            total -= np.log(np.exp(self._log_fillable(log_margins)).sum(axis=1, keepdims=True))
+        return total
+
+    def log_posterior(self, kappa: Floats, log_margins: list[Floats]) -> Floats:
+        """Density of log κ and of the margins, up to a constant."""
+        out = np.empty(len(kappa))
+        step = max(1, _BLOCK // len(self.counts))
+        for start in range(0, len(kappa), step):
+            rows = slice(start, start + step)
+            some = kappa[rows, None]
+            margins = [margin[rows] for margin in log_margins]
+            out[rows] = log_likelihood(some[:, 0], some * np.exp(self.log_pi(margins)), self.counts)
+            if self.problem.known_margins is not None:
+                strata = some * np.exp(self.log_stratum(margins))
+                out[rows] += log_margin_likelihood(some[:, 0], strata, self.problem)
+        out += self.kappa.logpdf(kappa) + np.log(kappa)
+        for margin, prior in zip(log_margins, self.prior, strict=True):
+            out += _log_dirichlet(np.full((1, margin.shape[1]), prior), margin)
+        return out
+
+
+def _kappa_range(prior: Prior) -> tuple[float, float]:
+    """Logarithms of the ends of what the prior of κ reaches, but for its outermost
+    tails.
+    """
+    low, high = prior.quantile(_TAIL), prior.quantile(1 - _TAIL)
+    if not 0 <= low < _HIGHEST_KAPPA or not high > _LOWEST_KAPPA:
+        raise PriorError(
+            f"the prior of 'kappa' must reach between {_LOWEST_KAPPA:g} and {_HIGHEST_KAPPA:g}, got"
+            f" {prior!r}"
+        )
+    return log(max(low, _LOWEST_KAPPA)), log(min(high, _HIGHEST_KAPPA))
+
+
+def _proposals(target: _Target, kappa: Floats) -> tuple[Floats, list[Floats]]:
+    """Logarithm of the marginal height of each node of κ, and the Dirichlet shapes of
+    its margins.
+    """
+    evidence = _Evidence(target, kappa)
+    margins = evidence.margins(
+        [
+            np.broadcast_to(counts, (len(kappa), len(counts)))
+            for counts in (target.counts, evidence.sizes)
+        ]
+    )
+    for _ in range(_FIXED_POINT_STEPS):
+        a = evidence.weights(margins)
+        tables = [_expected_tables(a[0], target.counts), _expected_tables(a[1], evidence.sizes)]
+        margins = evidence.margins(tables)
+    a = evidence.weights(margins)
+    spread = [_table_information(a[0], target.counts), _table_information(a[1], evidence.sizes)]
+    shapes = []
+    for hot, source, prior in zip(evidence.onehot, evidence.source, target.prior, strict=True):
+        flat = prior * hot.shape[1]
+        temper = np.minimum(
+            (spread[source].sum(axis=1) + flat) / (tables[source].sum(axis=1) + flat), 1.0
+        )
+        shapes.append((tables[source] @ hot + prior) * temper[:, None])
+    log_margins = [np.log(margin) for margin in margins]
+    height = target.log_posterior(kappa, log_margins)
+    for shape, log_margin in zip(shapes, log_margins, strict=True):
+        height -= _log_dirichlet(shape, log_margin)
+    return height, shapes
+
+
+class _Evidence:
+    """What informs each margin: the occupied cells of the sample (source 0), or the
+    known strata (source 1).
+    """
+
+    def __init__(self, target: _Target, kappa: Floats) -> None:
+        self.target, self.kappa = target, kappa
+        known = target.problem.known_margins is not None
+        strata = target.stratum_levels if known else [None] * len(target.levels)
+        self.sizes = target.problem.stratum_sizes.astype(float) if known else np.ones(0)
+        self.source = [0 if level is None else 1 for level in strata]
+        levels = [
+            cells if level is None else level
+            for cells, level in zip(target.levels, strata, strict=True)
+        ]
+        self.onehot = [
+            np.eye(size)[level] for size, level in zip(target.categories, levels, strict=True)
+        ]
+
+    def margins(self, tables: list[Floats]) -> list[Floats]:
+        """Margins in proportion to the tables of their categories and their prior."""
+        shapes = [
+            tables[source] @ hot + prior
+            for hot, source, prior in zip(self.onehot, self.source, self.target.prior, strict=True)
+        ]
+        return [shape / shape.sum(axis=1, keepdims=True) for shape in shapes]
+
+    def weights(self, margins: list[Floats]) -> list[Floats]:
+        """κπ of the occupied cells and of the strata."""
+        log_margins = [np.log(margin) for margin in margins]
+        log_pi = [self.target.log_pi(log_margins)]
+        known = self.target.problem.known_margins is not None
+        log_pi.append(
+            self.target.log_stratum(log_margins) if known else np.zeros((len(self.kappa), 0))
+        )
+        return [np.maximum(self.kappa[:, None] * np.exp(x), 1e-300) for x in log_pi]
+
+
+def _expected_tables(a: Floats, counts: Floats) -> Floats:
+    """``sum over j < f of a / (a + j)``."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = a * (digamma(a + counts) - digamma(a))
+    return np.where(a > _LARGE, counts * a / (a + (counts - 1) / 2), exact)
+
+
+def _table_information(a: Floats, counts: Floats) -> Floats:
+    """``sum over j < f of a² / (a + j)²``."""
+    safe = np.maximum(a, 1e-100)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = safe**2 * (polygamma(1, safe) - polygamma(1, safe + counts))
+    return np.where(a > _LARGE, counts * (a / (a + (counts - 1) / 2)) ** 2, exact)
+
+
+def _draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
+    """Logarithm of Dirichlet draws, which tiny shapes do not underflow."""
+    logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
+    highest = logs.max(axis=1, keepdims=True)
+    return np.asarray(logs - highest - np.log(np.exp(logs - highest).sum(axis=1, keepdims=True)))
+
+
+def _log_dirichlet(shape: Floats, logs: Floats) -> Floats:
+    return np.asarray(_log_constant(shape) + ((shape - 1) * logs).sum(axis=1))
+
+
+def _log_constant(shape: Floats) -> Floats:
+    """Logarithm of what scales the density of each Dirichlet to 1."""
+    return np.asarray(gammaln(shape.sum(axis=1)) - gammaln(shape).sum(axis=1))

@@ -1,0 +1,1 @@
+"""Drawing parameters and tables: NUTS, importance sampling, multinomials and urns."""

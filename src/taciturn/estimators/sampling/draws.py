@@ -1,0 +1,245 @@
+"""Draws of tables, many at a time, on arrays of shape (draws, cells)."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.estimators.sampling.kernels import open_cells, place_one_by_one, split
+
+__all__ = ["draw_dirichlet_multinomial", "draw_multinomial", "draw_urn", "draw_urn_from_nothing"]
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+_SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
+_FEW: Final = 6  # individuals a cell expects: as many cost as much, one by one, as a gamma and a binomial variate
+_MOST: Final = 64  # individuals a cell, where more came than were expected: beyond, they are not placed one by one
+_MOST_IN_NEW_CELLS: Final = 256  # likewise
+
+
+def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generator) -> Counts:
+    """One multinomial table for each row of shares, which need not sum to 1.
+
+    Cell by cell, as `numpy.random.Generator.multinomial` does, but each cell's share of
+    what is left comes from sums taken from the last cell backwards. It is exactly 1 at
+    the last cell with a positive share, so that rounding never puts anybody into a cell
+    without one, however large the total.
+
+    Parameters
+    ----------
+    total : int or array, shape (draws,)
+        Individuals to place.
+    shares : array, shape (draws, cells)
+        At least 0, with a positive sum. One row serves all draws.
+    rng : Generator
+        Source of randomness.
+    """
+    draws = max(len(shares), np.size(total))
+    totals = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), draws))
+    out = np.empty((draws, shares.shape[1]), dtype=np.int64)
+    split(totals, np.ascontiguousarray(shares), rng, out)
+    return out
+
+
+def draw_dirichlet_multinomial(
+    total: int | Counts, weights: Floats, rng: np.random.Generator, *, block: int = 2**16
+) -> Counts:
+    """One Dirichlet-multinomial table for each row of weights.
+
+    The cells that expect few individuals are one cell at first, whose individuals are
+    then placed one by one.
+
+    Parameters
+    ----------
+    total : int or array, shape (draws,)
+        Individuals to place.
+    weights : array, shape (draws, cells)
+        Concentrations, at least 0, with a positive sum.
+    rng : Generator
+        Source of randomness.
+    block : int
+        How many values to work on at a time, so that they stay in the processor's
+        cache.
+    """
+    draws, cells = weights.shape
+    totals = np.broadcast_to(np.asarray(total, dtype=np.int64), draws)
+    out = np.empty((draws, cells), dtype=np.int64)
+    step = max(1, block // cells)
+    for start in range(0, draws, step):
+        rows = slice(start, start + step)
+        out[rows] = _draw_block(totals[rows], weights[rows], rng)
+    return out
+
+
+def _draw_block(totals: Counts, weights: Floats, rng: np.random.Generator) -> Counts:
+    expected = totals @ (weights / weights.sum(axis=1, keepdims=True)) / len(totals)
+    few, many = np.flatnonzero(expected <= _FEW), np.flatnonzero(expected > _FEW)
+    if len(few) < 2:
+        return draw_multinomial(totals, _gammas(weights, rng), rng)
+    light = weights.take(few, axis=1)
+    table = draw_multinomial(
+        totals, _gammas(np.column_stack([weights[:, many], light.sum(axis=1)]), rng), rng
+    )
+    rest = table[:, -1]
+    crowded = rest > _MOST * len(few)
+    placed = np.zeros(light.shape, dtype=np.int64)
+    placed[crowded] = draw_multinomial(rest[crowded], _gammas(light[crowded], rng), rng)
+    place_one_by_one(np.where(crowded, 0, rest), light, rng, placed)
+    out = np.empty(weights.shape, dtype=np.int64)
+    out[:, many], out[:, few] = table[:, :-1], placed
+    return out
+
+
+def _gammas(weights: Floats, rng: np.random.Generator) -> Floats:
+    """Gamma variates, whose shares are Dirichlet; each row's known up to a factor, so
+    that none is all zeros.
+    """
+    gammas = rng.standard_gamma(weights)
+    small = np.flatnonzero(weights.max(axis=1) < _SMALL_WEIGHT)
+    if len(small):
+        # log Gamma(a) is log Gamma(a + 1) + log(U) / a, which does not underflow.
+        some = weights[small]
+        # Below 1e-290 one cell takes all with chances in proportion to the weights,
+        # whatever their scale.
+        some = some * np.maximum(1.0, 1e-290 / some.max(axis=1, keepdims=True))
+        with np.errstate(divide="ignore", over="ignore"):
+            logs = (
+                np.log(rng.standard_gamma(some + 1)) - rng.standard_exponential(some.shape) / some
+            )
+        gammas[small] = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return gammas
+
+
+def draw_urn(
+    counts: Counts,
+    empty: npt.NDArray[np.bool_],
+    population_size: int,
+    theta: Floats,
+    rng: np.random.Generator,
+    *,
+    discount: Floats | float = 0.0,
+    base: Floats | None = None,
+) -> Counts:
+    """Fill the population up from a sample by an urn with black balls.
+
+    Each new individual joins a seen cell `i` with weight ``F_i - σ`` or opens a new one
+    with weight ``θ + kσ`` for `k` open cells; a new one takes one of the empty cells
+    with chances in proportion to `base`. When the last empty cell opens, the black
+    balls leave the urn. The mass that goes to new cells is beta-binomial, it is cut
+    into blocks in order of appearance until a few individuals are left, who come one by
+    one, and the rest is Dirichlet-multinomial over the seen cells, so the cost grows
+    with the number of cells opened and not with the population.
+
+    Parameters
+    ----------
+    counts : array, shape (cells,) or (draws, cells)
+        The sample, or one for each draw; somebody is in each.
+    empty : array of bool, of the shape of `counts`
+        Cells a new colour can take: not in the sample, not a structural zero.
+    population_size : int
+        `N`.
+    theta : array, shape (draws,)
+        Number of black balls, at least 0; ``Kα`` where σ is ``-α``.
+    rng : Generator
+        Source of randomness.
+    discount : array, shape (draws,), or float
+        `σ` below 1.
+    base : array, shape (cells,), optional
+        Positive weights of the cells; without them all are alike.
+
+    Returns
+    -------
+    array, shape (draws, cells)
+    """
+    draws = len(theta)
+    sigma = np.full(draws, discount, dtype=float)
+    sample = np.broadcast_to(counts, (draws, counts.shape[-1]))
+    filled = (sample > 0).sum(axis=1)
+    missing = population_size - sample.sum(axis=1)
+    seen = sample.sum(axis=1) - filled * sigma
+    black = theta + filled * sigma
+    new = np.zeros(draws, dtype=np.int64)
+    opens = (black > 0) & empty.any(axis=-1)
+    if opens.any():
+        share = np.zeros(draws)
+        share[opens] = rng.beta(black[opens], seen[opens])
+        new = rng.binomial(missing, share)
+    opened, joined = _open_cells(
+        new, _order(empty, base, draws, rng), empty, black, seen + missing - new, sigma, rng
+    )
+    cells = np.flatnonzero(counts if counts.ndim == 1 else counts.any(axis=0))
+    weights = np.where(sample[:, cells] > 0, sample[:, cells] - sigma[:, None], 0.0)
+    population = sample + opened
+    population[:, cells] += draw_dirichlet_multinomial(missing - new + joined, weights, rng)
+    return population
+
+
+def draw_urn_from_nothing(
+    fillable: npt.NDArray[np.bool_],
+    size: int,
+    theta: Floats,
+    rng: np.random.Generator,
+    *,
+    discount: Floats | float = 0.0,
+    base: Floats | None = None,
+) -> Counts:
+    """Tables of `size` individuals from the urn of `draw_urn` before anything was seen,
+    one for each `theta`.
+    """
+    draws = len(theta)
+    sigma = np.full(draws, discount, dtype=float)
+    order, black = _order(fillable, base, draws, rng), np.array(theta, dtype=float)
+    return _open_cells(np.full(draws, size), order, fillable, black, np.zeros(draws), sigma, rng)[0]
+
+
+def _order(
+    can_open: npt.NDArray[np.bool_], base: Floats | None, draws: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Order in which the cells that can open would do so, chosen one after the other
+    without replacement.
+
+    Exponential times with the weights as rates: the next to arrive is each of those
+    left with a chance in proportion to its weight (Efraimidis & Spirakis 2006). Cells
+    that cannot open come last, in as many columns as any row needs.
+    """
+    columns = np.flatnonzero(can_open if can_open.ndim == 1 else can_open.any(axis=0))
+    if can_open.ndim == 1 and base is None:
+        return rng.permuted(np.tile(columns, (draws, 1)), axis=1)
+    times = rng.standard_exponential((draws, len(columns)))
+    if base is not None:
+        times /= base[columns]
+    times[~np.broadcast_to(can_open, (draws, can_open.shape[-1]))[:, columns]] = np.inf
+    return np.asarray(columns[np.argsort(times, axis=1)])
+
+
+def _open_cells(
+    new: Counts,
+    order: npt.NDArray[np.int64],
+    can_open: npt.NDArray[np.bool_],
+    black: Floats,
+    seen: Floats,
+    sigma: Floats,
+    rng: np.random.Generator,
+) -> tuple[Counts, Counts]:
+    """Tables of the `new` individuals, who open cells with weight `black` at first; and
+    how many join the seen cells.
+
+    Once all cells are open those who are left join any: the seen ones, whose weight is
+    `seen`, are like one cell then.
+    """
+    rest = new.copy()
+    opened = np.zeros((len(rest), can_open.shape[-1]), dtype=np.int64)
+    limit = np.full(len(rest), can_open.sum(axis=-1))
+    open_cells(rest, limit, order, black, sigma, _MOST_IN_NEW_CELLS, rng, opened)
+    joined = np.zeros_like(rest)
+    full = np.flatnonzero(rest > 0)
+    if len(full):
+        cells = np.flatnonzero(opened[full].any(axis=0))
+        filled = opened[np.ix_(full, cells)]
+        weights = np.where(filled > 0, filled - sigma[full, None], 0.0)
+        added = draw_dirichlet_multinomial(rest[full], np.column_stack([seen[full], weights]), rng)
+        joined[full] = added[:, 0]
+        opened[np.ix_(full, cells)] += added[:, 1:]
+    return opened, joined

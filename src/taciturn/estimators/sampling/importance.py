@@ -1,0 +1,54 @@
+"""Importance sampling: from weighted proposals to draws, and how far to trust them."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.diagnostics import ImportanceDiagnostics
+
+__all__ = ["resample"]
+
+HIGHEST_K_HAT: Final = 0.7
+SMALLEST_ESS: Final = 400.0
+Floats = npt.NDArray[np.float64]
+
+
+def resample(
+    log_weights: Floats, number: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], ImportanceDiagnostics]:
+    """Choose proposals in proportion to their Pareto-smoothed weights.
+
+    Parameters
+    ----------
+    log_weights : array, shape (proposals,)
+        Logarithm of target over proposal, up to a constant.
+    number : int
+        Draws wanted; a proposal may be chosen more than once.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    array, shape (number,)
+        Indices of proposals, in random order.
+    ImportanceDiagnostics
+
+    References
+    ----------
+    Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling,
+    JMLR 25.
+    """
+    from arviz_stats import base
+
+    stats: Any = base.array_stats
+    smoothed, k_hat = stats.psislw(
+        log_weights.max() - log_weights
+    )  # it takes log-likelihoods, the negative
+    weights = np.exp(smoothed - smoothed.max())
+    weights /= weights.sum()
+    # Systematic resampling adds less noise than independent choices.
+    points = (np.arange(number) + rng.random()) / number
+    chosen = np.minimum(np.searchsorted(np.cumsum(weights), points), len(weights) - 1)
+    diagnostics = ImportanceDiagnostics(k_hat=float(k_hat), ess=float(1 / np.sum(weights**2)))
+    return rng.permutation(chosen), diagnostics

@@ -1,0 +1,183 @@
+"""Compiled samplers of tables, row by row: multinomials and urns.
+
+NumPy's binomial is at its slowest where a cell expects ten to thirty individuals, as
+those of a small population do, and cells that expect a handful cost less when these
+come one by one. Gamma variates are left to NumPy, which draws them as quickly.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["open_cells", "place_one_by_one", "split"]
+
+_REJECTION_FROM = 10.0  # the mean where transformed rejection begins to be valid
+_BEYOND = 110  # no binomial with a smaller mean comes this far: its chance is below 1e-70
+
+
+@njit(cache=True)
+def split(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill each row of `out` with a multinomial table, cell by cell; a single row of
+    shares serves all.
+    """
+    cells = shares.shape[1]
+    tails = np.empty(cells)
+    for a in range(totals.size):
+        share = shares[min(a, len(shares) - 1)]
+        if a < len(shares):
+            tail = 0.0
+            for i in range(cells - 1, -1, -1):
+                tail += share[i]
+                tails[i] = tail
+        left = totals[a]
+        for i in range(cells):
+            out[a, i] = _binomial(left, share[i] / tails[i], rng) if share[i] > 0.0 else 0
+            left -= out[a, i]
+
+
+@njit(cache=True)
+def _binomial(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    if p > 0.5:
+        return n - _binomial_of_half(n, 1.0 - p, rng)
+    return _binomial_of_half(n, p, rng)
+
+
+@njit(cache=True)
+def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Binomial variate for p up to a half: by inversion, or BTRS of Hörmann (1993), J.
+    Stat. Comput. Simul. 46.
+    """
+    q = 1.0 - p
+    mean = n * p
+    if mean < _REJECTION_FROM:
+        nobody = np.exp(n * np.log1p(-p))
+        while True:
+            u = rng.random()
+            chance = nobody
+            k = 0
+            while u > chance and k < min(n, _BEYOND):
+                u -= chance
+                k += 1
+                chance *= (n - k + 1) * p / (k * q)
+            if u <= chance:  # else rounding has left a sum below 1
+                return k
+    spread = np.sqrt(mean * q)
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    while True:
+        u = rng.random() - 0.5
+        v = rng.random()
+        near = max(0.5 - abs(u), 1e-20)
+        x = np.floor((2.0 * a / near + b) * u + mean + 0.5)
+        if near >= 0.07 and v <= 0.92 - 4.2 / b:
+            return int(x)
+        if 0.0 <= x <= n:
+            v *= (2.83 + 5.1 / b) * spread / (a / (near * near) + b)
+            if np.log(v) <= _log_of_mode(n, p, q, int(x)):
+                return int(x)
+
+
+@njit(cache=True)
+def _log_of_mode(n, p, q, k):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the chance of `k` over that of the mode, by Stirling's series,
+    without cancellation for large n.
+    """
+    mode = int((n + 1) * p)
+    ahead = k - mode
+    return (
+        (k + 0.5) * np.log1p(-ahead / (k + 1))
+        + (n - k + 0.5) * np.log1p(ahead / (n - k + 1))
+        - ahead * np.log((mode + 1) * q / ((n - mode + 1) * p))
+        + (_series(mode + 1.0) - _series(k + 1.0))
+        + (_series(n - mode + 1.0) - _series(n - k + 1.0))
+    )
+
+
+@njit(cache=True)
+def _series(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``log Γ(x) - (x - 1/2) log x + x - log(2π)/2``."""
+    return (1 / 12 - (1 / 360 - 1 / 1260 / (x * x)) / (x * x)) / x
+
+
+@njit(cache=True)
+def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Add `totals[a]` individuals to each row of `out` by Pólya's urn: each takes a
+    cell by its weight, or copies.
+    """
+    cells = weights.shape[1]
+    taken = np.empty(totals.max(), dtype=np.int64)
+    upto = np.empty(cells)
+    first = np.empty(cells, dtype=np.int64)
+    for a in range(totals.size):
+        if totals[a] == 0:
+            continue
+        weight = 0.0
+        for i in range(cells):
+            weight += weights[a, i]
+            upto[i] = weight
+        # Where the search for each of `cells` equal parts of the weight begins: it ends
+        # after a step or two.
+        parts = cells / max(weight, 1e-290)
+        part = 0
+        for i in range(cells):
+            while part < upto[i] * parts and part < cells:
+                first[part] = i
+                part += 1
+        for m in range(totals[a]):
+            x = rng.random() * (weight + m)
+            if x < weight:
+                cell = first[min(int(x * parts), cells - 1)]
+                while upto[cell] <= x:  # also where a cell has no weight
+                    cell += 1
+            else:
+                cell = taken[min(int(x - weight), m - 1)]
+            taken[m] = cell
+            out[a, cell] += 1
+
+
+@njit(cache=True)
+def open_cells(rest, limit, order, black, sigma, most, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Place the rest of each row in cells that they open, by the urn of Ewens and
+    Pitman; some may be left in the end.
+
+    With `k` cells open the next individual opens one with weight ``black + kσ``, or
+    joins one with weight ``F - σ``. Cells are cut off as blocks while more than `most`
+    are left, so that the cost does not grow with their number; the others come one by
+    one. Those who would open a cell beyond the limit, and those who would follow them
+    there, are left in `rest`.
+    """
+    followed = np.empty(most, dtype=np.int64)
+    for a in range(rest.size):
+        k = 0
+        while rest[a] > most and k < limit[a]:
+            later = black[a] + (k + 1) * sigma[a]
+            # σ is below 1: never are both parameters tiny, for which Numba's beta would
+            # not end.
+            share = rng.beta(1.0 - sigma[a], later) if later > 0.0 else 1.0
+            block = 1 + _binomial(rest[a] - 1, share, rng)
+            out[a, order[a, k]] = block
+            rest[a] -= block
+            k += 1
+        if k == limit[a]:
+            continue
+        start = k
+        followers = left = 0
+        for m in range(rest[a]):
+            x = rng.random() * (black[a] + start * sigma[a] + m)
+            leaders = (k - start) * (
+                1.0 - sigma[a]
+            )  # the weight of those who opened a cell; all others weigh 1
+            if x >= leaders + followers:
+                if k == limit[a]:
+                    left += 1
+                    continue
+                cell = order[a, k]
+                k += 1
+            else:
+                if x < leaders:
+                    cell = order[a, min(start + int(x / (1.0 - sigma[a])), k - 1)]
+                else:
+                    cell = followed[min(int(x - leaders), followers - 1)]
+                followed[followers] = cell
+                followers += 1
+            out[a, cell] += 1
+        rest[a] = left

@@ -1,0 +1,126 @@
+"""Sampling a PyMC model, and the check that it converged."""
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import xarray as xr
+
+from taciturn.diagnostics import _bare
+from taciturn.estimators.settings import SamplerSettings
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["sample_posterior"]
+
+HIGHEST_R_HAT: Final = 1.01
+SMALLEST_ESS: Final = 400.0
+_TARGET_ACCEPT: Final = 0.9
+"""Above the usual 0.8: margins of categories nobody in the sample has, have long tails
+that ask for smaller steps."""
+_MOST_COMPILED: Final = 8
+
+
+_compiled: dict[str, Any] = {}
+
+
+def sample_posterior(
+    build: Callable[[], "pm.Model"],
+    settings: SamplerSettings,
+    seed: int,
+    variables: list[str],
+    *,
+    key: str,
+    data: Mapping[str, Any],
+) -> tuple[xr.Dataset, xr.Dataset, str]:
+    """Posterior draws of a model by NUTS.
+
+    nutpie samples where it is installed, PyMC's own NUTS otherwise. Neither is trusted
+    to warn: see `check_convergence`. With nutpie a model is compiled once for all
+    samples that differ in their data only.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the PyMC model.
+    settings, seed
+        How many draws, and from what seed.
+    variables : list of str
+        What to keep.
+    key : str
+        Says all that the compiled model depends on.
+    data : mapping of str to array
+        Values of the model's `pm.Data`, which it does not depend on.
+
+    Returns
+    -------
+    Dataset, Dataset, str
+        Parameters, the sampler's statistics, and its name.
+    """
+    from importlib.util import find_spec
+
+    sampler = "nutpie" if find_spec("nutpie") else "pymc"
+    with warnings.catch_warnings():
+        # The convergence check below is ours and covers both samplers alike.
+        warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
+        if sampler == "nutpie":
+            trace = _run_nutpie(_compile(build, variables, key).with_data(**data), settings, seed)
+        else:
+            trace = _run_pymc(build(), settings, seed)
+    posterior = trace["posterior"].to_dataset()[variables]
+    stats = trace["sample_stats"].to_dataset()
+    kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
+    return _bare(posterior), _bare(stats[kept]), sampler
+
+
+def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) -> Any:
+    """The compiled model, from the last few where it is among them."""
+    import nutpie
+
+    key = f"{key} {variables}"
+    if key not in _compiled:
+        while len(_compiled) >= _MOST_COMPILED:
+            del _compiled[next(iter(_compiled))]
+        _compiled[key] = nutpie.compile_pymc_model(build(), freeze_model=False, var_names=variables)
+    return _compiled[key]
+
+
+def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataTree:
+    import nutpie
+
+    trace: xr.DataTree = nutpie.sample(
+        compiled,
+        draws=settings.draws,
+        tune=settings.tune,
+        chains=settings.chains,
+        cores=_cores(settings),
+        seed=seed,
+        target_accept=_TARGET_ACCEPT,
+        progress_bar=settings.progressbar,
+    )
+    return trace
+
+
+def _run_pymc(model: "pm.Model", settings: SamplerSettings, seed: int) -> xr.DataTree:
+    import pymc as pm
+
+    with model:
+        trace: xr.DataTree = pm.sample(
+            draws=settings.draws,
+            tune=settings.tune,
+            chains=settings.chains,
+            cores=_cores(settings),
+            random_seed=seed,
+            nuts_sampler="pymc",
+            nuts={"target_accept": _TARGET_ACCEPT},
+            progressbar=settings.progressbar,
+            quiet=not settings.progressbar,
+            compute_convergence_checks=False,
+        )
+    return trace
+
+
+def _cores(settings: SamplerSettings) -> int:
+    return min(settings.chains, os.cpu_count() or 1)

@@ -1,0 +1,389 @@
+"""Chinese restaurant: the urn of the papers with its concentration and discount fitted,
+in a table of K cells.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import log
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.diagnostics import check_convergence
+from taciturn.errors import ParameterError, PriorError
+from taciturn.estimators.base import BayesianEstimator
+from taciturn.estimators.priors import Prior, check_priors, merge_priors
+from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
+from taciturn.estimators.sampling.nuts import sample_posterior
+from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.urn.model import urn_data, urn_variable
+from taciturn.estimators.urn.quadrature import UrnLikelihood, sample_urn_parameters
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["ChineseRestaurant"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class ChineseRestaurant(BayesianEstimator):
+    r"""Ewens-Pitman urn over `K` cells, with concentration :math:`\theta` and discount
+    :math:`\sigma` fitted.
+
+    While a cell is empty, the individual after `m` others joins a filled cell or opens
+    one of the empty ones with probabilities
+
+    .. math:: \frac{F_i - \sigma}{m + \theta}, \qquad \frac{\theta + k\sigma}{m + \theta}
+
+    where `k` cells are filled. When the last cell opens the urn closes: individuals
+    join cell `i` with probability
+    :math:`(F_i - \sigma)/(m - K\sigma)`. The sample is the first `n` individuals of the urn, the population its first
+    `N`. The likelihood is that of the sample's partition,
+
+    .. math::
+
+        \prod_{i=1}^{k-1}(\theta + i\sigma) \prod_{j=1}^{k} (1 - \sigma)_{f_j - 1}
+        \sum_s \frac{P(s)}{(\theta + 1)_{s-1} (s - K\sigma)_{n-s}}
+
+    with :math:`(x)_m = x (x + 1) \cdots (x + m - 1)`. Where the sample leaves a cell
+    empty, :math:`s = n` and this is Pitman's formula, exactly. Where it fills all `K`,
+    the urn closed with individual `s`, which the table does not tell: :math:`P(s)` is
+    its distribution over all orders of the individuals, exact up to `n = 512` and from
+    512 random orders beyond.
+
+    Parameters
+    ----------
+    discount : float, optional
+        :math:`\sigma`: fitted without one; held fixed where it is in ``[0, 1)``, 0 being the urn of Ewens, Hoppe and of
+        Antal, Shlomo & Elliot (2015). A negative number :math:`-\alpha` implies
+        :math:`\theta = K\alpha`, which is the symmetric Dirichlet(:math:`\alpha`) over
+        the cells and leaves no parameter to fit.
+    base : {"uniform", "log-linear"}
+        Which empty cell opens: any with equal chance, or one with a chance in
+        proportion to the product of the sample's margins, each category's count plus 1
+        (the mean of its proportion under a uniform prior). The cells still empty share
+        all the chance. The margins are plugged in: their uncertainty is left out. The
+        likelihood above does not depend on it; where the sample fills all cells that
+        takes the order in which cells opened to tell nothing about when.
+    priors : mapping of str to Prior, optional
+        Replaces the priors of ``theta`` and, where it is fitted, of ``discount``, which
+        is a Beta or a Uniform within 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        `discount` of 1 or more, or another `base`.
+    PriorError
+        On `fit`: a prior for a parameter the model does not have, or one of
+        ``discount`` beyond ``[0, 1]``.
+
+    Notes
+    -----
+    Default priors: ``theta`` is log-normal around the number of cells with scale
+    ``max(1.5, log(K)/3)``, so that urns with one filled cell, and urns that fill far
+    more than `K`, both lie within three standard deviations whatever `K` is.
+    ``discount`` is Beta(1, 2): it falls from the urn of Ewens at 0 to none at 1, where
+    every individual would open a cell of its own, which is no description of a table.
+
+    The fast path is quadrature on a grid over both parameters; see
+    `taciturn.estimators.restaurant_fast`.
+
+    The individual left out in ``log_likelihood`` is read as the one that comes after
+    all others: a lone individual's cell was empty to them and, with the log-linear
+    base, adds nothing to their margins.
+
+    References
+    ----------
+    Pitman (2006), Combinatorial stochastic processes, Theorem 3.2; Antal, Shlomo &
+    Elliot (2015), Section 5.2.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.ChineseRestaurant().fit(sample, population_size=2449, random_seed=1)
+    >>> sorted(fit["posterior"].data_vars)
+    ['discount', 'theta']
+    >>> [v.name for v in tc.ChineseRestaurant(discount=0.0).build(sample, 2449).free_RVs]
+    ['theta']
+    """
+
+    discount: float | None = None
+    base: Literal["uniform", "log-linear"] = "uniform"
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+
+    title: ClassVar[str] = "Chinese restaurant (Ewens-Pitman urn), Bayesian"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "discount", _checked_discount(self.discount))
+        if self.base not in ("uniform", "log-linear"):
+            raise ParameterError(f"base must be 'uniform' or 'log-linear', got {self.base!r}")
+        object.__setattr__(self, "priors", check_priors(self.priors))
+
+    def build(
+        self,
+        sample: xr.DataArray,
+        population_size: int,
+        *,
+        structural_zeros: xr.DataArray | None = None,
+    ) -> "pm.Model":
+        """Return the PyMC model of a sample; its observed variable is
+        ``sample_counts``, cells in row-major order.
+        """
+        return self._build(make_problem(sample, population_size, structural_zeros))
+
+    def _build(self, problem: Problem) -> "pm.Model":
+        import pymc as pm
+
+        priors = self._priors(problem)
+        fillable = problem.fillable.ravel()
+        base = self._base(problem)
+        with pm.Model() as model:
+            variables: dict[str, Any] = {
+                name: prior.variable(name) for name, prior in priors.items()
+            }
+            theta = variables.get("theta", -problem.cells * (self.discount or 0.0))
+            discount = variables.get("discount", self.discount)
+            weights = None if base is None else base[fillable]
+            urn_variable("sample_counts", theta, discount, problem.counts[fillable], weights)
+        return model
+
+    def _priors(self, problem: Problem) -> dict[str, Prior]:
+        """Priors of the parameters that are fitted."""
+        if self._is_dirichlet and self.priors:
+            raise PriorError(
+                f"a prior is given for {sorted(self.priors)}, but a negative discount leaves none"
+                " to fit"
+            )
+        defaults = {}
+        if not self._is_dirichlet:
+            cells = log(problem.cells)
+            defaults["theta"] = Prior("LogNormal", mu=cells, sigma=max(1.5, cells / 3))
+        if self.discount is None:
+            defaults["discount"] = Prior("Beta", alpha=1.0, beta=2.0)
+        priors = merge_priors(defaults, self.priors)
+        if "discount" in priors:
+            prior = priors["discount"]
+            if (
+                prior.distribution not in ("Beta", "Uniform")
+                or prior.parameters.get("upper", 1.0) > 1
+            ):
+                raise PriorError(
+                    "'discount' lies in [0, 1): its prior must be a Beta or a Uniform there, got"
+                    f" {prior!r}"
+                )
+        return priors
+
+    @property
+    def _is_dirichlet(self) -> bool:
+        return self.discount is not None and self.discount < 0
+
+    def _base(self, problem: Problem) -> Floats | None:
+        return (
+            None
+            if self.base == "uniform"
+            else _margin_product(problem.counts.reshape(problem.sample.shape))
+        )
+
+    def _learn_fast(
+        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
+    ) -> Parameters | None:
+        priors = self._priors(problem)
+        if self._is_dirichlet:
+            return Parameters()
+        likelihood = UrnLikelihood(problem.counts, problem.cells)
+        found = sample_urn_parameters(likelihood, priors, self.discount, settings.total, rng)
+        if found is None:
+            return None
+        theta, discount, diagnostics = found
+        posterior = _no_variables(settings)
+        shape = (settings.chains, settings.draws)
+        for name, values in {"theta": theta, "discount": discount}.items():
+            if name in priors:
+                posterior[name] = (("chain", "draw"), values.reshape(shape))
+        return Parameters(
+            posterior, sampler="quadrature with importance sampling", importance=diagnostics
+        )
+
+    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        priors = self._priors(problem)
+        if not priors:
+            return Parameters()
+        exact = {name: prior.to_dict() for name, prior in priors.items()}
+        posterior, stats, sampler = sample_posterior(
+            lambda: self._build(problem),
+            settings,
+            seed,
+            list(priors),
+            key=f"{type(self)} {self.discount!r} {exact} {problem.cells}",
+            data=urn_data(problem.counts[problem.fillable.ravel()]),
+        )
+        check_convergence(posterior, stats, warn=True)
+        return Parameters(posterior=posterior, sample_stats=stats, sampler=sampler)
+
+    def _theta_and_discount(self, problem: Problem, posterior: xr.Dataset) -> tuple[Floats, Floats]:
+        """Both parameters of each draw, shape (chain, draw)."""
+        shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+
+        def values(name: str, fixed: float) -> Floats:
+            if name not in posterior:
+                return np.full(shape, fixed)
+            return np.asarray(posterior[name].transpose("chain", "draw").values, dtype=float)
+
+        discount = values("discount", self.discount or 0.0)
+        return values("theta", -problem.cells * (self.discount or 0.0)), discount
+
+    def _draw_population(
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> Counts:
+        empty = problem.fillable.ravel() & (problem.counts == 0)
+        theta, discount = self._theta_and_discount(problem, _posterior(parameters, settings))
+        return draw_urn(
+            problem.counts,
+            empty,
+            problem.population_size,
+            theta.ravel(),
+            rng,
+            discount=discount.ravel(),
+            base=self._base(problem),
+        )
+
+    def _draw_replicates(
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> Counts:
+        theta, discount = self._theta_and_discount(problem, _posterior(parameters, settings))
+        return draw_urn_from_nothing(
+            problem.fillable.ravel(),
+            problem.sample_size,
+            theta.ravel(),
+            rng,
+            discount=discount.ravel(),
+            base=self._base(problem),
+        )
+
+    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Parameters from their priors, samples and populations from the urn with them,
+        for calibration.
+
+        The urn closes, so a sample is the first `n` individuals and no random choice of
+        `n` out of `N`: the population is continued from the sample. Sizes and fillable
+        cells are those of `problem`; so are the margins of the log-linear base, which
+        no prior covers, and each simulated sample would plug in its own.
+
+        Returns
+        -------
+        dict of array, shape (draws,)
+            The parameters that are fitted.
+        array, shape (draws, cells)
+            Samples.
+        array, shape (draws, cells)
+            Populations.
+        """
+        parameters = {name: prior.draw(rng, draws) for name, prior in self._priors(problem).items()}
+        fixed = self.discount or 0.0
+        theta = parameters.get("theta", np.full(draws, -problem.cells * fixed))
+        discount = parameters.get("discount", np.full(draws, fixed))
+        fillable, base = problem.fillable.ravel(), self._base(problem)
+        sample = draw_urn_from_nothing(
+            fillable, problem.sample_size, theta, rng, discount=discount, base=base
+        )
+        empty = fillable & (sample == 0)
+        size = problem.population_size
+        return (
+            parameters,
+            sample,
+            draw_urn(sample, empty, size, theta, rng, discount=discount, base=base),
+        )
+
+    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        assert parameters.posterior is not None
+        return UrnLikelihood(problem.counts, problem.cells)(
+            *self._theta_and_discount(problem, parameters.posterior)
+        )
+
+    def _pointwise(
+        self, problem: Problem, settings: SamplerSettings, parameters: Parameters
+    ) -> xr.Dataset | None:
+        return super()._pointwise(
+            problem, settings, replace(parameters, posterior=_posterior(parameters, settings))
+        )
+
+    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        assert parameters.posterior is not None
+        theta, sigma = (
+            x[..., None] for x in self._theta_and_discount(problem, parameters.posterior)
+        )
+        counts = problem.counts[problem.counts > 0]
+        seen, others = len(counts), problem.sample_size - 1
+        new = theta + sigma * (seen - 1)
+        with np.errstate(divide="ignore"):
+            chance = np.where(counts > 1, counts - 1 - sigma, new * self._share_of_new(problem))
+            closed = (counts > 1) & (
+                seen == problem.cells
+            )  # to the others too, whose cells are all filled
+            return np.log(chance) - np.log(
+                np.where(closed, others - problem.cells * sigma, others + theta)
+            )
+
+    def _share_of_new(self, problem: Problem) -> Floats:
+        """Chance that a new colour takes this occupied cell, had it been empty; for
+        lone individuals only.
+        """
+        counts = problem.counts
+        occupied = np.flatnonzero(counts)
+        shares = np.full(len(occupied), 1 / (problem.cells - len(occupied) + 1))
+        if self.base == "uniform":
+            return shares
+        empty = problem.fillable.ravel() & (counts == 0)
+        for i in np.flatnonzero(counts[occupied] == 1):
+            others = counts.copy()
+            others[occupied[i]] = 0
+            weights = _margin_product(others.reshape(problem.sample.shape))
+            own = weights[occupied[i]]
+            shares[i] = own / (own + weights[empty].sum())
+        return shares
+
+
+def _checked_discount(value: Any) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, Real | np.floating | np.integer) and not isinstance(value, bool)
+    if not number or not -float("inf") < float(value) < 1:
+        raise ParameterError(
+            f"discount must be a finite number below 1, or None to fit it; got {value!r}"
+        )
+    return float(value)
+
+
+def _margin_product(table: Counts) -> Floats:
+    """Product of the margins, each category's count plus 1, for every cell."""
+    product: Any = np.ones(())
+    for axis in range(table.ndim):
+        margin = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis)) + 1.0
+        product = product[..., None] * (margin / margin.sum())
+    return np.asarray(product).ravel()
+
+
+def _no_variables(settings: SamplerSettings) -> xr.Dataset:
+    return xr.Dataset(
+        coords={"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+    )
+
+
+def _posterior(parameters: Parameters, settings: SamplerSettings) -> xr.Dataset:
+    """Draws of the parameters; without variables where nothing is fitted."""
+    return _no_variables(settings) if parameters.posterior is None else parameters.posterior

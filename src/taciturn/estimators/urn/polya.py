@@ -1,0 +1,184 @@
+"""The Pólya urn plug-in estimator of the papers."""
+
+from dataclasses import dataclass
+from math import exp, log
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import digamma
+
+from taciturn.errors import EstimationError, ParameterError
+from taciturn.estimators.base import PlugInEstimator
+from taciturn.estimators.formula import parse_formula
+from taciturn.estimators.log_linear.ipf import fit_margins
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
+from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
+from taciturn.validate import checked_number
+
+__all__ = ["PolyaUrn", "expected_new_colours", "solve_theta"]
+
+_LARGEST_LOG_THETA: Final = 60.0
+
+
+@dataclass(frozen=True, repr=False)
+class PolyaUrn(PlugInEstimator):
+    r"""Hoppe's urn with the number of black balls set by the expected number of empty
+    cells.
+
+    The urn starts with the sample's `f_i` balls of each colour and :math:`\theta` black
+    ones. A drawn colour gets another ball of its own, a black draw opens a colour,
+    which goes to an empty cell at random, up to `N` balls.
+    :math:`\theta` solves
+
+    .. math:: |E| - |\hat D| = \theta\,(\psi(N + \theta) - \psi(n + \theta)), \qquad
+              |\hat D| = \sum_i (1 - \hat p_i)^N
+
+    with :math:`\hat p` of a log-linear model. When the last empty cell opens, the black
+    balls leave the urn. The intervals leave out that :math:`\theta` is estimated.
+
+    Parameters
+    ----------
+    theta : float, optional
+        The number of black balls, at least 0, if it is not to be estimated.
+    empty_cells : int, optional
+        `|D|`, the number of empty cells in the population, where it is known.
+    formula : str, optional
+        Log-linear formula for :math:`\hat p`; main effects without one.
+
+    Raises
+    ------
+    ParameterError
+        `theta` negative or not finite, both `theta` and `empty_cells`, or more empty
+        cells than the sample has.
+    EstimationError
+        On `fit`: more cells are to open than `N - n` draws can.
+
+    Notes
+    -----
+    Where :math:`|E| - |\hat D| \le 0` no cell is to open and :math:`\theta = 0`. The
+    cost grows with the number of cells opened, not with `N`.
+
+    References
+    ----------
+    Antal, Shlomo & Elliot (2015), Section 5.2, eq. (5)-(6), whose sum is the difference
+    of digamma functions; Hoppe (1984), Pólya-like urns and the Ewens' sampling formula,
+    J. Math. Biol. 20.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.PolyaUrn().fit(sample, population_size=2449, draws=50, chains=2, random_seed=1)
+    >>> bool(fit["constant_data"]["theta"] > 0)
+    True
+    """
+
+    theta: float | None = None
+    empty_cells: int | None = None
+    formula: str | None = None
+
+    title: ClassVar[str] = "Pólya urn, plug-in"
+
+    def __post_init__(self) -> None:
+        if self.theta is not None:
+            object.__setattr__(self, "theta", checked_number(self.theta, "theta"))
+        if self.theta is not None and self.empty_cells is not None:
+            raise ParameterError(
+                "give theta or empty_cells, which theta would be estimated from, not both"
+            )
+        if self.empty_cells is not None:
+            empty = checked_number(self.empty_cells, "empty_cells")
+            if not empty.is_integer():
+                raise ParameterError(
+                    f"empty_cells must be a whole number of at least 0, got {self.empty_cells!r}"
+                )
+            object.__setattr__(self, "empty_cells", int(empty))
+
+    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        empty = problem.cells - int((problem.counts > 0).sum())
+        if self.theta is not None:
+            return Parameters(constants={"theta": float(self.theta)})
+        if self.empty_cells is not None:
+            if self.empty_cells > empty:
+                raise ParameterError(
+                    f"empty_cells is {self.empty_cells}, but only {empty} of the sample's cells are"
+                    " empty"
+                )
+            expected = float(self.empty_cells)
+        else:
+            terms = parse_formula(self.formula, problem.variables)
+            p = fit_margins(problem.sample.values, problem.variables, terms, problem.fillable)
+            with np.errstate(divide="ignore"):
+                log_empty = problem.population_size * np.log1p(-p[problem.fillable])
+            expected = float(np.exp(log_empty).sum())
+        theta = solve_theta(empty - expected, problem.sample_size, problem.population_size)
+        return Parameters(constants={"theta": theta, "expected_empty_cells": expected})
+
+    def _draw_population(
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> Counts:
+        theta = np.full(settings.chains * settings.draws, parameters.constants["theta"])
+        empty = problem.fillable.ravel() & (problem.counts == 0)
+        return draw_urn(problem.counts, empty, problem.population_size, theta, rng)
+
+    def _draw_replicates(
+        self,
+        problem: Problem,
+        settings: SamplerSettings,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> Counts:
+        theta = np.full(settings.chains * settings.draws, parameters.constants["theta"])
+        return draw_urn_from_nothing(problem.fillable.ravel(), problem.sample_size, theta, rng)
+
+    def _log_conditionals(
+        self, problem: Problem, parameters: Parameters
+    ) -> npt.NDArray[np.float64]:
+        theta, others = parameters.constants["theta"], problem.sample_size - 1
+        counts = problem.counts[problem.occupied]
+        seen = len(counts)
+        if others == 0:  # the first individual opens a cell whatever θ is
+            return np.array([-log(problem.cells)])
+        # Whoever is alone in a cell opened it, one of the K - k + 1 that were empty to
+        # the others. Where the others fill every cell the black balls have left the
+        # urn.
+        opened = theta / (others + theta) / (problem.cells - seen + 1)
+        joined = (counts - 1) / (others if seen == problem.cells else others + theta)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(counts == 1, opened, joined))
+
+
+def expected_new_colours(theta: float, sample_size: int, population_size: int) -> float:
+    """Expected black draws on the way from `n` to `N` balls: θ (ψ(N + θ) - ψ(n +
+    θ)).
+    """
+    return float(theta * (digamma(population_size + theta) - digamma(sample_size + theta)))
+
+
+def solve_theta(new_colours: float, sample_size: int, population_size: int) -> float:
+    """Number of black balls that opens so many new colours on average; 0 when there is
+    none, or nobody, to open.
+    """
+    draws = population_size - sample_size
+    if new_colours <= 0 or draws == 0:
+        return 0.0
+
+    def excess(log_theta: float) -> float:
+        return expected_new_colours(exp(log_theta), sample_size, population_size) - new_colours
+
+    highest = log(population_size) + log(1e4)
+    if new_colours >= draws or excess(highest) < 0:
+        raise EstimationError(
+            f"{new_colours:.4g} empty cells are to open, but {draws} individuals beside the sample"
+            f" can open at most {draws}: no θ solves this; the table has too many cells for its"
+            " population, or give theta"
+        )
+    lowest = log(new_colours) - _LARGEST_LOG_THETA
+    return exp(brentq(excess, lowest, highest, xtol=1e-13, rtol=1e-13))

@@ -1,0 +1,43 @@
+"""Files that are written: checked before any work, there as a whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from taciturn.errors import FileFormatError
+
+__all__ = ["check_writable", "whole_file"]
+
+
+def check_writable(path: Path) -> None:
+    """Raise `FileFormatError` unless a file can appear at `path`; asked before long
+    work, so that none is lost.
+    """
+    try:
+        folder = path.is_dir()
+    except OSError as error:  # a name that is too long
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+    if folder:
+        raise FileFormatError(f"{path}: is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write to, which takes its place at the end, and is gone
+    if anything fails.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except FileFormatError:
+        raise
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,202 @@
+"""Does the sample look like samples that the fitted model gives? Statistics that bear
+on the risk.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.fits.mixtures import fit_makers
+from taciturn.fits.parts import fit_parts
+from taciturn.information.entropies import entropy
+from taciturn.schema import draw_dims, split_draws, table_dims
+from taciturn.validate import number_between
+
+__all__ = ["check_lines", "predictive_checks"]
+
+_IN_WORDS: Final = {
+    "empty_cells": "empty cells",
+    "uniques": "uniques",
+    "pairs": "pairs",
+    "entropy": "entropy (nats)",
+}
+_DECIMALS: Final = 12  # an entropy is a sum: tables that differ in their order only are to tie
+
+_COMPARED: Final = ("mean", "lower", "upper", "lower_tail", "upper_tail")
+
+Floats = npt.NDArray[np.float64]
+
+
+def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Dataset:
+    r"""Hold what the sample shows of small cells against samples that the fitted model
+    gives.
+
+    For a statistic `T`, the sample `f` and replicates :math:`f^{rep} \sim p(f^{rep}
+    \mid f)` of the same size:
+
+    .. math:: P(T(f^{rep}) \le T(f) \mid f) \qquad\text{and}\qquad P(T(f^{rep}) \ge T(f) \mid f)
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit with ``sample`` in the group ``posterior_predictive``, as all estimators
+        of this package return it.
+    probability : float
+        Of the interval, from 0.01 to 0.9999.
+
+    Returns
+    -------
+    Dataset
+        Dim ``statistic``: ``empty_cells``; ``uniques``, cells with one individual;
+        ``pairs``, cells with two; ``entropy`` in nats. Structural zeros are no cells.
+        For a pool or a stack also ``member``: ``all``, their replicates together, and
+        each member's own.
+
+        Variables: ``observed`` in the sample; ``mean``, ``lower`` and ``upper`` of the
+        replicates, the smallest values that at least `(1 - probability) / 2` and `(1 +
+        probability) / 2` of them do not exceed; ``lower_tail`` and ``upper_tail``, the
+        two probabilities above, which both count ties and so add up to more than 1.
+
+    Raises
+    ------
+    TableError
+        The fit holds no replicates of the sample, or they have other dimensions.
+    ParameterError
+        `probability` out of range.
+
+    Notes
+    -----
+    *Ties.* Counts tie often. The mid-p value, which gives half of the ties to either
+    side, is ``(lower_tail + 1 - upper_tail) / 2``.
+
+    *What it tells.* The parameters were fitted to the sample, so where the model holds
+    the probabilities are not uniform but nearer to 1/2: a small one tells more than a
+    middling one. ``ChineseRestaurant`` is fitted to the number of filled cells itself
+    and can hardly miss it. A pool is spread as wide as its members disagree; look at
+    each. All is about samples of size `n`: a model may give samples like this one and
+    still be wrong on how the population goes on from `n` to `N`.
+
+    *Entropy.* A replicate is uneven by chance twice, as the sample that the parameters
+    were learned from and again itself; so is what a model adds to the sample in a draw
+    of the population. Where the table is nearly even, and so its risk small, replicates
+    have less entropy than the sample for that alone, and the risk is overestimated.
+
+    References
+    ----------
+    Gelman, Meng & Stern (1996), Posterior predictive assessment of model fitness via
+    realized discrepancies, Statistica Sinica 6, 733-807.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.DirichletLogLinear().fit(sample, population_size=2449, random_seed=1)
+    >>> checks = tc.fits.predictive_checks(fit)
+    >>> int(checks["observed"].sel(statistic="uniques")) == int((sample == 1).sum())
+    True
+    >>> bool(checks["lower_tail"].sel(statistic="uniques") > 0.025)
+    True
+    """
+    probability = number_between(probability, "probability", 0.01, 0.9999)
+    _, sample, _, zeros = fit_parts(fit)
+    predictive = fit["posterior_predictive"].to_dataset()
+    if "count" not in predictive:
+        raise TableError(
+            "the fit has no 'count' in the group 'posterior_predictive', so there is nothing to"
+            " check"
+        )
+    expected = {"chain", "draw", *table_dims(sample)}
+    if set(predictive["count"].dims) != expected:
+        raise TableError(
+            f"the replicates must have the dimensions {sorted(expected)}, got"
+            f" {predictive['count'].dims}"
+        )
+    cells = sample.size - (0 if zeros is None else int(zeros.sum()))
+    observed = _statistics(sample, cells)
+    samples = predictive["count"].transpose("chain", "draw", ...)
+    parts = [_statistics(part, cells) for part in split_draws(samples)]
+    replicated = np.concatenate([part.reshape(-1, len(_IN_WORDS)) for part in parts])
+    replicated = replicated.reshape(*samples.shape[:2], -1)
+    makers = fit_makers(fit)
+    made_by = [("all", np.ones(replicated.shape[:2], dtype=bool))]
+    if len(makers) > 1:
+        made_by += [(name, maker.made) for name, maker in makers.items() if maker.made.any()]
+    tails = ((1 - probability) / 2, (1 + probability) / 2)
+    found = np.stack([_compare(observed, replicated[made], tails) for _, made in made_by], axis=1)
+    checks = xr.Dataset(
+        {
+            name: (("member", "statistic"), values)
+            for name, values in zip(_COMPARED, found, strict=True)
+        },
+        coords={"member": [name for name, _ in made_by], "statistic": list(_IN_WORDS)},
+        attrs={"probability": probability},
+    ).assign(observed=("statistic", observed))
+    return checks if len(makers) > 1 else checks.squeeze("member", drop=True)
+
+
+def check_lines(checks: xr.Dataset) -> list[str]:
+    """What `predictive_checks` found: a line for each statistic, and one for each that
+    is outside its interval.
+    """
+    interval = f"{100 * checks.attrs['probability']:g} % interval"
+    together = checks.isel(member=0) if "member" in checks.dims else checks
+    lines = [f"{'':<16}{'sample':>9}{'mean':>9}{interval:>20}{'P(<=)':>8}{'P(>=)':>8}"]
+    for name in checks["statistic"].values:
+        one = together.sel(statistic=name)
+        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
+        mean = f"{float(one['mean']):.{_decimals(name) or 1}f}"
+        tails = f"{float(one['lower_tail']):8.3f}{float(one['upper_tail']):8.3f}"
+        lines.append(f"{_IN_WORDS[name]:<16}{seen:>9}{mean:>9}{f'{low} to {high}':>20}{tails}")
+    return lines + _missed(checks)
+
+
+def _missed(checks: xr.Dataset) -> list[str]:
+    """In words, which observed values lie outside the interval of the replicates, and
+    whose.
+    """
+    lines = []
+    mixture = "member" in checks.dims
+    for number in range(checks.sizes["member"] if mixture else 1):
+        own, who = checks, "the fitted model"
+        if mixture:
+            own = checks.isel(member=number)
+            who = f"its member {own['member'].item()}" if number else "the mixture"
+        for name in checks["statistic"].values:
+            one = own.sel(statistic=name)
+            low, high, seen = (
+                _number(one[which], name) for which in ("lower", "upper", "observed")
+            )
+            if not one["lower"] <= one["observed"] <= one["upper"]:
+                lines.append(
+                    f"MISSED: {_IN_WORDS[name]}, {seen} in the sample, {low} to {high} in samples"
+                    f" of {who}"
+                )
+    return lines
+
+
+def _decimals(statistic: str) -> int:
+    return 3 if statistic == "entropy" else 0
+
+
+def _number(value: xr.DataArray, statistic: str) -> str:
+    return f"{float(value):.{_decimals(statistic)}f}"
+
+
+def _statistics(table: xr.DataArray, cells: int) -> Floats:
+    """The statistics of each table, on a new last axis."""
+    dims = table_dims(table)
+    table = table.transpose(*draw_dims(table), *dims)
+    counts = (cells - (table > 0).sum(dims), (table == 1).sum(dims), (table == 2).sum(dims))
+    return np.stack([*counts, entropy(table).round(_DECIMALS)], axis=-1).astype(float)
+
+
+def _compare(observed: Floats, replicated: Floats, tails: tuple[float, float]) -> Floats:
+    """Rows `_COMPARED`, one column for each statistic, from replicates along the first
+    axis.
+    """
+    lower, upper = np.quantile(replicated, tails, axis=0, method="inverted_cdf")
+    below, above = (replicated <= observed).mean(axis=0), (replicated >= observed).mean(axis=0)
+    return np.stack([replicated.mean(axis=0), lower, upper, below, above])

@@ -1,0 +1,164 @@
+"""Fits as files: writing and reading them."""
+
+import json
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import FileFormatError, TaciturnError
+from taciturn.estimators import estimator_from_spec
+from taciturn.estimators.problem import make_problem
+from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.files import check_writable, whole_file
+from taciturn.fits.parts import (
+    fit_parts,
+    known_margins,
+    recorded_estimator,
+    zeros_of,
+)
+from taciturn.schema import SCHEMA_VERSION
+from taciturn.tables.checks import check_table
+from taciturn.validate import whole_number
+
+__all__ = ["read_fit", "recorded_settings", "save_fit"]
+
+
+def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
+    """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or
+    not at all.
+
+    Tables that are drawn as they are read are not written where `read_fit` can draw the
+    same again from parameters and seed. Those of some of the draws, of a stack and of
+    an estimator of one's own are written in full.
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit, assessed or not.
+    path : path
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    FileFormatError
+        The place cannot be written to.
+    """
+    fit_parts(fit)
+    path = Path(path)
+    check_writable(path)
+    if "streamed" in fit.attrs:
+        fit = fit.drop_nodes("posterior_predictive") if _can_be_drawn_again(fit) else _stored(fit)
+    packed = {"zlib": True, "complevel": 4, "shuffle": True}
+    encoding = {
+        node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
+        for node in fit.subtree
+    }
+    with whole_file(path) as temporary:
+        try:
+            fit.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        except (ValueError, TypeError) as error:  # labels that netCDF cannot hold
+            raise FileFormatError(f"{path}: cannot be written: {error}") from error
+
+
+def _can_be_drawn_again(fit: xr.DataTree) -> bool:
+    """Whether all draws of a fit are there as its estimator, one of this package, made
+    them.
+    """
+    if recorded_estimator(fit) is None:
+        return False
+    settings, population = recorded_settings(fit), fit_parts(fit)[0]
+    return all(
+        np.array_equal(population[dim] if dim in population.coords else [], np.arange(number))
+        for dim, number in (("chain", settings.chains), ("draw", settings.draws))
+    )
+
+
+def _stored(fit: xr.DataTree) -> xr.DataTree:
+    """The fit with its tables in memory."""
+    stored = fit.copy()
+    stored["posterior_predictive"] = xr.DataTree(fit["posterior_predictive"].to_dataset().compute())
+    del stored.attrs["streamed"]
+    return stored
+
+
+def read_fit(path: str | PathLike[str]) -> xr.DataTree:
+    """Read a fit that `save_fit` or ArviZ wrote as netCDF.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    DataTree
+        Wholly in memory; the file is closed.
+
+    Raises
+    ------
+    FileFormatError
+        The file is missing, truncated, no netCDF, holds no fit, or was written by a
+        newer version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileFormatError(f"{path}: no such file")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as tree:
+            fit = tree.load()
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
+    written = fit.attrs.get("schema_version", 0)
+    if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
+        raise FileFormatError(
+            f"{path}: written by a newer version (layout {written}, this one reads"
+            f" {SCHEMA_VERSION})"
+        )
+    try:
+        if "streamed" in fit.attrs and "posterior_predictive" not in fit.children:
+            fit["posterior_predictive"] = xr.DataTree(_streamed_tables(fit))
+        fit_parts(fit)
+    except (TaciturnError, KeyError) as error:
+        raise FileFormatError(f"{path}: holds no fit: {error}") from error
+    return fit
+
+
+def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
+    """Population and sample of a fit that was saved without them."""
+    try:
+        estimator, settings = estimator_from_spec(fit.attrs["estimator"]), recorded_settings(fit)
+    except (KeyError, FileFormatError) as error:
+        raise FileFormatError(
+            f"it holds no tables, and they cannot be drawn again: {error}"
+        ) from error
+    constants = fit["constant_data"].to_dataset()
+    sample = check_table(fit["observed_data"].to_dataset()["count"], name="the sample of the fit")
+    size = whole_number(constants["population_size"].item(), "population_size", least=1)
+    problem = make_problem(sample, size, zeros_of(fit, sample), known_margins(fit))
+    posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else None
+    drawn = (settings.chains, settings.draws)
+    if posterior is not None and (posterior.sizes["chain"], posterior.sizes["draw"]) != drawn:
+        raise FileFormatError(
+            f"it holds no tables, and not the {drawn[0]} x {drawn[1]} draws to draw them again from"
+        )
+    plugged_in = {
+        str(name): value if value.ndim else value.item() for name, value in constants.items()
+    }
+    return estimator.draw_tables(problem, settings, Parameters(posterior, constants=plugged_in))
+
+
+def recorded_settings(fit: xr.DataTree) -> SamplerSettings:
+    """The settings that a fit records."""
+    try:
+        settings = json.loads(fit.attrs["settings"])
+        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
+        method = settings.get("method", "nuts")
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError(
+            "the fit does not record its estimator and settings, so it cannot be repeated"
+        ) from error
+    return SamplerSettings(
+        known["draws"], known["tune"], known["chains"], known["random_seed"], False, method
+    )

@@ -1,0 +1,283 @@
+"""A fit as a person reads it."""
+
+import json
+from dataclasses import dataclass
+from html import escape
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import TaciturnError
+from taciturn.estimators import Diagnostics
+from taciturn.fits.checks import check_lines, predictive_checks
+from taciturn.fits.diagnose import (
+    AnyDiagnostics,
+    diagnose,
+    draws_table,
+)
+from taciturn.fits.mixtures import stack_weights
+from taciturn.fits.parts import (
+    fit_parts,
+    known_margins,
+    recorded_estimator,
+)
+from taciturn.fits.risk import assess
+from taciturn.fits.sensitivity import prior_sensitivity, sensitivity_lines
+from taciturn.schema import table_dims
+from taciturn.validate import number_between
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Summary", "summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a fit says about the risk of its table; printing it gives the text.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row a measure: mean, sd, the interval, the median and the Monte Carlo error
+        of the mean.
+    diagnostics : Diagnostics, ImportanceDiagnostics, PooledDiagnostics or None
+        Of the Markov chain, over all parameters and R2, of importance sampling, or of
+        each member of a pool; None for plug-in estimators.
+    exceedance : float or None
+        ``P(R2 > threshold)``, where a threshold was given.
+    checks : Dataset or None
+        What `predictive_checks` gives; None for a fit without replicated samples.
+    sensitivity : pandas.DataFrame or None
+        What `prior_sensitivity` gives; None where there is no prior, or too few draws.
+    sentence : str
+        What it means, in plain words.
+    text : str
+        All of it, as printed.
+    """
+
+    table: "pd.DataFrame"
+    diagnostics: AnyDiagnostics | None
+    exceedance: float | None
+    checks: xr.Dataset | None
+    sensitivity: "pd.DataFrame | None"
+    sentence: str
+    text: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether the numbers can be used as far as the sampler goes."""
+        return self.diagnostics is None or self.diagnostics.converged
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def summary(
+    fit: xr.DataTree, *, threshold: float | None = None, probability: float = 0.95
+) -> Summary:
+    """Summarise the risk of a sample table.
+
+    Parameters
+    ----------
+    fit : DataTree
+        A fit; it is assessed with the default weights if that was not done.
+    threshold : float, optional
+        Also give the posterior probability that R2 is above it, in ``[0, 1]``.
+    probability : float
+        Of the equal-tailed credible intervals, from 0.01 to 0.9999.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    TableError
+        What `assess` refuses.
+    ParameterError
+        `threshold` or `probability` outside its range.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
+    >>> tc.summary(fit).table.columns.tolist()
+    ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
+    """
+    if threshold is not None:
+        threshold = number_between(threshold, "threshold", 0, 1)
+    probability = number_between(probability, "probability", 0.01, 0.9999)
+    fit_parts(fit)
+    if "risk" not in fit.children or not {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
+        fit = assess(fit)
+    risk = fit["risk"].to_dataset().compute()
+    diagnostics = diagnose(fit, risk)
+    independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
+    table = draws_table(risk, probability, independent)
+    exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
+    sentence = _sentence(fit, table, diagnostics, probability)
+    lines = [
+        "Disclosure risk of a sample table",
+        "",
+        *_description(fit, risk),
+        "",
+        table.to_string(float_format=lambda value: f"{value:.4f}"),
+        "",
+    ]
+    if threshold is not None:
+        lines += [_exceedance_text(risk["R2"] > threshold, threshold, independent), ""]
+    checks, check_text = _checks(fit)
+    sensitivity, prior_text = _sensitivity(fit)
+    lines += [
+        *check_text,
+        "",
+        f"Prior:       {prior_text}",
+        f"Diagnostics: {_diagnostics_text(fit, diagnostics)}",
+    ]
+    lines += ["", sentence]
+    return Summary(table, diagnostics, exceedance, checks, sensitivity, sentence, "\n".join(lines))
+
+
+def _checks(fit: xr.DataTree) -> tuple[xr.Dataset | None, list[str]]:
+    if "count" not in fit["posterior_predictive"].data_vars:
+        return None, ["Checks:      the fit holds no samples of the fitted model"]
+    checks = predictive_checks(fit)
+    return checks, [
+        "The sample beside samples that the fitted model gives:",
+        "",
+        *check_lines(checks),
+    ]
+
+
+def _sensitivity(fit: xr.DataTree) -> tuple["pd.DataFrame | None", str]:
+    try:
+        table = prior_sensitivity(fit)
+    except (
+        TaciturnError
+    ) as error:  # no prior, too few draws, or another package's fit, which is summarised as well
+        return None, f"not scaled: {error}"
+    return table, "\n             ".join(sensitivity_lines(table))
+
+
+def _exceedance_text(above: xr.DataArray, threshold: float, independent: float | None) -> str:
+    import arviz as az
+
+    share = float(above.mean())
+    if share in (0, 1):
+        return f"P(R2 > {threshold:g}): {'none' if share == 0 else 'all'} of {above.size} draws"
+    effective = independent or float(
+        az.ess(above.astype(float).to_dataset(name="above"), method="mean")["above"]
+    )
+    error = sqrt(share * (1 - share) / (effective if isfinite(effective) else above.size))
+    return f"P(R2 > {threshold:g}) = {share:.3f} (Monte Carlo error {error:.3f})"
+
+
+def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
+    _, sample, population_size, zeros = fit_parts(fit)
+    size = int(sample.sum())
+    cells = sample.size - (0 if zeros is None else int(zeros.sum()))
+    variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in table_dims(sample))
+    structural = "" if zeros is None else f", {int(zeros.sum())} structural zeros"
+    empty, unique = cells - int((sample > 0).sum()), int((sample == 1).sum())
+    margins = known_margins(fit)
+    lines = _call(fit, population_size)
+    lines += [
+        (
+            f"Table:     {variables}, K = {cells} cells{structural}; {empty} empty, {unique} unique"
+            " in the sample"
+        ),
+        f"Sample:    n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
+    ]
+    if margins is not None:
+        lines.append(f"Known:     the population's table of {' x '.join(map(str, margins.dims))}")
+    if "weights" in risk.attrs:
+        lines.append(
+            f"Weights:   {', '.join(f'{w:g}' for w in np.atleast_1d(risk.attrs['weights']))}"
+        )
+    return lines
+
+
+def _call(fit: xr.DataTree, population_size: int) -> list[str]:
+    if weights := stack_weights(fit):
+        members = fit["members"].children
+        lines = [
+            f"Estimator: stack of {len(weights)} fits, weighted by how they predict individuals"
+            " left out"
+        ]
+        return lines + [
+            f"           {weight:.3f} {name}:"
+            f" {recorded_estimator(members[name]) or 'estimator not recorded'!r}"
+            for name, weight in weights.items()
+        ]
+    estimator = recorded_estimator(fit)
+    if estimator is None:
+        return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
+    settings = json.loads(fit.attrs.get("settings", "{}"))
+    arguments = {"population_size": population_size, **settings}
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    lines = [
+        f"Call:      {estimator!r}",
+        f"           .fit(sample, {given})",
+        f"Estimator: {estimator.title}",
+    ]
+    if hasattr(estimator, "formula"):
+        dims = " + ".join(table_dims(fit["observed_data"].to_dataset()["count"]))
+        lines.append(f"Formula:   {estimator.formula or f'~ {dims}'}")
+    return lines
+
+
+def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> str:
+    if diagnostics is None and recorded_estimator(fit) is None:
+        return (
+            "none, the fit holds no posterior: whether its draws can be relied on is not known here"
+        )
+    if diagnostics is None:
+        return (
+            "none needed, the draws are independent; the parameters are plugged in, not fitted with"
+            " uncertainty"
+        )
+    lines = str(diagnostics).replace("\n", "\n             ")
+    if diagnostics.converged:
+        return f"{lines}: converged"
+    return f"{lines}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
+
+
+def _sentence(
+    fit: xr.DataTree,
+    table: "pd.DataFrame",
+    diagnostics: AnyDiagnostics | None,
+    probability: float,
+) -> str:
+    if diagnostics is not None and not diagnostics.converged:
+        return (
+            "The sampler did not converge: do not use these numbers. Fit again with more tune and"
+            " draws."
+        )
+    low, _, high = table.columns[2:5]
+    r2, tau = table.loc["R2"], table.loc["tau1"]
+    uniques = int((fit["observed_data"]["count"] == 1).sum())
+    text = (
+        f"In words: under this model the sample table gives away R2 = {r2['mean']:.3f} on a scale"
+        f" from 0 to 1, with probability {probability:g} between {r2[low]:.3f} and {r2[high]:.3f}."
+        f" Sample uniques, people alone in their cell: {uniques}; expected to be alone in the"
+        f" population too: {tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
+    )
+    made_by = [
+        recorded_estimator(own)
+        for own in (fit, *(fit["members"].children[name] for name in stack_weights(fit)))
+    ]
+    for caution in dict.fromkeys(
+        estimator.caution for estimator in made_by if estimator is not None
+    ):
+        text += f" {caution}" if caution else ""
+    return text

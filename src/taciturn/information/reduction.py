@@ -1,0 +1,202 @@
+"""What the measures of this package share: which dimensions are summed, which cells
+count, how kernels meet xarray.
+"""
+
+from collections.abc import Callable, Sequence
+from math import inf, log
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import ParameterError, TableError
+from taciturn.information.kernels import (
+    PAIR_SUMS,
+    TABLE_SUMS,
+    CountsOutOfRange,
+    pair_sums,
+    table_sums,
+)
+from taciturn.schema import DRAW_DIMS, cell_label, table_dims
+from taciturn.tables.checks import check_counts, check_table, same_categories
+
+__all__ = [
+    "cell_mask",
+    "check_labels",
+    "checked_pair",
+    "log_base",
+    "reduced_dims",
+    "sums_of_pair",
+    "sums_of_table",
+]
+
+
+_SUMS = "\0sums"  # a name that no file can give a variable
+
+
+def reduced_dims(table: xr.DataArray, dim: str | Sequence[str] | None) -> list[str]:
+    """Dimensions a measure sums over: all classifying variables unless fewer are
+    named.
+    """
+    variables = table_dims(table)
+    if dim is None:
+        return list(variables)
+    asked = [dim] if isinstance(dim, str) else list(dim)
+    unknown = [dim for dim in asked if dim not in variables]
+    if unknown or not asked or len(set(asked)) < len(asked):
+        raise ParameterError(
+            f"dims must name variables of the table, {variables}, each once; got {asked}"
+        )
+    return asked
+
+
+def cell_mask(
+    table: xr.DataArray, where: xr.DataArray | None, *, name: str = "where"
+) -> xr.DataArray:
+    """Check a mask of the cells that can be filled (True) against a table."""
+    variables = table_dims(table)
+    if where is None:
+        shape = [table.sizes[dim] for dim in variables]
+        return xr.DataArray(
+            np.ones(shape, dtype=bool), dims=variables, coords={d: table[d] for d in variables}
+        )
+    if not hasattr(where, "dims") or where.dtype != np.bool_:
+        raise TableError(f"{name} must be a DataArray of bool, True where a cell can be filled")
+    if set(where.dims) != set(variables):
+        raise TableError(f"{name} has the dimensions {where.dims}, the table has {variables}")
+    where = check_labels(where, table, name=name)
+    if table.chunks is None:
+        filled = (table.transpose(..., *variables) > 0) & ~where.transpose(*variables)
+        bad = np.argwhere(filled.values)
+        if len(bad):
+            at = cell_label(filled, tuple(int(i) for i in bad[0]))
+            raise TableError(f"{name} leaves out a cell with a positive count: {at}")
+    return where
+
+
+def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.DataArray:
+    """Give a mask the labels of a table, or raise where it has others."""
+    for dim in where.dims:
+        if where.sizes[dim] != table.sizes[dim]:
+            raise TableError(
+                f"{name} has {where.sizes[dim]} categories of {dim!r}, the table has"
+                f" {table.sizes[dim]}"
+            )
+        if dim in where.coords and dim in table.coords:
+            same_categories(where, table, names=(name, "the table"))
+    return where.assign_coords({dim: table[dim] for dim in where.dims if dim in table.coords})
+
+
+def checked_pair(
+    table: xr.DataArray, released: xr.DataArray, *, values: bool = True
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Check a table and its release against each other; `values` False leaves the
+    counts to `sums_of_pair`.
+    """
+    table = check_table(table, draws=True, values=values)
+    released = check_table(released, name="released", draws=True, values=values)
+    same_categories(table, released, names=("table", "released"))
+    for dim in set(DRAW_DIMS) & set(table.dims) & set(released.dims):
+        if table.sizes[dim] != released.sizes[dim]:
+            raise TableError(
+                f"both tables have the dimension {dim!r}, which pairs them one to one, but with"
+                f" {table.sizes[dim]} and {released.sizes[dim]} of them"
+            )
+    return table, released
+
+
+def log_base(base: float | None) -> float:
+    """Natural logarithm of the base asked for: nats for None, bits for 2."""
+    if base is None:
+        return 1.0
+    if not 1 < base < inf:
+        raise ParameterError(
+            f"base must be above 1 and finite (2 gives bits, None nats), got {base}"
+        )
+    return log(base)
+
+
+def sums_of_table(
+    table: xr.DataArray, where: xr.DataArray, dims: list[str], *, smallest_cells: int = 1
+) -> dict[str, xr.DataArray]:
+    """Apply `table_sums` over `dims`."""
+
+    def kernel(counts: Any, mask: Any) -> Any:
+        return table_sums(_whole(counts), mask, core=len(dims))
+
+    return _apply(kernel, [table, where], dims, TABLE_SUMS, smallest_cells)
+
+
+def sums_of_pair(
+    table: xr.DataArray,
+    released: xr.DataArray,
+    where: xr.DataArray,
+    dims: list[str],
+    *,
+    smallest_cells: int = 1,
+) -> dict[str, xr.DataArray]:
+    """Apply `pair_sums` over `dims`."""
+
+    def kernel(counts: Any, other: Any, mask: Any) -> Any:
+        return pair_sums(_whole(counts), _whole(other), mask, core=len(dims))
+
+    return _apply(kernel, [table, released, where], dims, PAIR_SUMS, smallest_cells)
+
+
+def _whole(counts: Any) -> Any:
+    """Refuse fractions; kernels look at the range of whole numbers themselves."""
+    if counts.dtype != np.int64:
+        check_counts(counts)
+    return counts
+
+
+def _apply(
+    kernel: Callable[..., Any],
+    arrays: list[xr.DataArray],
+    dims: list[str],
+    names: tuple[str, ...],
+    smallest_cells: int,
+) -> dict[str, xr.DataArray]:
+    lazy = any(array.chunks is not None for array in arrays)
+    rules = (("cells", smallest_cells, "cells"), ("total", 1, "individuals"))
+
+    def stacked_kernel(*values: Any) -> Any:
+        *tables, mask = values
+        if lazy and any(((table > 0) & ~mask).any() for table in tables):
+            raise TableError(
+                "where leaves out a cell with a positive count in the chunk being computed"
+            )
+        try:
+            sums = kernel(*values)
+        except CountsOutOfRange:
+            for name, array, held in zip(("table", "released"), arrays, values, strict=False):
+                if held.dtype != np.bool_:
+                    check_counts(*((held,) if lazy else (array.values, array)), name=name)
+            raise
+        for name, smallest, what in rules:
+            if lazy and (sums[..., names.index(name)] < smallest).any():
+                raise TableError(
+                    f"a table needs at least {smallest} {what}; one of the chunk being computed has"
+                    " fewer"
+                )
+        return sums
+
+    stacked = xr.apply_ufunc(
+        stacked_kernel,
+        *arrays,
+        input_core_dims=[dims] * len(arrays),
+        output_core_dims=[[_SUMS]],
+        join="exact",
+        dask="parallelized",
+        output_dtypes=[np.float64],
+        dask_gufunc_kwargs={"output_sizes": {_SUMS: len(names)}, "allow_rechunk": True},
+    )
+    sums = {name: stacked.isel({_SUMS: i}, drop=True) for i, name in enumerate(names)}
+    for name, smallest, what in () if lazy else rules:
+        bad = np.argwhere(sums[name].values < smallest)
+        if len(bad):
+            position = tuple(int(i) for i in bad[0])
+            at = cell_label(sums[name], position) or "the table"
+            found = int(sums[name].values[position])
+            raise TableError(f"a table needs at least {smallest} {what}: {at} has {found}")
+    return sums

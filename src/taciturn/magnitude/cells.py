@@ -1,0 +1,106 @@
+"""The cells of a magnitude table that have contributors, in whole steps, so that rules
+compare exactly.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.validate import is_whole
+
+__all__ = ["Cells", "cells_of"]
+
+_NEEDED = ("total", "absolute_total", "contributors", "largest", "share", "entropy")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Occupied cells, one after the other; amounts are Python integers in arrays of
+    objects, in steps.
+    """
+
+    total: npt.NDArray[np.object_]
+    """Sum of the sizes of the contributions, `X`."""
+    largest: npt.NDArray[np.object_]
+    """Sizes of the largest contributions, shape (cells, ranks)."""
+    contributors: npt.NDArray[Any]
+    entropy: npt.NDArray[np.float64]
+    requests: npt.NDArray[Any] | None
+    requested: npt.NDArray[np.object_] | None
+    step: Fraction
+    occupied: npt.NDArray[np.bool_]
+    """Mask of the cells, dims of the table."""
+
+    def ranked(self, number: int, rule: str) -> npt.NDArray[np.object_]:
+        """So many of the largest contributions, for a rule."""
+        kept = self.largest.shape[1]
+        if number > kept and (self.contributors > kept).any():
+            raise TableError(
+                f"{rule} needs the {number} largest contributions, the table holds {kept}: make it"
+                f" with largest={number}"
+            )
+        return self.largest[:, :number]
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> "Cells":
+        """Some of the cells."""
+        return replace(
+            self,
+            total=self.total[mask],
+            largest=self.largest[mask],
+            contributors=self.contributors[mask],
+            entropy=self.entropy[mask],
+            requests=None if self.requests is None else self.requests[mask],
+            requested=None if self.requested is None else self.requested[mask],
+        )
+
+    def amount(self, steps: Any) -> str:
+        """Steps in the units of the table, for reading."""
+        return f"{float(steps * self.step):,.15g}"
+
+
+def cells_of(table: Any) -> Cells:
+    """Check that a Dataset is a magnitude table and take its occupied cells."""
+    if not isinstance(table, xr.Dataset):
+        raise TableError(
+            f"table must be a Dataset of tabulate_magnitude, got {type(table).__name__}"
+        )
+    absent = [name for name in _NEEDED if name not in table]
+    decimals: Any = table.attrs.get("decimals")
+    if absent or not is_whole(decimals):
+        lacking = absent or ["the attribute decimals"]
+        raise TableError(
+            "table must be a Dataset of tabulate_magnitude: it has no"
+            f" {', '.join(map(str, lacking))}"
+        )
+    dims = table["total"].dims
+    occupied = np.asarray(table["contributors"].transpose(*dims).values > 0)
+    if not occupied.any():
+        raise TableError("no cell of the table has a contributor")
+
+    def amounts(name: str) -> npt.NDArray[np.object_]:
+        values = table[name].transpose(*dims, ...).values[occupied]
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise TableError(
+                f"{name!r} must be finite and not negative where there are contributors"
+            )
+        steps: npt.NDArray[np.object_] = (
+            np.rint(values * 10.0 ** int(decimals)).astype(np.int64).astype(object)
+        )
+        return steps
+
+    requested = "requests" in table and "requested" in table
+    return Cells(
+        total=amounts("absolute_total"),
+        largest=amounts("largest"),
+        contributors=table["contributors"].transpose(*dims).values[occupied],
+        entropy=table["entropy"].transpose(*dims).values[occupied],
+        requests=table["requests"].transpose(*dims).values[occupied] if requested else None,
+        requested=amounts("requested") if requested else None,
+        step=Fraction(1, 10 ** int(decimals)),
+        occupied=occupied,
+    )

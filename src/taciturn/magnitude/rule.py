@@ -1,0 +1,159 @@
+"""What a sensitivity rule is, and how rules combine."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import ParameterError
+from taciturn.magnitude.cells import Cells
+from taciturn.validate import number_between
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Levels",
+    "Mask",
+    "Rule",
+    "SingleRule",
+    "above_zero",
+    "as_rule",
+    "counted",
+    "exact",
+]
+__all__ += ["not_below_zero", "one_step"]
+
+Mask = npt.NDArray[np.bool_]
+Levels = npt.NDArray[Any]
+"""Amounts in steps, exact: whole numbers or fractions of Python's in arrays of
+objects."""
+
+
+class Rule(ABC):
+    """A sensitivity rule. ``a | b`` holds where one of them does, ``a & b`` where both
+    do.
+    """
+
+    @abstractmethod
+    def holds(self, cells: Cells) -> Mask:
+        """Which cells are sensitive by this rule."""
+
+    @abstractmethod
+    def level(self, cells: Cells) -> Levels:
+        """Upper protection level in steps, as exact fractions; 0 where the rule does
+        not hold.
+        """
+
+    @abstractmethod
+    def parts(self) -> tuple["SingleRule", ...]:
+        """The single rules, each once."""
+
+    def __or__(self, other: object) -> "AnyOf":
+        return AnyOf((self, other)) if isinstance(other, Rule) else NotImplemented
+
+    def __and__(self, other: object) -> "AllOf":
+        return AllOf((self, other)) if isinstance(other, Rule) else NotImplemented
+
+
+class SingleRule(Rule):
+    """A rule that is not combined of others."""
+
+    @abstractmethod
+    def reasons(self, cells: Cells) -> list[str]:
+        """Why each of the cells, all of them sensitive by this rule, is."""
+
+    def parts(self) -> tuple["SingleRule", ...]:
+        """The rule itself."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class _Combined(Rule):
+    rules: tuple[Rule, ...]
+
+    def parts(self) -> tuple[SingleRule, ...]:
+        """The single rules, each once."""
+        return tuple(dict.fromkeys(part for rule in self.rules for part in rule.parts()))
+
+
+@dataclass(frozen=True)
+class AnyOf(_Combined):
+    """Sensitive where one of the rules holds; a cell is protected once it is by all of
+    them.
+    """
+
+    def __str__(self) -> str:
+        return " | ".join(
+            f"({rule})" if isinstance(rule, AllOf) else str(rule) for rule in self.rules
+        )
+
+    def holds(self, cells: Cells) -> Mask:
+        """Whether one holds."""
+        return np.any([rule.holds(cells) for rule in self.rules], axis=0)
+
+    def level(self, cells: Cells) -> Levels:
+        """The largest of all levels."""
+        return reduce(np.maximum, [rule.level(cells) for rule in self.rules])
+
+
+@dataclass(frozen=True)
+class AllOf(_Combined):
+    """Sensitive where all of the rules hold; a cell is protected once it is by one of
+    them.
+    """
+
+    def __str__(self) -> str:
+        return " & ".join(
+            f"({rule})" if isinstance(rule, AnyOf) else str(rule) for rule in self.rules
+        )
+
+    def holds(self, cells: Cells) -> Mask:
+        """Whether all hold."""
+        return np.all([rule.holds(cells) for rule in self.rules], axis=0)
+
+    def level(self, cells: Cells) -> Levels:
+        """The smallest of all levels."""
+        return reduce(np.minimum, [rule.level(cells) for rule in self.rules])
+
+
+def as_rule(rules: Any) -> Rule:
+    """One rule as it is, several as rules any of which makes a cell sensitive."""
+    if isinstance(rules, Rule):
+        return rules
+    several = list(rules) if isinstance(rules, list | tuple) else []
+    if not several or not all(isinstance(rule, Rule) for rule in several):
+        raise ParameterError(
+            "rules must be one rule or several, such as Dominance(1, 0.75) | MinimumFrequency(3),"
+            f" got {rules!r:.80}"
+        )
+    return several[0] if len(several) == 1 else AnyOf(tuple(several))
+
+
+def above_zero(value: Any, name: str, most: float) -> None:
+    """Refuse what is not above 0 and at most `most`."""
+    if number_between(value, name, 0, most) == 0:
+        raise ParameterError(f"{name} must be above 0 and at most {most:g}, got {value!r}")
+
+
+def exact(number: float) -> Fraction:
+    """The decimal number that was written, not the double nearest to it."""
+    return Fraction(str(number))
+
+
+def not_below_zero(values: Levels) -> Levels:
+    """Levels, 0 where they are negative."""
+    return np.where(values > 0, values, 0)
+
+
+def one_step(mask: Mask) -> Levels:
+    """One step where a rule without an amount holds."""
+    return mask.astype(int).astype(object)
+
+
+def counted(number: Any) -> str:
+    """So many contributors, in words."""
+    return f"{number:,.15g} contributor{'' if number == 1 else 's'}"

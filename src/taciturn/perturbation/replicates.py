@@ -1,0 +1,61 @@
+"""What protection methods share: replicates drawn a block at a time, and their
+labels.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import ParameterError
+from taciturn.schema import COUNT, MAX_COUNT
+from taciturn.validate import whole_number
+
+__all__ = ["Counts", "labelled", "multiple", "positive_number", "replicated"]
+
+Counts = npt.NDArray[np.int64]
+
+_LARGEST: Final = float(np.finfo(float).max)
+_BLOCK_CELLS: Final = 2**20  # cells to work on at a time, so that little is held beside the result
+
+
+def replicated(
+    table: xr.DataArray, replicates: int, release: Callable[[tuple[int, ...]], Counts]
+) -> xr.DataArray:
+    """Independent releases of a checked table; `release` gives a block of them, shape
+    ``(block, *table.shape)``.
+    """
+    out = np.empty((replicates, *table.shape), dtype=np.int64)
+    step = max(1, _BLOCK_CELLS // table.size)
+    for start in range(0, replicates, step):
+        block = out[start : start + step]
+        block[...] = release(block.shape)
+    return labelled(table, out)
+
+
+def labelled(table: xr.DataArray, releases: Counts) -> xr.DataArray:
+    """Releases of shape ``(replicates, *table.shape)`` with the labels of their
+    table.
+    """
+    coords = {"replicate": np.arange(len(releases)), **{dim: table[dim] for dim in table.dims}}
+    return xr.DataArray(releases, dims=("replicate", *table.dims), coords=coords, name=COUNT)
+
+
+def multiple(value: Any, name: str) -> int:
+    """What counts are moved to, or multiples of it: a base or a threshold."""
+    number = whole_number(value, name, least=2)
+    if number > MAX_COUNT:
+        raise ParameterError(f"{name} must be at most 2**53, got {number}")
+    return number
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A finite number above 0, as float."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
+    if not number or not 0 < value <= _LARGEST:
+        raise ParameterError(f"{name} must be a finite number above 0, got {value!r:.80}")
+    return float(value)

@@ -1,0 +1,106 @@
+"""One sample, one estimator: draws of the population and the risk of each."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import ConvergenceWarning
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.information.kernels import PAIR_SUMS, pair_sums
+
+__all__ = ["INTERVAL", "MEASURES", "FittedDraws", "Measure", "fit_draws", "interval", "measure"]
+
+MEASURES: Final = ("R1", "R2", "tau1")
+INTERVAL: Final = 0.95
+
+_BLOCK: Final = (
+    2**19
+)  # cells at a time: bounds memory, and the kernels start no threads of their own
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Measure = Literal["R1", "R2", "tau1"]
+
+
+@dataclass(frozen=True)
+class FittedDraws:
+    """What a fit gives, without its labels."""
+
+    parameters: Parameters
+    population: Counts
+    converged: bool
+
+
+def fit_draws(
+    estimator: Estimator, problem: Problem, draws: int, seed: int, method: Any
+) -> FittedDraws:
+    """Population tables of one chain: those of ``estimator.fit(..., chains=1,
+    draws=draws, random_seed=seed)``.
+
+    The fit's labels, replicates and pointwise likelihoods are left out, which cost more
+    than the draws of a small table.
+    """
+    settings = SamplerSettings(
+        draws=draws, tune=1000, chains=1, seed=seed, progressbar=False, method=method
+    )
+    sampler_seed, population_seed, _ = np.random.SeedSequence(seed).spawn(3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        parameters = estimator._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
+        population = estimator._draw_population(
+            problem, settings, parameters, np.random.default_rng(population_seed)
+        )
+    converged = True
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            converged = False
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return FittedDraws(parameters, population, converged)
+
+
+def measure(population: Counts, problem: Problem, weights: tuple[float, float, float]) -> Floats:
+    """R1, R2 and tau1 of each population table given the sample, shape (3, tables).
+
+    The formulas of `disclosure_risk` and `unique_risk` on plain arrays; labels cost
+    more than a small table.
+    """
+    mask = problem.fillable.ravel()
+    out = np.empty((len(MEASURES), len(population)))
+    step = max(1, _BLOCK // population.shape[1])
+    for start in range(0, len(population), step):
+        rows = slice(start, start + step)
+        sums = pair_sums(population[rows], problem.counts, mask, core=1)
+        out[:2, rows] = _risk(dict(zip(PAIR_SUMS, sums.T, strict=True)), weights)
+    alone = problem.counts == 1
+    out[2] = (population[:, alone] == 1).sum(axis=1)
+    return out
+
+
+def _risk(sums: dict[str, Floats], weights: tuple[float, float, float]) -> tuple[Floats, Floats]:
+    empty, both, entropy = sums["zeros"] / sums["cells"], sums["zeros_both"], sums["entropy"]
+    exponent = sums["zeros_either"] / np.maximum(both, 1)
+    empty_after = np.where(both > 0, empty**exponent, 0.0)
+    concentration = np.clip(1 - entropy / np.log(sums["cells"]), 0, 1)
+    left = np.where(
+        entropy > 0, sums["conditional_entropy"] / np.where(entropy > 0, entropy, 1), 0.0
+    )
+    size = (1 + np.log(sums["total"]) / 2) / np.sqrt(sums["total"])
+    before = weights[0] * empty + weights[1] * concentration + weights[2] * size
+    after = weights[0] * empty_after + weights[1] * concentration * (1 - left) + weights[2] * size
+    return before, after
+
+
+def interval(draws: Floats, name: str) -> tuple[float, float]:
+    """Equal-tailed 95 % interval; of a count, the whole numbers it runs from and to."""
+    tail = (1 - INTERVAL) / 2
+    how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if name == "tau1" else "linear"
+    low, high = np.quantile(draws, [tail, 1 - tail], method=how)
+    return float(low), float(high)

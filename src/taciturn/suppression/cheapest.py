@@ -1,0 +1,283 @@
+"""The cheapest pattern for small tables: an integer program whose rows are found by
+attacking its solutions.
+
+The program chooses the cells to suppress. Each solution is attacked: where a primary
+cell cannot deviate as far as asked, the dual solution of the attack says which cells
+limit it, and an inequality that every protecting pattern fulfils forbids this and
+similar patterns (Fischetti & Salazar 2001, Management Science 47(7)). An attack by
+linear programs overlooks that values are whole; what passes it is held against exact
+bounds.
+"""
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Final
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
+
+from taciturn.attack.solver import Floats, Program
+from taciturn.attack.system import Booleans
+from taciturn.errors import AttackError
+from taciturn.suppression.published import PublishedCells
+from taciturn.suppression.required import Required
+
+__all__ = ["PatternProgram"]
+
+_VIOLATED: Final = 1e-4  # of an inequality's right-hand side
+_SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
+_COST: Final = 1e3  # of the first pattern, in the programs' units
+_MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
+
+
+class PatternProgram:
+    """Search for the cheapest protecting pattern.
+
+    Parameters
+    ----------
+    cells : PublishedCells
+        What may be suppressed, and its costs.
+    required : Required
+        What must be left open.
+    known : float
+        What a protecting pattern is known to cost.
+    protects : callable
+        Whether a pattern protects, exactly.
+    """
+
+    def __init__(
+        self,
+        cells: PublishedCells,
+        required: Required,
+        known: float,
+        protects: Callable[[Booleans], bool],
+    ) -> None:
+        self._cells, self._required, self._protects = cells, required, protects
+        self._attack = _Attack(cells, required)
+        # A cell that costs more than a whole pattern is in none of the cheapest.
+        # Tolerances of HiGHS are absolute.
+        self._unit = known / _COST if known > 0 else 1.0
+        useful = cells.costs <= known
+        self._costs = np.where(useful, cells.costs, 0.0) / self._unit
+        self._costs[required.cells] = 0.0
+        self._lower = np.zeros(len(self._costs))
+        self._lower[required.cells] = 1.0
+        self._upper = np.maximum(useful, self._lower)
+        self._rows: list[Floats] = []
+        self._least: list[float] = []
+        self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
+        self._bound = 0.0
+
+    @property
+    def bound(self) -> float:
+        """What no protecting pattern costs less than."""
+        return self._bound * self._unit
+
+    def relax(self, *, deadline: float) -> None:
+        """Raise the bound by fractional patterns, as long as that helps."""
+        idle = 0
+        while idle < 5 and monotonic() < deadline:
+            try:
+                solved = self._relaxed.solve(self._costs)
+            except AttackError:
+                return
+            if solved is None:
+                return
+            idle = 0 if solved.objective > self._bound * 1.001 + 1e-9 else idle + 1
+            self._bound = max(self._bound, solved.objective)
+            if not self._forbid(solved.values, deadline):
+                return
+
+    def next_pattern(self, *, deadline: float) -> tuple[Booleans, bool] | None:
+        """The cheapest pattern not forbidden yet, and whether it protects; None if time
+        is over or the solver fails.
+
+        One that protects is a cheapest of all. One that does not is forbidden from then
+        on.
+        """
+        try:
+            solved = self._whole.solve(self._costs, seconds=deadline - monotonic())
+        except AttackError:
+            return None
+        if solved is None:
+            return None
+        self._bound = max(self._bound, solved.bound)
+        if monotonic() > deadline or solved.objective > solved.bound + _VIOLATED * max(
+            1.0, abs(solved.bound)
+        ):
+            return None  # stopped before it was proved to be the cheapest
+        pattern = solved.values > 0.5
+        if self._forbid(pattern.astype(float), deadline):
+            return pattern, False
+        if self._protects(pattern):
+            return pattern, True
+        self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
+        return pattern, False
+
+    def of_cost(self, most: float, *, deadline: float) -> Iterator[Booleans]:
+        """Protecting patterns that cost at most so much, those that use few categories
+        first.
+        """
+        size, categories = len(self._costs), self._cells.categories
+        used = categories.shape[1]
+        coo = categories.tocoo()
+        each = np.arange(coo.nnz)
+        holds = csr_array((np.ones(coo.nnz), (each, coo.col)), shape=(coo.nnz, used))
+        held = csr_array((np.ones(coo.nnz), (each, coo.row)), shape=(coo.nnz, size))
+        rows = [
+            hstack(
+                [
+                    csr_array(np.array(self._rows).reshape(-1, size)),
+                    csr_array((len(self._rows), used)),
+                ]
+            )
+        ]
+        rows += [
+            hstack([csr_array(-self._costs[None]), csr_array((1, used))]),
+            hstack([-held, holds]),
+        ]
+        least = np.concatenate(
+            [self._least, [-most / self._unit * (1 + _SLACK)], np.zeros(coo.nnz)]
+        )
+        program = Program(
+            csr_array(vstack(rows)),
+            least,
+            np.full(len(least), np.inf),
+            np.concatenate([self._lower, np.zeros(used)]),
+            np.concatenate([self._upper, np.ones(used)]),
+            whole=np.arange(size + used) < size,
+        )
+        few = np.concatenate([np.zeros(size), np.ones(used)])
+        while monotonic() < deadline:
+            try:
+                solved = program.solve(few, seconds=deadline - monotonic())
+            except AttackError:
+                return
+            if solved is None:
+                return
+            pattern = solved.values[:size] > 0.5
+            known = len(self._rows)
+            if not self._forbid(pattern.astype(float), deadline):
+                if self._protects(pattern):
+                    yield pattern
+                # Costs are above 0, so that no pattern of the same cost holds another.
+                self._add((~pattern).astype(float), 1.0)
+            for row, asked in zip(self._rows[known:], self._least[known:], strict=True):
+                program.add_row(asked, np.inf, np.concatenate([row, np.zeros(used)]))
+
+    def _program(self, *, whole: bool) -> Program:
+        size = len(self._costs)
+        none = np.zeros(0)
+        columns = np.full(size, whole)
+        return Program(csr_array((0, size)), none, none, self._lower, self._upper, whole=columns)
+
+    def _forbid(self, pattern: Floats, deadline: float) -> bool:
+        """Add the inequalities that a pattern violates; False if there is none."""
+        before = len(self._rows)
+        self._forbid_single(pattern)
+        for position in range(len(self._required.cells)):
+            if monotonic() > deadline:
+                break
+            for row, asked in self._attack.limits(position, pattern):
+                row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
+                if row @ pattern < 1 - _VIOLATED:
+                    self._add(row, 1.0)
+        return len(self._rows) > before
+
+    def _forbid_single(self, pattern: Floats) -> None:
+        """A suppressed cell is no use where it is the only one in a sum."""
+        sums = self._cells.equations
+        alone = sums.multiply(pattern[None]).tocsr()
+        short = np.asarray(sums @ pattern)
+        for equation in range(sums.shape[0]):
+            part = slice(alone.indptr[equation], alone.indptr[equation + 1])
+            for cell, value in zip(alone.indices[part], alone.data[part], strict=True):
+                if 2 * value > short[equation] + _VIOLATED:
+                    row = sums[[equation]].toarray().ravel()
+                    row[cell] = -1.0
+                    self._add(row, 0.0)
+
+    def _add(self, row: Floats, least: float) -> None:
+        least -= _SLACK * abs(least)
+        self._rows.append(row)
+        self._least.append(least)
+        self._relaxed.add_row(least, np.inf, row)
+        self._whole.add_row(least, np.inf, row)
+
+
+class _Attack:
+    """How far primary cells can deviate under a pattern, whole numbers or not, and what
+    limits them.
+    """
+
+    def __init__(self, cells: PublishedCells, required: Required) -> None:
+        self._cells, self._required = cells, required
+        column = cells.column
+        self._inner = np.flatnonzero(column >= 0)
+        self._outer = np.flatnonzero(column < 0)
+        self._of = column[self._inner]
+        self._totals = csr_array(cells.matrix[self._outer])
+        self._most_up = cells.ceilings(required.most)
+        self._most_down = cells.values.astype(float)
+        base = cells.table.values.ravel().astype(float)
+        self._low, self._high = -base, np.full(len(base), base.sum() + required.most + 1)
+        self._unit = max(1.0, float(required.most))
+        zeros = np.zeros(len(self._outer))
+        self._program = Program(self._totals, zeros, zeros, self._low, self._high)
+
+    def limits(self, position: int, pattern: Floats) -> Iterator[tuple[Floats, float]]:
+        """Inequalities, as coefficients and least value, that patterns which protect
+        this primary cell fulfil.
+        """
+        required = self._required
+        up, down, width = (float(x[position]) for x in (required.up, required.down, required.width))
+        cell = int(required.cells[position])
+        above, above_open = self._limit(cell, 1, pattern)
+        below, below_open = self._limit(cell, -1, pattern)
+        both = above + below, above_open + below_open
+        for (row, open_), asked in (
+            ((above, above_open), up),
+            ((below, below_open), down),
+            (both, width),
+        ):
+            # What is left of large numbers may be rounding.
+            if asked - open_ > _VIOLATED * max(1.0, asked):
+                yield row, asked - open_
+
+    def _limit(self, cell: int, sign: int, pattern: Floats) -> tuple[Floats, float]:
+        """What each suppressed cell adds to how far a cell can deviate, and what is
+        open anyhow, for any pattern.
+        """
+        low, high = self._low.copy(), self._high.copy()
+        low[self._of] = -self._most_down[self._inner] * pattern[self._inner]
+        high[self._of] = self._most_up[self._inner] * pattern[self._inner]
+        outer = pattern[self._outer]
+        direction = sign * self._cells.matrix[[cell]].toarray().ravel()
+        # In units of what is asked; more than many of these does not matter to the
+        # solver's numbers.
+        bounds = (
+            low,
+            high,
+            -self._most_down[self._outer] * outer,
+            self._most_up[self._outer] * outer,
+        )
+        low, high, least, most = (np.clip(bound / self._unit, -_MANY, _MANY) for bound in bounds)
+        try:
+            solved = self._program.solve(-direction, lower=low, upper=high, least=least, most=most)
+        except AttackError:
+            solved = None
+        # Whatever the multipliers of the totals are, those of the cells follow, and the
+        # bound holds.
+        total_multipliers = np.zeros(len(self._outer)) if solved is None else -solved.duals
+        multipliers = direction - self._totals.T @ total_multipliers
+        row = np.zeros(len(pattern))
+        row[self._outer] = _product(
+            total_multipliers, self._most_up[self._outer], self._most_down[self._outer]
+        )
+        by_cell = _product(multipliers, self._high, -self._low)
+        row[self._inner] = by_cell[self._of]
+        return row, 0.0 if len(self._of) else float(by_cell.sum())
+
+
+def _product(multipliers: Floats, up: Floats, down: Floats) -> Floats:
+    return np.where(multipliers > 0, multipliers * up, -multipliers * down)

@@ -1,0 +1,402 @@
+"""Patterns for large tables: for each primary cell the cheapest way to let it deviate,
+then publish what is spare.
+
+A pattern protects a cell if there are tables that agree with everything published and
+in which the cell is as far from its value as asked. Each step looks for such a table, a
+witness, that differs from the true one where it costs least; the cells in which it
+differs are suppressed. What is found is therefore sound, but need not be the cheapest.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array, hstack
+
+from taciturn.attack.solver import Floats, OutOfTimeError, Program
+from taciturn.attack.system import Booleans, Integers
+from taciturn.errors import AttackError
+from taciturn.suppression.hypercubes import Hypercubes
+from taciturn.suppression.published import PublishedCells
+from taciturn.suppression.required import Required
+
+__all__ = ["DeviationSearch"]
+
+_ROUNDS: Final = 3  # of linear programs for one witness
+_SPREAD: Final = 1e-3  # what a category that is new to a pattern adds to a cost: propositions 1 to 3 want few of them
+_MANY: Final = 1e6  # typical costs, or deviations as asked, beyond which more makes no difference
+
+
+class DeviationSearch:
+    """Completes sets of suppressed cells so that all primary cells are protected.
+
+    Parameters
+    ----------
+    cells : PublishedCells
+        What may be suppressed, and its costs.
+    required : Required
+        What must be left open.
+    reachable : callable
+        How far a primary cell, by its position, can deviate down and up when all that
+        may be is suppressed; it raises if that is not enough. It is called only for
+        cells that no witness was found for without.
+    """
+
+    def __init__(
+        self,
+        cells: PublishedCells,
+        required: Required,
+        reachable: Callable[[int], tuple[int, int]],
+    ) -> None:
+        self._cells, self._required, self._reachable = cells, required, reachable
+        self._ceiling = cells.ceilings(required.most)
+        self._ways = [
+            _ways(required, position, int(cells.values[cell]), int(self._ceiling[cell]))
+            for position, cell in enumerate(required.cells)
+        ]
+        finite = np.isfinite(cells.costs)
+        typical = np.median(cells.costs[finite]) if finite.any() else 1.0
+        self._price = np.minimum(cells.costs / typical, _MANY)
+        self._cubes = Hypercubes(cells)
+        self._table = _Deviations(cells, required.most, totals=False)
+        self._wide = _Deviations(cells, required.most, totals=True)
+        self._patience = self._deadline = np.inf
+
+    def complete(
+        self,
+        suppressed: Booleans,
+        order: Integers,
+        *,
+        deadline: float,
+        on_cell: Callable[[], object],
+    ) -> tuple[Booleans, bool]:
+        """A pattern that holds `suppressed` and protects the primary cells, taken in
+        this order.
+
+        After half of the time hypercubes will do, the quickest witnesses. Also says
+        whether there was time for all.
+
+        Raises
+        ------
+        OutOfTimeError
+            The deadline is over before there is one.
+        """
+        pattern = suppressed.copy()
+        reach = _Reach(self._required)
+        self._patience, self._deadline = (monotonic() + deadline) / 2, deadline
+        for position in order:
+            if not reach.enough(position):
+                if monotonic() > deadline:
+                    raise OutOfTimeError(
+                        "no pattern was found within time_limit; a longer one, or a weaker"
+                        " protection, may do"
+                    )
+                for witness in self._protecting(int(position), pattern, reach):
+                    pattern |= self._differs(witness)
+                    reach.add(self._at_primaries(witness), self._differs(witness))
+            on_cell()
+        hurried = monotonic() > self._patience
+        pattern, whole = self._without_spare(pattern, reach)
+        return pattern, whole and not hurried
+
+    def _protecting(self, position: int, pattern: Booleans, reach: "_Reach") -> list[Integers]:
+        """The witnesses for a primary cell that cost least, of those that deviate
+        above, below or on both sides.
+        """
+        cell = int(self._required.cells[position])
+        for whole in (False, True):
+            found = [
+                self._along(position, way, pattern, reach, whole=whole)
+                for way in self._ways[position]
+            ]
+            witnesses, cost = min(found, key=lambda each: each[1])
+            if cost < np.inf:
+                return witnesses
+            if not whole:
+                down, up = self._reachable(position)
+                up = min(up, int(self._ceiling[cell]))
+                # Between these two there may be values that no table of whole steps
+                # has.
+                self._ways[position] = [*_ways(self._required, position, down, up), (up, down)]
+        raise AttackError(
+            f"no table of whole steps was found that protects {self._cells.label(cell)}"
+        )
+
+    def _along(
+        self,
+        position: int,
+        way: tuple[int, int],
+        pattern: Booleans,
+        reach: "_Reach",
+        *,
+        whole: bool,
+    ) -> tuple[list[Integers], float]:
+        """Witnesses of both sides of a primary cell, and what the cells that they add
+        cost; infinite without any.
+        """
+        witnesses, widened = [], pattern
+        for deviation in (way[0], -way[1]):
+            if deviation and not reach.beyond(position, deviation):
+                witness = self._cheapest(
+                    int(self._required.cells[position]), deviation, widened, whole=whole
+                )
+                if witness is None:
+                    return [], np.inf
+                widened = widened | self._differs(witness)
+                witnesses.append(witness)
+        return witnesses, float(self._cells.costs[widened & ~pattern].sum())
+
+    def _without_spare(self, pattern: Booleans, reach: "_Reach") -> tuple[Booleans, bool]:
+        """Publish again, the dearest first, what is not needed, as long as there is
+        time.
+        """
+        spare = np.setdiff1d(np.flatnonzero(pattern), self._required.cells)
+        for cell in spare[np.argsort(-self._cells.costs[spare], kind="stable")]:
+            if monotonic() > self._deadline:
+                return pattern, False
+            fewer = pattern.copy()
+            fewer[cell] = False
+            without = reach.without(int(cell))
+            if self._still(fewer, without):
+                pattern, reach = fewer, without
+        return pattern, True
+
+    def _still(self, pattern: Booleans, reach: "_Reach") -> bool:
+        """Whether a pattern protects; adds the witnesses that show it."""
+        for position in range(len(self._required.cells)):
+            if reach.enough(position):
+                continue
+            for way in self._ways[position]:
+                if monotonic() > self._deadline:
+                    return False
+                witnesses = self._within(position, way, pattern, reach)
+                if witnesses is not None:
+                    break
+            else:
+                return False
+            for witness in witnesses:
+                reach.add(self._at_primaries(witness), self._differs(witness))
+        return True
+
+    def _within(
+        self, position: int, way: tuple[int, int], pattern: Booleans, reach: "_Reach"
+    ) -> list[Integers] | None:
+        """Witnesses that differ in suppressed cells only; None where linear programs
+        find none in whole numbers.
+        """
+        cell = int(self._required.cells[position])
+        none = np.zeros(len(pattern))
+        witnesses = []
+        for deviation in (way[0], -way[1]):
+            if deviation and not reach.beyond(position, deviation):
+                witness = self._cubes.cheapest(cell, deviation, pattern, none)
+                if witness is None:
+                    found = self._table.least(cell, deviation, pattern, none)
+                    witness = (
+                        None if found is None else self._exact(found, cell, deviation, pattern)
+                    )
+                if witness is None:
+                    return None
+                witnesses.append(witness)
+        return witnesses
+
+    def _cheapest(
+        self, cell: int, deviation: int, pattern: Booleans, *, whole: bool
+    ) -> Integers | None:
+        """A witness whose cells that are not suppressed yet cost little; `whole` if
+        linear programs found none.
+        """
+        free = np.isfinite(self._cells.costs) | pattern
+        price = np.where(free & ~pattern, self._price, 0.0) * self._newness(pattern)
+        costs = price
+        best = self._cubes.cheapest(cell, deviation, free, price)
+        if best is not None and monotonic() > self._patience:
+            return best
+        least = np.inf if best is None else float(price[self._differs(best)].sum())
+        # Totals are dear, and programs that may suppress them take several times as
+        # long.
+        table = self._cells.column >= 0
+        program, open_ = self._table, np.where(table, free, pattern)
+        for number in range(_ROUNDS):
+            found = program.least(cell, deviation, open_, costs)
+            if found is None and number == 0:
+                program, open_ = self._wide, free
+                found = program.least(cell, deviation, open_, costs)
+            if found is None:
+                break
+            witness = self._exact(found, cell, deviation, free)
+            if (
+                witness is not None
+                and (spent := float(price[self._differs(witness)].sum())) < least
+            ):
+                best, least = witness, spent
+            if least == 0:
+                break
+            # A cell is suppressed whole however little it deviates, so what deviates
+            # much is made cheap.
+            moved = np.abs(self._cells.matrix @ found)
+            costs = price / (moved / abs(deviation) + 0.01)
+        if best is None and whole:
+            found = self._wide.least(
+                cell, deviation, free, price, whole=True, seconds=self._deadline - monotonic()
+            )
+            best = None if found is None else self._exact(found, cell, deviation, free)
+        return best
+
+    def _exact(self, found: Floats, cell: int, deviation: int, free: Booleans) -> Integers | None:
+        """The deviations rounded to whole numbers, if they are a witness in free cells
+        exactly.
+        """
+        witness = np.rint(found).astype(np.int64)
+        moved = self._cells.matrix @ witness
+        possible = (self._cells.table.values.ravel() + witness >= 0).all() and not moved[
+            ~free
+        ].any()
+        return witness if moved[cell] == deviation and possible else None
+
+    def _differs(self, witness: Integers) -> Booleans:
+        return np.asarray(self._cells.matrix @ witness != 0)
+
+    def _at_primaries(self, witness: Integers) -> Integers:
+        return (self._cells.matrix[self._required.cells] @ witness).astype(np.int64)
+
+    def _newness(self, pattern: Booleans) -> Floats:
+        """A little more than 1 for cells with categories that no suppressed cell
+        has.
+        """
+        return np.asarray(1 + _SPREAD * self._cells.new_categories(pattern), dtype=np.float64)
+
+
+class _Deviations:
+    """Programs for the deviations of a table from its true values that cost least.
+
+    Columns are deviations up and down of the table's cells and, with `totals`, of the
+    released totals. Without, the totals that are suppressed may deviate at no cost, and
+    the others not at all.
+    """
+
+    def __init__(self, cells: PublishedCells, asked: int, *, totals: bool) -> None:
+        self._cells, self._totals = cells, totals
+        self._up = cells.ceilings(asked)
+        self._inner_up = float(cells.table.values.sum() + asked + 1)
+        self._outer = np.flatnonzero(cells.column < 0)
+        self._size, m = cells.table.size, len(self._outer)
+        sums = cells.matrix[self._outer]
+        parts = [sums, -sums, -eye_array(m), eye_array(m)] if totals else [sums, -sums]
+        self._matrix = csr_array(hstack(parts))
+        self._programs: dict[bool, Program] = {}
+
+    def least(
+        self,
+        cell: int,
+        deviation: int,
+        free: Booleans,
+        costs: Floats,
+        *,
+        whole: bool = False,
+        seconds: float = np.inf,
+    ) -> Floats | None:
+        """Deviations of the table's cells, with one published cell's fixed; None if the
+        free cells have none.
+        """
+        values, size = self._cells.values, float(abs(deviation))
+        up, down = np.where(free, self._up, 0.0), np.where(free, values, 0).astype(float)
+        low_up, low_down = np.zeros(len(values)), np.zeros(len(values))
+        up[cell], low_up[cell] = (size, size) if deviation > 0 else (0.0, 0.0)
+        down[cell], low_down[cell] = (size, size) if deviation < 0 else (0.0, 0.0)
+        table = self._cells.table.values.ravel()
+        upper = [self._inner(up, self._inner_up), self._inner(down, table)]
+        lower = [self._inner(low_up, 0), self._inner(low_down, 0)]
+        price = [self._inner(costs, 0), self._inner(costs, 0)]
+        outer = self._outer
+        if self._totals:
+            upper, lower = (
+                [*upper, up[outer], down[outer]],
+                [*lower, low_up[outer], low_down[outer]],
+            )
+            price += [costs[outer], costs[outer]]
+            least = most = np.zeros(len(outer))
+        else:
+            least, most = (low_up - down)[outer], (up - low_down)[outer]
+        # Solvers want numbers of moderate size. Linear programs count in units of the
+        # deviation.
+        unit = 1.0 if whole else size
+        most_units = np.inf if whole else _MANY
+        bounds = (np.concatenate(upper), np.concatenate(lower), least, most)
+        high, low, least, most = (
+            np.clip(bound / unit, -most_units, most_units) for bound in bounds
+        )
+        if whole not in self._programs:
+            self._programs[whole] = Program(
+                self._matrix, least, most, low, high, whole=np.full(len(high), whole)
+            )
+        solved = self._programs[whole].solve(
+            np.concatenate(price)
+            + 1e-6,  # so that no cell deviates up and down at once, or for nothing
+            lower=low,
+            upper=high,
+            least=least,
+            most=most,
+            gap=0.1,
+            seconds=seconds,
+        )
+        if solved is None:
+            return None
+        return unit * (solved.values[: self._size] - solved.values[self._size : 2 * self._size])
+
+    def _inner(self, cells: Floats, otherwise: object) -> Floats:
+        """Values of the table's own cells; `otherwise` where the table is not
+        released.
+        """
+        if not len(self._cells.inner):
+            return np.broadcast_to(np.asarray(otherwise, dtype=float), (self._size,)).copy()
+        return np.asarray(cells[self._cells.inner], dtype=np.float64)
+
+
+class _Reach:
+    """How far witnesses let each primary cell deviate, and which cells each witness
+    needs.
+    """
+
+    def __init__(self, required: Required) -> None:
+        self._required = required
+        self._found: list[tuple[Integers, Booleans]] = []
+        self._high = np.zeros(len(required.cells), dtype=np.int64)
+        self._low = np.zeros(len(required.cells), dtype=np.int64)
+
+    def enough(self, position: int) -> bool:
+        """Whether a primary cell is protected."""
+        low, high = int(self._low[position]), int(self._high[position])
+        required = self._required
+        enough = high >= required.up[position] and -low >= required.down[position]
+        return bool(enough and high - low >= required.width[position])
+
+    def beyond(self, position: int, deviation: int) -> bool:
+        """Whether a primary cell can deviate so far."""
+        return bool(
+            self._high[position] >= deviation if deviation > 0 else self._low[position] <= deviation
+        )
+
+    def add(self, at_primaries: Integers, needs: Booleans) -> None:
+        self._found.append((at_primaries, needs))
+        np.maximum(self._high, at_primaries, out=self._high)
+        np.minimum(self._low, at_primaries, out=self._low)
+
+    def without(self, cell: int) -> "_Reach":
+        """What is left when a cell is published."""
+        left = _Reach(self._required)
+        for at_primaries, needs in self._found:
+            if not needs[cell]:
+                left.add(at_primaries, needs)
+        return left
+
+
+def _ways(required: Required, position: int, most_down: int, most_up: int) -> list[tuple[int, int]]:
+    """How far to deviate up and down for what is asked: above only, below only, or half
+    of the width each.
+    """
+    up, down, width = (int(part[position]) for part in (required.up, required.down, required.width))
+    least, most = max(down, width - most_up), max(down, min(most_down, width - up))
+    downs = dict.fromkeys([least, most, min(max(width // 2, least), most)])
+    return [(max(up, width - below), below) for below in downs]

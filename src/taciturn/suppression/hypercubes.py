@@ -1,0 +1,76 @@
+"""The cheapest hypercube through a cell: the quickest way to let it deviate without
+changing any total.
+
+Moving a cell up, its neighbours down, theirs up and so on over the corners of a box
+leaves every sum along a variable as it is. Of two variables the corners are a
+rectangle.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from taciturn.attack.solver import Floats
+from taciturn.attack.system import Booleans, Integers
+from taciturn.suppression.published import PublishedCells
+from taciturn.tables.margins import hierarchies, level_codes
+
+__all__ = ["Hypercubes"]
+
+
+class Hypercubes:
+    """Boxes over the variables of a released table, with two categories of each."""
+
+    def __init__(self, cells: PublishedCells) -> None:
+        self._values = cells.table.values
+        self._inner = cells.inner
+        self._column = cells.column
+        self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims]
+
+    def cheapest(self, cell: int, deviation: int, free: Booleans, costs: Floats) -> Integers | None:
+        """Deviations of the table's cells, in free ones only, with this published
+        cell's fixed; None without any.
+        """
+        column = int(self._column[cell])
+        if column < 0:
+            return None
+        corner = np.unravel_index(column, self._values.shape)
+        price = np.where(free, costs, np.inf)[self._inner].reshape(self._values.shape)
+        # A corner that goes down must hold as much.
+        lowered = np.where(self._values >= abs(deviation), price, np.inf)
+        total = np.zeros(self._values.shape)
+        for far in product((False, True), repeat=self._values.ndim):
+            at = tuple(
+                slice(None) if away else slice(i, i + 1)
+                for away, i in zip(far, corner, strict=True)
+            )
+            up = (deviation > 0) == (sum(far) % 2 == 0)
+            total = total + (price if up else lowered)[at]
+        for axis, (partners, i) in enumerate(zip(self._partners, corner, strict=True)):
+            shape = [-1 if other == axis else 1 for other in range(total.ndim)]
+            total = np.where(partners[i].reshape(shape), total, np.inf)
+        best = int(np.argmin(total))
+        opposite = np.unravel_index(best, total.shape)
+        if total[opposite] == np.inf:
+            return None
+        found = np.zeros(total.shape, dtype=np.int64)
+        for far in product((False, True), repeat=total.ndim):
+            at_corner = tuple(
+                int(b if away else a) for away, a, b in zip(far, corner, opposite, strict=True)
+            )
+            found[at_corner] = deviation * (-1) ** sum(far)
+        return found.ravel()
+
+
+def _partners(cells: PublishedCells, dim: str) -> Booleans:
+    """Which categories of a variable can be exchanged: others, of the same category at
+    each level with totals.
+    """
+    size = cells.table.sizes[dim]
+    allowed = ~np.eye(size, dtype=np.bool_)
+    used = {name for names in cells.margins for name in names}
+    for level in hierarchies(cells.table)[dim]:
+        if level in used:
+            _, codes = level_codes(cells.table, level)
+            allowed &= codes[:, None] == codes[None]
+    return allowed

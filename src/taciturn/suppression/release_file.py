@@ -1,0 +1,161 @@
+"""A protected table as rows and as a file."""
+
+import json
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from taciturn.errors import FileFormatError, ParameterError
+from taciturn.files import check_writable, whole_file
+from taciturn.suppression.protected import ProtectedTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["check_release", "release_rows", "write_release"]
+
+_STATUS: Final = "status"
+
+
+def release_rows(protected: ProtectedTable, *, total: str = "Total") -> "pd.DataFrame":
+    """All cells of a protected table in long form.
+
+    Parameters
+    ----------
+    protected : ProtectedTable
+        Of `protect_table`.
+    total : str
+        What stands for a variable that is summed over.
+
+    Returns
+    -------
+    DataFrame
+        A column for each variable, the quantity by its name, NaN where suppressed, and
+        ``status``.
+
+    Raises
+    ------
+    ParameterError
+        `total` is a category of a variable; two categories are written alike.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> firms = pd.DataFrame({"area": list("AAABBB"), "sales": [5, 4, 3, 6, 5, 4]})
+    >>> done = tc.protect_table(firms, "area", "sales", tc.Dominance(1, 0.75), progressbar=False)
+    >>> tc.suppression.release_rows(done).values.tolist()
+    [['A', 12.0, 'safe'], ['B', 15.0, 'safe'], ['Total', 27.0, 'safe']]
+    """
+    import pandas as pd
+
+    variables = list(next(iter(protected.tables)))
+    first = protected.tables[tuple(variables)]
+    for name in variables:
+        written = [str(label) for label in first[name].values]
+        if total in written:
+            raise ParameterError(
+                f"total must be no category: {name!r} has {total!r}; choose another word"
+            )
+        if len(set(written)) < len(written):
+            raise ParameterError(
+                f"categories of {name!r} must differ when they are written: {written}"
+            )
+    parts = []
+    for names, table in protected.tables.items():
+        labels = list(product(*(table[name].values.tolist() for name in names)))
+        rows = pd.DataFrame(labels, columns=list(names), index=range(len(labels)), dtype=object)
+        for name in variables:
+            if name not in names:
+                rows[name] = total
+        rows[protected.value] = np.ravel(table["value"].values)
+        rows[_STATUS] = np.ravel(table[_STATUS].values)
+        parts.append(rows[[*variables, protected.value, _STATUS]])
+    return pd.concat(parts, ignore_index=True)
+
+
+def write_release(
+    protected: ProtectedTable, path: str | PathLike[str], *, total: str = "Total"
+) -> None:
+    """Write a protected table to a file that may leave the house; complete or not at
+    all.
+
+    The file holds the labels, the values of safe cells and a code for each cell. Values
+    of suppressed cells are not in it: empty in CSV, null in Parquet and JSON-stat.
+
+    Parameters
+    ----------
+    protected : ProtectedTable
+        Of `protect_table`.
+    path : path
+        Ends in ``.csv`` (UTF-8, long form), ``.parquet`` (long form) or ``.json``
+        (JSON-stat 2.0).
+    total : str
+        What stands for a variable that is summed over.
+
+    Raises
+    ------
+    ParameterError
+        As `release_rows`.
+    FileFormatError
+        Another ending, or a file that cannot be written.
+    """
+    target = Path(path)
+    check_release(target)
+    write = _WRITERS[target.suffix.lower()]
+    rows = release_rows(protected, total=total)
+    with whole_file(target) as temporary:
+        write(rows, protected, temporary)
+
+
+def check_release(path: Path) -> None:
+    """Raise `FileFormatError` unless a release can be written to `path`; asked before
+    long work.
+    """
+    if path.suffix.lower() not in _WRITERS:
+        raise FileFormatError(
+            f"{path}: a release is written to a file that ends in {', '.join(_WRITERS)}"
+        )
+    check_writable(path)
+
+
+def _to_csv(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+    values = rows[protected.value]
+    written = [
+        f"{x:.{protected.decimals}f}" if safe else ""
+        for x, safe in zip(values, values.notna(), strict=True)
+    ]
+    rows.assign(**{protected.value: written}).to_csv(path, index=False, lineterminator="\n")
+
+
+def _to_parquet(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+    labels = rows.columns.difference([protected.value, _STATUS])
+    rows.astype(dict.fromkeys(labels, str)).to_parquet(path, index=False, engine="pyarrow")
+
+
+def _to_json_stat(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+    variables = [str(name) for name in rows.columns if name not in (protected.value, _STATUS)]
+    categories = {name: list(dict.fromkeys(map(str, rows[name]))) for name in variables}
+    keys = list(zip(*(rows[name].astype(str) for name in variables), strict=True))
+    cells = dict(zip(keys, zip(rows[protected.value], rows[_STATUS], strict=True), strict=True))
+    grid = [cells[key] for key in product(*categories.values())]
+    number = int if protected.decimals == 0 else float
+    dataset = {
+        "version": "2.0",
+        "class": "dataset",
+        "label": protected.value,
+        "id": variables,
+        "size": [len(labels) for labels in categories.values()],
+        "dimension": {
+            name: {"label": name, "category": {"index": labels}}
+            for name, labels in categories.items()
+        },
+        "value": [None if np.isnan(value) else number(value) for value, _ in grid],
+        "status": [status for _, status in grid],
+    }
+    path.write_text(json.dumps(dataset, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+
+
+_WRITERS: Final = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json_stat}

@@ -1,0 +1,286 @@
+"""Secondary suppression: which further cells must not be published so that the
+sensitive ones cannot be worked out.
+"""
+
+from collections.abc import (
+    Callable,
+    Mapping,
+    Sequence,
+)
+from dataclasses import replace
+from time import monotonic
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack.solver import OutOfTimeError
+from taciturn.attack.system import Booleans
+from taciturn.errors import AttackError, ParameterError
+from taciturn.progress import progress_bar
+from taciturn.suppression.cheapest import PatternProgram
+from taciturn.suppression.deviations import DeviationSearch
+from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.required import (
+    flags_of,
+    published_cells,
+    required_at,
+)
+from taciturn.suppression.task import Found, Task
+from taciturn.tables.margins import Margin
+from taciturn.validate import generator, number_between
+
+__all__ = ["suppress"]
+
+_SMALL: Final = (
+    2_000  # cells that may be suppressed, up to which the cheapest pattern is looked for
+)
+_ORDERS: Final = 3  # of the primary cells, tried for a first pattern
+_TIES: Final = 50  # patterns of the same cost, compared by their rank
+
+
+def suppress(
+    table: xr.DataArray,
+    primary: xr.DataArray | Mapping[Margin, xr.DataArray],
+    *,
+    linked: Sequence[Margin] | None = None,
+    protection: float | xr.Dataset | Mapping[Margin, xr.Dataset] = 1.0,
+    costs: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
+    singletons: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
+    decimals: int = 0,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    random_seed: int | np.random.Generator | None = 0,
+    progressbar: bool = True,
+) -> SuppressionPattern:
+    r"""Suppress further cells so that no primary cell can be worked out, at the least
+    cost that is found.
+
+    .. math:: \min_{S \supseteq P} \sum_{c \in S \setminus P} w_c \quad \text{such that} \quad
+        \min_{x \in T(S)} x_p \le \ell_p, \quad \max_{x \in T(S)} x_p \ge h_p \quad \text{for all } p \in P
+
+    with `P` the primary cells, `w` the costs, and `T(S)` the tables that are compatible
+    with what is published when `S` is suppressed. With a risk as protection the
+    condition is ``1 / log2 m <= risk`` instead, for the `m` values from the least to
+    the most.
+
+    A first pattern comes from one linear program for each primary cell; cells that turn
+    out not to be needed are published again. With up to 2,000 cells that may be
+    suppressed an integer program then looks for the cheapest pattern, and, where it has
+    found it, for others of this cost: of up to 50 the one with the largest rank
+    decrease is taken. Larger tables keep the first pattern. In all cases the result is
+    audited with `attacker_bounds`.
+
+    Parameters
+    ----------
+    table : DataArray
+        The true table: counts, or magnitudes with so many `decimals`.
+    primary : DataArray of bool or mapping of margin to DataArray of bool
+        True for sensitive cells: of the table, or of released margins, such as
+        ``{("area", "sex"): mask}``.
+    linked : sequence of margins, optional
+        All that is released: projections of the table, each named by its variables;
+        ``()`` is the grand total, and all variables are the table itself. Any of their
+        cells may be suppressed. Without it the table is released with all its totals,
+        and these stay published.
+    protection : float, Dataset or mapping of margin to Dataset
+        What must be left open at each primary cell. A number above 0 and up to 1 is the
+        largest risk in 1/bits; 1, the default, says that no primary cell can be worked
+        out exactly. A Dataset has the variables ``lower`` and ``upper`` in the table's
+        units: values as low and as high as these must be possible.
+    costs : DataArray or mapping of margin to DataArray, optional
+        What it costs to suppress each cell, above 0; infinite where it must be
+        published. By default 1 and the cell's value, in the table's units.
+    singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
+        True for cells with a single contributor, who knows the value. Each of these
+        contributors, who may subtract it, is then kept from working out any other
+        primary cell exactly, by further cells, which the least cost leaves out.
+    decimals : int
+        Decimal places of the values, from 0 to 12; an attacker knows them.
+    time_limit : float
+        Seconds after which the best pattern found so far is taken; audits that have
+        begun and the last one add to it.
+    gap : float
+        Relative distance to the least cost that is good enough, from 0 to below 1.
+    random_seed : int or Generator, optional
+        For the orders in which primary cells are taken. The same seed gives the same
+        pattern, unless the time limit ends the search.
+    progressbar : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    SuppressionPattern
+
+    Raises
+    ------
+    TableError
+        Values that are negative, missing, infinite or have more decimals; masks, costs
+        or intervals with other dimensions or categories.
+    ParameterError
+        Margins that are not variables of the table; `primary`, `costs` or `protection`
+        of a margin that is not released; costs that are not above 0; a risk outside (0,
+        1], an interval that does not hold the true value.
+    AttackError
+        No pattern protects: the message names the primary cell. No pattern was found
+        within `time_limit`. The audit finds a primary cell that is not protected, which
+        would be an error of this function.
+
+    Notes
+    -----
+    Contributors to a cell that is not theirs alone know more than others, too: see
+    `attacker_bounds` with `knowledge`.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), Section 4.5, Propositions 1 to 3. Fischetti &
+    Salazar (2001), Solving the cell suppression problem on tabular data with linear
+    constraints, Management Science 47, 1008-1027.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("activity", "region"))
+    >>> pattern = tc.suppress(table, table == 8, progressbar=False)
+    >>> pattern.status["activity", "region"].values.tolist()[1:]
+    [['primary', 'safe', 'secondary'], ['secondary', 'safe', 'secondary']]
+    >>> pattern.cost, pattern.gap
+    (54.0, 0.0)
+    """
+    deadline = monotonic() + _seconds(time_limit)
+    if number_between(gap, "gap", 0, 1) == 1:
+        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+    cells = published_cells(table, linked, costs, decimals)
+    required = required_at(cells, primary, protection, linked)
+    task = Task(table, linked, cells, required)
+    search = DeviationSearch(cells, required, task.reachable)
+    orders = generator(random_seed)
+    with progress_bar(
+        "primary cells to protect", _ORDERS * len(required.cells), shown=progressbar
+    ) as bar:
+        first, complete = _first_pattern(search, task, orders, deadline, bar.advance)
+        bar.finish("cheaper patterns")
+        if np.isfinite(cells.costs).sum() > _SMALL or not complete:
+            found = Found(first, 0.0, 1, complete)
+        else:
+            found = _cheapest(task, search, first, gap=gap, deadline=deadline)
+        alone = flags_of(cells, singletons, linked, name="singletons")
+        return task.audited(
+            replace(found, pattern=_hidden_from(task, alone, found.pattern, deadline))
+        )
+
+
+def _first_pattern(
+    search: DeviationSearch,
+    task: Task,
+    orders: np.random.Generator,
+    deadline: float,
+    on_cell: Callable[[], object],
+) -> tuple[Booleans, bool]:
+    """The cheapest of a few patterns by deviations, and whether all were tried before
+    the deadline.
+    """
+    required = task.required
+    by_need = np.argsort(-np.maximum(required.width, required.up + required.down), kind="stable")
+    best, complete = None, True
+    for number in range(_ORDERS):
+        order = by_need if number == 0 else orders.permutation(len(required.cells))
+        try:
+            pattern, whole = search.complete(
+                task.primaries, order, deadline=deadline, on_cell=on_cell
+            )
+        except OutOfTimeError:
+            if best is None:
+                raise
+            return best, False
+        complete = complete and whole
+        if best is None or task.cost(pattern) < task.cost(best):
+            best = pattern
+    assert best is not None
+    return best, complete
+
+
+def _cheapest(
+    task: Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float
+) -> Found:
+    """The cheapest pattern, and of those that cost the same the one with the largest
+    rank decrease.
+    """
+    program = PatternProgram(task.cells, task.required, task.cost(first), task.protects)
+    program.relax(deadline=deadline)
+    best, cost = first, task.cost(first)
+    order = np.arange(len(task.required.cells))
+    while cost > program.bound + max(gap * cost, 1e-6 * cost):
+        found = program.next_pattern(deadline=deadline)
+        if found is None:
+            return Found(best, program.bound, 1, False)
+        pattern, protects = found
+        if not protects:
+            program.relax(deadline=deadline)
+            try:
+                pattern, _ = search.complete(
+                    pattern, order, deadline=deadline, on_cell=lambda: None
+                )
+            except OutOfTimeError:
+                continue
+        if task.cost(pattern) < cost and task.protects(pattern):
+            best, cost = pattern, task.cost(pattern)
+    bound = cost if cost <= program.bound + 1e-6 * cost else program.bound
+    first_of_cost, rank, compared, ended = best, task.rank_decrease(best), 1, False
+    if bound == cost:
+        for pattern in program.of_cost(cost, deadline=deadline):
+            if np.array_equal(pattern, first_of_cost):
+                continue
+            decrease = task.rank_decrease(pattern)
+            if decrease > rank:
+                best, rank = pattern, decrease
+            compared += 1
+            if compared >= _TIES:
+                break
+        ended = monotonic() > deadline
+    return Found(best, bound, compared, not ended)
+
+
+def _hidden_from(task: Task, singletons: Booleans, pattern: Booleans, deadline: float) -> Booleans:
+    """A pattern with further cells, so that no single contributor of a suppressed one
+    works out a primary cell.
+
+    Of two cells with a single contributor one of which is part of the other it is the
+    same one, who knows both.
+    """
+    hidden, met = pattern.copy(), np.zeros_like(pattern)
+    while len(left := np.flatnonzero(hidden & singletons & ~met)):
+        cell = int(left[0])
+        own = task.cells.nested(cell) & singletons
+        met |= own
+        insider = task.known_to(own)
+        seen = hidden & ~own
+        if insider.protects(seen):
+            continue
+        try:
+            search = DeviationSearch(insider.cells, insider.required, insider.reachable)
+            order = np.arange(len(insider.required.cells))
+            further, _ = search.complete(seen, order, deadline=deadline, on_cell=lambda: None)
+        except OutOfTimeError:
+            raise
+        except AttackError as error:
+            raise AttackError(
+                f"for the single contributor of {task.cells.label(cell)} {error}"
+            ) from error
+        # What more is suppressed leaves no attacker less to wonder about.
+        hidden |= further
+        if not insider.protects(hidden & ~own):
+            raise AttackError(
+                "the pattern found does not protect from the single contributor of"
+                f" {task.cells.label(cell)}"
+            )
+    return hidden
+
+
+def _seconds(time_limit: Any) -> float:
+    number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(
+        time_limit, bool
+    )
+    if not number or not time_limit > 0:
+        raise ParameterError(f"time_limit must be seconds above 0, got {time_limit!r}")
+    return float(time_limit)

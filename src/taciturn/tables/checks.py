@@ -1,0 +1,148 @@
+"""Whether an array is a frequency table, and whether two tables are over the same
+cells.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.schema import (
+    COUNT,
+    DRAW_DIMS,
+    MAX_COUNT,
+    RESERVED_NAMES,
+    cell_label,
+    draw_dims,
+    table_dims,
+)
+
+__all__ = ["check_table", "same_categories"]
+
+_MAX_SAMPLED_POPULATION: Final = 10**9  # NumPy's hypergeometric generator ends there
+
+
+def check_table(
+    table: xr.DataArray, *, name: str = "table", draws: bool = False, values: bool = True
+) -> xr.DataArray:
+    """Check that an array is a frequency table and return it as int64 with a label on
+    every category.
+
+    Parameters
+    ----------
+    table : DataArray
+        The candidate. One lazy (dask) table is computed; lazy draws are checked when
+        they are computed, by whoever computes them.
+    name : str
+        What to call it in a message.
+    draws : bool
+        Whether the dimensions `chain`, `draw` and `replicate` may be present.
+    values : bool
+        Whether to look at the counts, too; whole numbers may be left to whoever goes
+        through them next.
+
+    Returns
+    -------
+    DataArray
+
+    Raises
+    ------
+    TableError
+        Not a DataArray, no cells, a reserved or unnamed dimension, duplicated
+        categories, or counts that are negative, fractional, missing, infinite or beyond
+        2**53.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> tc.tables.check_table(tc.load_dataset("area_by_sex")).sizes
+    Frozen({'area': 10, 'sex': 2})
+    """
+    if not isinstance(table, xr.DataArray):
+        raise TableError(f"{name} must be an xarray.DataArray, got {type(table).__name__}")
+    variables = table_dims(table)
+    if not variables:
+        raise TableError(f"{name} has no classifying variable: its dimensions are {table.dims}")
+    if not draws and draw_dims(table):
+        raise TableError(f"{name} must be one table, but has the dimensions {draw_dims(table)}")
+    if table.size == 0:
+        raise TableError(f"{name} is empty: its sizes are {dict(table.sizes)}")
+    for dim in table.dims:
+        if not isinstance(dim, str) or (dim in RESERVED_NAMES and dim not in DRAW_DIMS):
+            raise TableError(
+                f"{name}: {dim!r} cannot name a variable; {sorted(RESERVED_NAMES)} are reserved"
+            )
+    missing = {dim: np.arange(table.sizes[dim]) for dim in variables if dim not in table.coords}
+    table = table.assign_coords(missing)
+    for dim in variables:
+        labels = table.indexes[dim]
+        if labels.nlevels > 1:
+            raise TableError(
+                f"{name}: {dim!r} has a MultiIndex; give each variable its own dimension with"
+                " unstack"
+            )
+        if labels.hasnans:
+            raise TableError(
+                f"{name}: a label of {dim!r} is missing, at position"
+                f" {int(np.argmax(labels.isna()))}"
+            )
+        if not labels.is_unique:
+            raise TableError(
+                f"{name}: category {labels[labels.duplicated()][0]!r} of {dim!r} stands twice"
+            )
+    if not draws:
+        table = table.compute()
+    if table.chunks is None and (values or table.dtype != np.int64):
+        check_counts(table.values, table, name=name)
+        table = table.astype(np.int64, copy=False)
+    return table.rename(COUNT)
+
+
+def check_counts(
+    values: npt.NDArray[Any], table: xr.DataArray | None = None, *, name: str = "table"
+) -> None:
+    """Raise `TableError` unless all values are whole numbers from 0 to 2**53; `table`
+    labels the first bad one.
+    """
+    if not (np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating)):
+        raise TableError(f"{name} must hold whole numbers, got the type {values.dtype}")
+    if values.size == 0:
+        return
+    if np.issubdtype(values.dtype, np.integer) and values.min() >= 0 and values.max() <= MAX_COUNT:
+        return
+    problems: dict[str, npt.NDArray[np.bool_]] = {
+        "not be missing": np.isnan(values),
+        "be finite": np.isinf(values),
+        "not be negative": values < 0,
+        "be whole numbers": values != np.floor(values),
+        "be at most 2**53": values > MAX_COUNT,
+    }
+    for rule, bad in problems.items():
+        if bad.any():
+            position = tuple(int(i) for i in np.argwhere(bad)[0])
+            where = cell_label(table, position) if table is not None else f"position {position}"
+            raise TableError(f"{name}: counts must {rule}: {where} holds {values[position]}")
+
+
+def same_categories(first: xr.DataArray, second: xr.DataArray, *, names: tuple[str, str]) -> None:
+    """Raise `TableError` unless two tables have the same variables and categories, in
+    the same order.
+    """
+    if set(table_dims(first)) != set(table_dims(second)):
+        raise TableError(
+            f"{names[0]} has the variables {table_dims(first)}, {names[1]} has {table_dims(second)}"
+        )
+    for dim in table_dims(first):
+        ours, theirs = first[dim].values, second[dim].values
+        if not np.array_equal(ours, theirs):
+            unmatched = sorted(
+                repr(x) for x in set(ours.tolist()) ^ set(theirs.tolist())
+            )  # tells 1 from '1'
+            found = (
+                f"only one has {', '.join(unmatched[:5])}" if unmatched else "the order is another"
+            )
+            raise TableError(
+                f"the categories of {dim!r} differ between {names[0]} and {names[1]}: {found}"
+            )

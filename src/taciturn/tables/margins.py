@@ -1,0 +1,238 @@
+"""Margins of a table: totals over some of its variables, or over levels above them."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import table_dims
+
+__all__ = [
+    "Margin",
+    "coarser_levels",
+    "determines",
+    "every_margin",
+    "finest_totals",
+    "hierarchies",
+    "level_codes",
+    "margin",
+    "margin_names",
+    "margin_of",
+    "named_margins",
+    "without_implied",
+]
+
+Integers = npt.NDArray[np.int64]
+type Margin = str | Sequence[str]
+"""A margin, named by its variables or levels above them; no variable is the grand
+total."""
+
+
+def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
+    """Sum a table over all variables but `variables`; draws and replicates are kept.
+
+    Parameters
+    ----------
+    table : DataArray
+        A frequency table or draws of one.
+    variables : str or sequence of str
+        The variables to keep; an empty sequence gives the total.
+
+    Returns
+    -------
+    DataArray
+
+    Raises
+    ------
+    ParameterError
+        A variable that the table does not have.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> tc.margin(tc.load_dataset("area_by_sex"), "sex").values.tolist()
+    [1308, 1141]
+    """
+    keep = [variables] if isinstance(variables, str) else list(variables)
+    unknown = [dim for dim in keep if dim not in table_dims(table)]
+    if unknown:
+        raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")
+    return table.sum([dim for dim in table_dims(table) if dim not in keep])
+
+
+def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:
+    """The levels above each variable: further coordinates along it, such as the regions
+    of countries.
+    """
+    return {
+        dim: tuple(
+            str(name)
+            for name, coord in table.coords.items()
+            if coord.dims == (dim,) and name != dim
+        )
+        for dim in table_dims(table)
+    }
+
+
+def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, ...]:
+    """Variables of a margin, or levels above them: one name or a sequence of names, one
+    at most for each variable.
+    """
+    if isinstance(margin, str):
+        names: tuple[Any, ...] = (margin,)
+    elif isinstance(margin, Sequence):
+        names = tuple(margin)
+    else:
+        raise ParameterError(
+            f"{name} must name a margin by its variables, such as ('a', 'b'), got {margin!r}"
+        )
+    variables = table_dims(table)
+    above = hierarchies(table)
+    of = {level: dim for dim in variables for level in (dim, *above[dim])}
+    if any(each not in of for each in names) or len(set(names)) < len(names):
+        levels = tuple(level for dim in variables for level in above[dim])
+        or_levels = f", or levels above them, {levels}" if levels else ""
+        raise ParameterError(
+            f"{name} must name variables of the table, {variables}{or_levels}, each once; got"
+            f" {margin!r}"
+        )
+    along = [of[each] for each in names]
+    if len(set(along)) < len(along):
+        twice = next(dim for dim in along if along.count(dim) > 1)
+        both = [each for each in names if of[each] == twice]
+        raise ParameterError(
+            f"{name} must name one level of each variable; {both} are all of {twice!r}, in"
+            f" {margin!r}"
+        )
+    return names
+
+
+def level_codes(table: xr.DataArray, name: str) -> tuple[npt.NDArray[Any], Integers]:
+    """Categories of a variable, or of a level above one in order of first appearance,
+    and that of each position.
+    """
+    labels = table[name].values
+    if name in table.dims:
+        return labels, np.arange(len(labels))
+    codes, categories = pd.factorize(labels)
+    if (codes < 0).any():
+        dim = table[name].dims[0]
+        missing = table[dim].values[np.flatnonzero(codes < 0)[0]]
+        raise TableError(
+            f"a label of {name!r} is missing, at {dim}={missing}: each category belongs to one of"
+            f" {name!r}"
+        )
+    return np.asarray(categories), codes.astype(np.int64)
+
+
+def margin_of(table: xr.DataArray, names: tuple[str, ...]) -> tuple[xr.DataArray, Integers]:
+    """The table's totals over some of its variables or levels, in steps, and the flat
+    position there of each cell.
+    """
+    group = np.zeros(table.shape, dtype=np.int64)
+    coords = {}
+    for name in names:
+        coords[name], codes = level_codes(table, name)
+        axis = table.get_axis_num(table[name].dims[0])
+        group = group * len(coords[name]) + codes.reshape(
+            [-1 if i == axis else 1 for i in range(table.ndim)]
+        )
+    shape = [len(labels) for labels in coords.values()]
+    totals = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(totals, group.ravel(), table.values.ravel())
+    above = {
+        level: table[level]
+        for dim, levels in hierarchies(table).items()
+        if dim in names
+        for level in levels
+    }
+    return (
+        xr.DataArray(totals.reshape(shape), dims=names, coords=coords).assign_coords(above),
+        group.ravel(),
+    )
+
+
+def without_implied(
+    margins: Sequence[tuple[str, ...]], table: xr.DataArray
+) -> list[tuple[str, ...]]:
+    """The margins that do not follow from another one, whose grouping of cells is
+    finer; of equal ones the first.
+    """
+    return [
+        names
+        for number, names in enumerate(margins)
+        if not any(
+            determines(other, names, table)
+            and (place < number or not determines(names, other, table))
+            for place, other in enumerate(margins)
+        )
+    ]
+
+
+def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
+    """Whether cells of one group of the first margin are always in one group of the
+    second.
+    """
+    for dim in table_dims(table):
+        codes = []
+        for names in (finer, coarser):
+            level = next((name for name in names if table[name].dims == (dim,)), None)
+            codes.append(
+                np.zeros(table.sizes[dim], dtype=np.int64)
+                if level is None
+                else level_codes(table, level)[1]
+            )
+        pairs = len(set(zip(*(each.tolist() for each in codes), strict=True)))
+        if pairs > len(set(codes[0].tolist())):
+            return False
+    return True
+
+
+def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
+    """The levels above a variable that put some of its categories together: a further
+    name for each is none.
+    """
+    return tuple(
+        name
+        for name in hierarchies(table)[dim]
+        if len(level_codes(table, name)[0]) < table.sizes[dim]
+    )
+
+
+def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:
+    """The margins from which all others follow: one variable is left out, or at a level
+    above.
+    """
+    variables = table_dims(table)
+    margins = []
+    for dim in reversed(variables):
+        for level in (*coarser_levels(table, dim), None):
+            names = (level if name == dim else name for name in variables)
+            margins.append(tuple(name for name in names if name is not None))
+    return margins
+
+
+def every_margin(table: xr.DataArray) -> list[tuple[str, ...]]:
+    """All margins, with each variable left out, at a level above or as it is; not all
+    as they are.
+    """
+    variables = table_dims(table)
+    choices = product(*((None, *coarser_levels(table, dim), dim) for dim in variables))
+    named = (tuple(name for name in names if name is not None) for names in choices)
+    return [names for names in named if names != variables]
+
+
+def named_margins(margins: Any, table: xr.DataArray, *, name: str) -> list[tuple[str, ...]]:
+    if isinstance(margins, str) or not isinstance(margins, Sequence):
+        raise ParameterError(
+            f"{name} must be a sequence of margins, such as [('a', 'b'), 'c'], got {margins!r}"
+        )
+    named = [margin_names(margin, table, name=name) for margin in margins]
+    if len({frozenset(names) for names in named}) < len(named):
+        raise ParameterError(f"{name} must name each margin once, got {list(margins)!r}")
+    return named

@@ -1,0 +1,84 @@
+"""Tables of counts or magnitudes in whole steps, and masks of their cells."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.schema import (
+    MAX_COUNT,
+    cell_label,
+    table_dims,
+)
+from taciturn.tables.checks import check_table, same_categories
+from taciturn.validate import whole_number
+
+__all__ = ["checked_mask", "in_steps"]
+
+Booleans = npt.NDArray[np.bool_]
+_MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
+
+
+def in_steps(table: Any, decimals: int, *, name: str = "table") -> xr.DataArray:
+    """Check a table of counts or magnitudes and return it in steps of
+    ``10**-decimals``, as int64 with labels.
+    """
+    decimals = whole_number(decimals, "decimals", least=0, most=_MOST_DECIMALS)
+    if not isinstance(table, xr.DataArray) or decimals == 0:
+        return summable(check_table(table, name=name), name)
+    values = table.values
+    if not (np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating)):
+        raise TableError(f"{name} must hold numbers, got the type {values.dtype}")
+    values = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        # A sum of decimals is off by some units in the last place of a double, which is
+        # no further decimal.
+        off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
+        problems = {
+            "not be missing": np.isnan(values),
+            "be finite": np.isinf(values),
+            "not be negative": values < 0,
+            f"have at most {decimals} decimals": off,
+            "be at most 2**53 steps": values * 10.0**decimals > MAX_COUNT,
+        }
+    for rule, bad in problems.items():
+        if bad.any():
+            position = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise TableError(
+                f"{name}: values must {rule}: {cell_label(table, position)} holds"
+                f" {values[position]}"
+            )
+    steps = np.rint(values * 10.0**decimals).astype(np.int64)
+    return summable(check_table(table.copy(data=steps), name=name), name)
+
+
+def summable(table: xr.DataArray, name: str) -> xr.DataArray:
+    if table.values.sum(dtype=float) > MAX_COUNT:
+        raise TableError(
+            f"{name}: the grand total must be at most 2**53 steps, got"
+            f" {table.values.sum(dtype=float):g}"
+        )
+    return table
+
+
+def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
+    """A mask of a table's cells as a plain array in the table's order of dimensions."""
+    if not isinstance(mask, xr.DataArray) or mask.dtype != np.bool_:
+        found = (
+            f"a DataArray of {mask.dtype}"
+            if isinstance(mask, xr.DataArray)
+            else type(mask).__name__
+        )
+        raise TableError(
+            f"{name} must be a DataArray of bool with the dimensions {table_dims(table)}, got"
+            f" {found}"
+        )
+    if set(mask.dims) != set(table.dims) or any(
+        mask.sizes[dim] != table.sizes[dim] for dim in table.dims
+    ):
+        raise TableError(f"{name} must have the sizes {dict(table.sizes)}, got {dict(mask.sizes)}")
+    mask = mask.assign_coords({dim: table[dim] for dim in table.dims if dim not in mask.coords})
+    same_categories(mask, table, names=(name, "the table"))
+    return np.asarray(mask.transpose(*table.dims).values, dtype=np.bool_)

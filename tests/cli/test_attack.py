@@ -1,0 +1,347 @@
+"""``taciturn attack``: what it prints and writes is what Python gives, and what it
+refuses."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn import cli
+
+TABLE = xr.DataArray(
+    [[5, 1], [2, 4], [7, 9]],
+    dims=("region", "size"),
+    coords={"region": ["A", "B", "C"], "size": ["s", "m"]},
+    name="count",
+)
+COUNTRY = "country,region\nX,A\nY,B\nY,C\n"
+SQUARE = "region,size,status\nA,s,secondary\nA,m,primary\nB,s,primary\nB,m,secondary\nC,s,safe\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    TABLE.to_dataframe().to_csv(tmp_path / "table.csv")
+    (tmp_path / "hidden.csv").write_text(SQUARE)
+    (tmp_path / "country.csv").write_text(COUNTRY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def attack(folder, capsys, monkeypatch):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["taciturn", "attack", *map(str, arguments)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as done:
+            status = done.code or 0
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return status, out, err
+
+    return run
+
+
+def test_a_suppressed_table(attack, folder):
+    status, out, err = attack("table.csv", "--suppressed", "hidden.csv", "--output", "out.csv")
+    assert (status, err) == (0, "")
+    # Rows hold 6 and 6, the columns' rest is 7 and 5.
+    assert out.splitlines() == [
+        "cell              lower  upper  values    risk",
+        "region=A, size=s      1      6       6  0.3869",
+        "region=A, size=m      0      5       6  0.3869",
+        "region=B, size=s      1      6       6  0.3869",
+        "region=B, size=m      0      5       6  0.3869",
+        "",
+        "0 of 4 cells that are not published can be worked out exactly",
+    ]
+    rows = pd.read_csv("out.csv")
+    assert list(rows.columns) == [
+        "region",
+        "size",
+        "lower",
+        "upper",
+        "n_values",
+        "risk",
+        "disclosed",
+    ]
+    assert rows["lower"].tolist() == [1, 0, 1, 0]
+    np.testing.assert_allclose(rows["risk"], 1 / np.log2(6))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "country.csv",
+        "hidden.csv",
+        "out.csv",
+        "table.csv",
+    ]
+
+
+def test_disclosed_cells_come_first_then_those_at_most_risk(attack):
+    (pd.DataFrame({"region": ["A", "A", "B", "B", "C"], "size": ["s", "m", "s", "m", "s"]})).to_csv(
+        "more.csv", index=False
+    )
+    status, out, _ = attack(
+        "table.csv", "--suppressed", "more.csv", "--output", "out.csv", "--top", 2
+    )
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[1].split() == ["region=C,", "size=s", "7", "7", "1", "disclosed"]  # 16 less 9
+    assert lines[3:] == [
+        "and 3 more",
+        "",
+        "1 of 5 cells that are not published can be worked out exactly",
+    ]
+    rows = pd.read_csv("out.csv")
+    assert rows["disclosed"].tolist() == [True, False, False, False, False]
+    assert rows["risk"].isna().tolist() == [True, False, False, False, False]
+    status, out, _ = attack("table.csv", "--suppressed", "more.csv", "--top", 0)
+    assert out == "1 of 5 cells that are not published can be worked out exactly\n"
+    status, out, _ = attack("table.csv", "--linked", "region", "--linked", "size")
+    values = [int(line.split()[4]) for line in out.splitlines()[1:7]]
+    assert values == sorted(values)  # more values are less risk
+    assert values == [7, 7, 7, 7, 13, 13]  # 0 to 6 of 6, and 16 - 14 to 14
+
+
+def test_levels_and_their_totals(attack):
+    with_levels = TABLE.assign_coords(country=("region", ["X", "Y", "Y"]))
+    hidden = xr.zeros_like(TABLE, dtype=bool)
+    hidden[:2] = True
+    found = tc.attacker_bounds(tc.Suppression(with_levels, hidden), progressbar=False)
+    assert found["disclosed"].all()  # of Y only B is suppressed
+    status, out, _ = attack("table.csv", "--suppressed", "hidden.csv", "--hierarchy", "country.csv")
+    assert status == 0
+    assert "4 of 4 cells that are not published" in out
+    Path("total.csv").write_text("size,country\ns,X\nm,X\ns,Y\nm,Y\n")
+    files = ["--suppressed", "hidden.csv", "--suppressed", "total.csv"]
+    status, out, _ = attack(
+        "table.csv", *files, "--hierarchy", "country.csv", "--output", "out.csv"
+    )
+    assert status == 0
+    rows = pd.read_csv("out.csv")
+    assert list(rows.columns)[:3] == ["region", "size", "country"]
+    cells, totals = rows[rows["region"].notna()], rows[rows["region"].isna()]
+    assert cells["lower"].tolist() == [
+        1,
+        0,
+        1,
+        0,
+    ]  # as without levels: the totals of sizes are all that is left
+    assert cells["upper"].tolist() == [6, 5, 6, 5]
+    assert totals.set_index(["size", "country"])["upper"].to_dict() == {
+        ("s", "X"): 6,
+        ("m", "X"): 5,
+        ("s", "Y"): 6 + 7,
+        ("m", "Y"): 5 + 9,
+    }
+    assert "size=m, country=Y" in out
+
+
+def test_linked_tables_and_a_margin(attack):
+    cube = xr.DataArray(
+        [[[1, 2], [3, 0]], [[4, 1], [2, 2]]],
+        dims=("a", "b", "c"),
+        coords={"a": ["p", "q"], "b": ["r", "t"], "c": ["u", "v"]},
+        name="people",
+    )
+    cube.to_dataframe().to_csv("cube.csv")
+    Path("ab.csv").write_text("b,a\nr,p\n")
+    linked = ["--count", "people", "--linked", "a,b", "--linked", "a,c", "--suppressed", "ab.csv"]
+    status, out, _ = attack("cube.csv", *linked)
+    assert status == 0
+    assert out.splitlines()[1].split() == [
+        "a=p,",
+        "b=r",
+        "3",
+        "3",
+        "1",
+        "disclosed",
+    ]  # 4 + 2 less 3
+    assert out.splitlines()[-1].startswith("1 of 1")
+    status, out, _ = attack("cube.csv", *linked, "--margin", "a,b,c", "--output", "out.csv")
+    assert status == 0
+    release = tc.LinkedTables(cube, [("a", "b"), ("a", "c")])
+    expected = tc.attacker_bounds(release, progressbar=False)
+    rows = pd.read_csv("out.csv").set_index(["a", "b", "c"])
+    for cell, row in rows.iterrows():
+        chosen = expected.sel(dict(zip("abc", cell, strict=True)))
+        assert (row["lower"], row["upper"]) == (float(chosen["lower"]), float(chosen["upper"]))
+    status, out, _ = attack("cube.csv", *linked, "--margin", "")
+    assert out.splitlines()[1].split() == ["the", "grand", "total", "15", "15", "1", "disclosed"]
+
+
+def test_named_totals(attack):
+    status, out, _ = attack("table.csv", "--suppressed", "hidden.csv", "--totals", "region")
+    assert status == 0
+    assert [line.split()[2:4] for line in out.splitlines()[1:5]] == [["0", "6"]] * 4
+    status, out, _ = attack("table.csv", "--suppressed", "hidden.csv", "--totals", "")
+    assert [line.split()[2:4] for line in out.splitlines()[1:5]] == [["0", "12"]] * 4
+
+
+def test_magnitudes(attack):
+    Path("values.csv").write_text("region,size,count\nA,s,0.10\nA,m,2e-1\nB,s,0.3\nB,m,.4\n")
+    Path("all.csv").write_text("region,size\nA,s\nA,m\nB,s\nB,m\n")
+    status, out, _ = attack("values.csv", "--suppressed", "all.csv", "--decimals", 1)
+    assert status == 0
+    # Rows hold 0.3 and 0.7, columns 0.4 and 0.6.
+    assert out.splitlines()[1].split() == ["region=A,", "size=s", "0.0", "0.3", "4", "0.5000"]
+    assert out.splitlines()[4].split() == ["region=B,", "size=m", "0.3", "0.6", "4", "0.5000"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nan",
+        "-0.1",
+        "0.25",
+        "1_0",
+        "inf",
+        "1e400",
+        "1e-999999999",
+        "0.1000000000000000000000000000001",
+        "x",
+    ],
+)
+def test_values_that_are_not_taken(attack, text):
+    Path("values.csv").write_text(f"region,size,count\nA,s,{text}\nA,m,0.2\n")
+    Path("one.csv").write_text("region,size\nA,s\n")
+    status, out, err = attack("values.csv", "--suppressed", "one.csv", "--decimals", 1)
+    assert (status, out) == (1, "")
+    assert "with at most 1 decimals: region=A, size=s holds" in err
+
+
+def test_labels_do_not_reach_the_terminal_raw(attack):
+    Path("table.csv").write_text("region,size,count\nA\x1b[2J,s,1\nA\x1b[2J,m,2\nB,s,3\nB,m,4\n")
+    Path("hidden.csv").write_text("region,size\nA\x1b[2J,s\n")
+    status, out, _ = attack("table.csv", "--suppressed", "hidden.csv")
+    assert status == 0
+    assert "\x1b" not in out
+    assert "region=A\\x1b[2J, size=s" in out
+    Path("hidden.csv").write_text("region,size\nA\x1b[3J,s\n")
+    status, _, err = attack("table.csv", "--suppressed", "hidden.csv")
+    assert status == 1
+    assert "\x1b" not in err
+    assert "region=A\\x1b[3J" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "hidden.csv",
+            "region,size\nA,s\nA,x\n",
+            "hidden.csv: row 2 has size=x, which is no category of the table",
+        ),
+        (
+            "hidden.csv",
+            "region,size\nA,s\nA,s\n",
+            "row 2 gives the cell region=A, size=s a second time",
+        ),
+        (
+            "hidden.csv",
+            "region,area\nA,s\n",
+            r"must name what is released: region,size or size or region; .* 'area'",
+        ),
+        (
+            "hidden.csv",
+            "region,size,status\nA,s,open\n",
+            "one of safe, primary, secondary; row 1 has 'open'",
+        ),
+        ("hidden.csv", "region,size,status\nA,s,safe\n", "no cell is suppressed"),
+        ("hidden.csv", "", "the file is empty"),
+        ("country.csv", "region,size\nA,s\n", "a hierarchy has two columns, one of the variables"),
+        (
+            "country.csv",
+            "region,country\nA,X\nB,X\n",
+            "no row for region=C; each category of 'region' must have one",
+        ),
+        ("country.csv", "region,country\nA,X\nA,X\n", "row 2 gives region=A a second time"),
+        ("country.csv", "region,country\nA,X\nD,X\n", "row 2 has region=D, which is no category"),
+        ("country.csv", "region,country\nA,X\nB, \nC,X\n", "row 2 has no 'country' for region=B"),
+        ("country.csv", "region,count\nA,X\n", "'count' cannot name a level"),
+        ("country.csv", "region,lower\nA,X\nB,Y\nC,Y\n", "'lower' cannot name a variable or level"),
+    ],
+)
+def test_bad_files(attack, folder, name, content, message):
+    (folder / name).write_text(content)
+    before = sorted(folder.iterdir())
+    files = ["--suppressed", "hidden.csv", "--hierarchy", "country.csv"]
+    status, out, err = attack(
+        "table.csv", *(files if name == "country.csv" else files[:2]), "--output", "out.csv"
+    )
+    assert (status, out) == (1, "")
+    assert err.startswith("taciturn: error: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["table.csv"], 2, "give --suppressed, --linked or both"),
+        (
+            ["table.csv", "--linked", "size", "--totals", "region"],
+            2,
+            "--totals are those of a released table",
+        ),
+        (["table.csv", "--suppressed", "hidden.csv", "--decimals", "13"], 2, "0<=x<=12"),
+        (
+            ["table.csv", "--suppressed", "hidden.csv", "--totals", "area"],
+            1,
+            "--totals must name variables",
+        ),
+        (["table.csv", "--linked", "region", "--margin", "area"], 1, "margin must name variables"),
+        (["table.csv", "--suppressed", "none.csv"], 1, "none.csv: no such file"),
+        (
+            ["table.csv", "--suppressed", "hidden.csv", "--output", "table.csv"],
+            1,
+            "is the file that is read",
+        ),
+        (
+            ["table.csv", "--suppressed", "hidden.csv", "--output", "hidden.csv"],
+            1,
+            "is the file that is read",
+        ),
+        (
+            ["table.csv", "--suppressed", "hidden.csv", "--output", "no/out.csv"],
+            1,
+            "does not exist",
+        ),
+    ],
+)
+def test_refusals(attack, arguments, status, message):
+    found, out, err = attack(*arguments)
+    assert (found, out) == (status, "")
+    assert message in err
+
+
+def test_the_guide_runs_as_it_stands(attack, capsys):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "attack-a-release.md").read_text(
+        encoding="utf-8"
+    )
+    names = {}
+    first, *others = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(first, names)
+    expressions = re.findall(r"\| `(tc\..*?)`[;:,]? ?", page)
+    assert len(expressions) == 4
+    for expression in expressions:
+        eval(expression, names)
+    exec("\n".join(others), names)
+    mpl.pyplot.close("all")
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 suppressed cells are disclosed")
+    assert re.search(r"0 +0 +1\.0", printed)  # the suppressed total that follows
+    (command,) = re.findall(r"```sh\ntaciturn attack (.*)\n```", page)
+    status, out, _ = attack(*command.split())
+    assert status == 0
+    assert out.splitlines()[1].startswith("area=6, religion=7")
+    assert out.splitlines()[-1].startswith("1 of 25 cells")

@@ -1,0 +1,207 @@
+"""``taciturn perturb``: the release as a file, the report, and what it refuses."""
+
+import sys
+
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn import cli
+
+
+@pytest.fixture
+def path(tmp_path, religion):
+    religion.to_dataframe().to_csv(tmp_path / "table.csv")
+    return tmp_path / "table.csv"
+
+
+def run(capsys, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["taciturn", "perturb", *map(str, arguments)])
+    try:
+        cli.main()
+    except SystemExit as done:
+        return done.code, *capsys.readouterr()
+    return 0, *capsys.readouterr()
+
+
+def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) -> None:
+    out = tmp_path / "out.csv"
+    arguments = [
+        "--method",
+        "random-round",
+        "--base",
+        3,
+        "--seed",
+        1,
+        "--replicates",
+        20,
+        "--output",
+        out,
+        "--report",
+    ]
+    status, shown, _ = run(capsys, monkeypatch, path, *arguments)
+    assert status == 0
+    expected = tc.random_round(religion, rounding_base=3, replicates=20, random_seed=1)
+    rows = pd.read_csv(out)
+    assert list(rows.columns) == ["replicate", "area", "religion", "count"]
+    assert (rows["count"].values == expected.values.ravel()).all()
+    risk = tc.disclosure_risk(religion, expected)["R2"]
+    line = next(line for line in shown.splitlines() if line.startswith("R2"))
+    assert f"{float(risk.mean()):.4f}" in line
+    assert "0.2315" in line
+    assert "20 releases by random-round" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "release"),
+    [
+        (["conventional-round"], lambda t: tc.perturbation.conventional_round(t)),
+        (["controlled-round", "--seed", 2], lambda t: tc.controlled_round(t, random_seed=2)),
+        (
+            ["small-cell-adjust", "--seed", 2],
+            lambda t: tc.perturbation.adjust_small_cells(t, random_seed=2),
+        ),
+        (
+            ["suppress-cells", "--threshold", 4],
+            lambda t: tc.perturbation.suppress_small_cells(t, minimum=4),
+        ),
+        (
+            ["geometric-noise", "--epsilon", 0.5, "--seed", 2],
+            lambda t: tc.add_noise(t, epsilon=0.5, random_seed=2),
+        ),
+        (
+            ["cell-key", "--max-noise", 4, "--variance", 1.5, "--seed", 2],
+            lambda t: tc.cell_key(
+                t, perturbation=tc.perturbation.perturbation_table(4, 1.5), random_seed=2
+            ),
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_every_method(arguments, release, path, tmp_path, religion, capsys, monkeypatch) -> None:
+    out = tmp_path / "out.csv"
+    assert run(capsys, monkeypatch, path, "--output", out, "--method", *arguments)[0] == 0
+    read = tc.read_table(out)  # a single release is a table like any other
+    xr.testing.assert_equal(
+        read.astype(int), release(religion).isel(replicate=0, drop=True).assign_coords(read.coords)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--method", "random-round"], 2, "give --output, --report or both"),
+        (
+            ["--method", "random-round", "--epsilon", 1, "--report"],
+            2,
+            "--epsilon does not apply to --method random-round",
+        ),
+        (
+            ["--method", "geometric-noise", "--report"],
+            2,
+            "--method geometric-noise needs --epsilon",
+        ),
+        (
+            ["--method", "suppress-cells", "--report"],
+            2,
+            "--method suppress-cells needs --threshold",
+        ),
+        (["--method", "conventional-round", "--seed", 1, "--report"], 2, "has no randomness"),
+        (["--method", "swap", "--report"], 2, "is not one of"),
+        (["--method", "random-round", "--base", 1, "--report"], 1, "base must be"),
+        (["--method", "geometric-noise", "--epsilon", 0, "--report"], 1, "epsilon must be"),
+        (["--method", "geometric-noise", "--epsilon", "nan", "--report"], 1, "epsilon must be"),
+        (["--method", "cell-key", "--variance", 40, "--report"], 1, "variance"),
+        (["--method", "random-round", "--output", "/no/such/folder/out.csv"], 1, "does not exist"),
+    ],
+)
+def test_what_it_refuses(arguments, status, message, path, capsys, monkeypatch) -> None:
+    code, shown, error = run(capsys, monkeypatch, path, *arguments)
+    assert code == status
+    assert message in error
+    assert shown == ""
+
+
+def test_the_original_is_not_overwritten(path, capsys, monkeypatch) -> None:
+    before = path.read_text()
+    code, _, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", path)
+    assert (code, path.read_text()) == (1, before)
+    assert "is the file that is read; give the output a name of its own" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("o.parquet", "is a CSV file"), ("x" * 300 + ".csv", "cannot be written")]
+)
+def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypatch) -> None:
+    code, _, error = run(
+        capsys, monkeypatch, path, "--method", "random-round", "--output", tmp_path / name
+    )
+    assert code == 1
+    assert message in error
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_a_write_that_fails_leaves_nothing_behind(
+    failure, code, path, tmp_path, capsys, monkeypatch
+) -> None:
+    def to_csv(self, target):
+        target.write_text("half of it")
+        raise failure
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    status, shown, error = run(
+        capsys, monkeypatch, path, "--method", "random-round", "--output", tmp_path / "out.csv"
+    )
+    assert (status, shown) == (code, "")
+    assert "internal" not in error
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_written_where_the_report_fails(tmp_path, capsys, monkeypatch) -> None:
+    (tmp_path / "one.csv").write_text("a,count\nx,3\n")
+    arguments = ["--method", "random-round", "--report", "--output", tmp_path / "out.csv"]
+    code, _, error = run(capsys, monkeypatch, tmp_path / "one.csv", *arguments)
+    assert code == 1
+    assert "cell" in error
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_column_keeps_its_name(path, tmp_path, capsys, monkeypatch) -> None:
+    path.write_text(path.read_text().replace("count", "people", 1))
+    out = tmp_path / "out.csv"
+    assert (
+        run(
+            capsys,
+            monkeypatch,
+            path,
+            "--count",
+            "people",
+            "--method",
+            "conventional-round",
+            "--output",
+            out,
+        )[0]
+        == 0
+    )
+    assert list(pd.read_csv(out).columns) == ["area", "religion", "people"]
+
+
+@pytest.mark.parametrize("option", ["--base", "--replicates"])
+def test_numbers_beyond_all_machines(option, path, capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", option, 10**20, "--report"]
+    code, _, error = run(capsys, monkeypatch, path, *arguments)
+    assert code in (1, 2)
+    assert "internal" not in error
+
+
+def test_fractions_are_refused_and_nothing_is_written(path, tmp_path, capsys, monkeypatch) -> None:
+    path.write_text(path.read_text().replace(",0\n", ",0.5\n", 1))
+    out = tmp_path / "out.csv"
+    code, _, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", out)
+    assert code == 1
+    assert "0.5" in error
+    assert not out.exists()

@@ -1,0 +1,249 @@
+"""The posterior without a Markov chain: its pieces, brute-force integration of tiny
+tables, and NUTS."""
+
+from math import exp, lgamma, log
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import gammaln
+
+import taciturn as tc
+from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.estimators.log_linear.main_effects import (
+    _expected_tables,
+    _table_information,
+    log_rising,
+)
+from taciturn.estimators.sampling.importance import resample
+
+TIGHT = {"draws": 5000, "chains": 4, "random_seed": 11, "method": "fast"}
+
+
+@pytest.mark.parametrize("a", [1e-12, 0.3, 7.0, 1e5, 1e9, 1e14])
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_rising_factorial_is_a_sum_of_logarithms(a, n):
+    assert log_rising(a, n) == pytest.approx(sum(log(a + j) for j in range(n)), rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize("a", [1e-6, 0.3, 7.0, 1e4, 2e6, 1e12])
+def test_expected_tables_and_their_information_are_sums(a):
+    counts = np.array([1.0, 5.0, 200.0])
+    direct = [sum(a / (a + j) for j in range(int(n))) for n in counts]
+    squares = [sum((a / (a + j)) ** 2 for j in range(int(n))) for n in counts]
+    np.testing.assert_allclose(_expected_tables(np.full(3, a), counts), direct, rtol=1e-7)
+    np.testing.assert_allclose(_table_information(np.full(3, a), counts), squares, rtol=1e-7)
+
+
+def test_resampling_follows_the_weights_and_knows_its_worth():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=20_000) * 1.3
+    log_weights = -0.5 * (x - 0.5) ** 2 + 0.5 * (x / 1.3) ** 2
+    chosen, diagnostics = resample(log_weights, 20_000, rng)
+    # The error of the mean is about 1 / sqrt(ess) = 0.01.
+    assert abs(x[chosen].mean() - 0.5) < 5 / diagnostics.ess**0.5
+    assert abs(x[chosen].std() - 1.0) < 5 / diagnostics.ess**0.5
+    assert diagnostics.converged
+    _, narrow = resample(-0.5 * (x / 4) ** 2 + 0.5 * (x / 1.3) ** 2, 100, rng)
+    assert narrow.k_hat > 0.7
+    assert not narrow.converged
+    assert ImportanceDiagnostics.from_json(narrow.to_json()) == narrow
+
+
+def brute_force(counts, fillable, prior, size):
+    """Probability of every population table of a 2 x 2 sample, by integration over κ
+    and both margins on a grid."""
+    kappa = np.exp(np.linspace(log(prior.quantile(1e-6)), log(prior.quantile(1 - 1e-6)), 80))
+    share = (np.arange(80) + 0.5) / 80
+    k, a, b = np.meshgrid(kappa, share, share, indexing="ij")
+    pi = np.stack([a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)], axis=-1) * fillable
+    alpha = k[..., None] * pi / pi.sum(-1, keepdims=True)
+    weight = np.exp(prior.logpdf(k)) * k
+
+    def likelihood(table):
+        on = fillable > 0
+        terms = gammaln(alpha[..., on] + table[on]) - gammaln(alpha[..., on])
+        return np.exp(gammaln(k) - gammaln(k + table.sum()) + terms.sum(-1))
+
+    evidence = (weight * likelihood(counts)).sum()
+    rest = size - counts.sum()
+    tables = [
+        np.array([i, j, m, rest - i - j - m])
+        for i in range(rest + 1)
+        for j in range(rest + 1 - i)
+        for m in range(rest + 1 - i - j)
+    ]
+    out = {}
+    for extra in tables:
+        if (extra[fillable == 0] > 0).any():
+            continue
+        ways = exp(lgamma(rest + 1) - sum(lgamma(x + 1) for x in extra))
+        out[tuple(counts + extra)] = ways * (weight * likelihood(counts + extra)).sum() / evidence
+    return out
+
+
+@pytest.mark.parametrize("zero", [None, 1])
+@pytest.mark.parametrize("mu", [log(3), log(300)])
+def test_population_draws_follow_the_posterior_of_a_tiny_table(zero, mu):
+    counts = np.array([3, 0, 1, 2])
+    fillable = np.ones(4)
+    prior = tc.Prior("LogNormal", mu=mu, sigma=1.0)
+    sample = xr.DataArray(counts.reshape(2, 2), dims=("a", "b"))
+    options = {}
+    if zero is not None:
+        fillable[zero] = 0
+        options["structural_zeros"] = xr.DataArray(fillable.reshape(2, 2) == 0, dims=("a", "b"))
+    exact = brute_force(counts, fillable, prior, 10)
+    assert sum(exact.values()) == pytest.approx(1, abs=1e-6)
+    model = tc.DirichletLogLinear(priors={"kappa": prior})
+    fit = model.fit(sample, population_size=10, **options, **TIGHT)
+    assert fit.attrs["sampler"] == "importance sampling"
+    drawn = fit["posterior_predictive"]["population"].values.reshape(-1, 4)
+    found = {
+        tuple(t): n / len(drawn)
+        for t, n in zip(*np.unique(drawn, axis=0, return_counts=True), strict=True)
+    }
+    # 20,000 draws of some 35 tables: the largest standard error is sqrt(0.25 / 20,000)
+    # = 0.0035.
+    for table, probability in exact.items():
+        error = (probability * (1 - probability) / len(drawn)) ** 0.5
+        assert abs(found.get(table, 0.0) - probability) < 6 * error + 1e-3, table
+    assert set(found) <= set(exact)
+
+
+def test_it_agrees_with_nuts(fit_dirichlet, religion_sample):
+    fast = tc.DirichletLogLinear().fit(religion_sample, population_size=2449, **TIGHT)
+    importance = ImportanceDiagnostics.from_json(fast.attrs["importance"])
+    chain = tc.summary(fit_dirichlet)
+    ours, theirs = tc.summary(fast).table, chain.table
+    for measure in ("R1", "R2", "tau1", "tau2", "zero_term", "entropy_term"):
+        error = (
+            ours.loc[measure, "sd"] ** 2 / importance.ess + theirs.loc[measure, "mcse"] ** 2
+        ) ** 0.5
+        assert abs(ours.loc[measure, "mean"] - theirs.loc[measure, "mean"]) < 5 * error, measure
+        for edge in ("2.5%", "97.5%"):
+            # A tail quantile is known about four times less well than the mean.
+            assert abs(ours.loc[measure, edge] - theirs.loc[measure, edge]) <= max(
+                20 * error, 1e-12
+            ), (measure, edge)
+    for name in ("margin_area", "margin_religion"):
+        a, b = fast["posterior"][name], fit_dirichlet["posterior"][name]
+        spread = b.std(("chain", "draw"))
+        gap = abs(a.mean(("chain", "draw")) - b.mean(("chain", "draw")))
+        assert bool((gap < 5 * spread * (1 / importance.ess + 1 / 400) ** 0.5).all())
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        xr.DataArray([5, 0, 2], dims="a"),
+        xr.DataArray(np.arange(24).reshape(2, 3, 4), dims=("a", "b", "c")),
+        xr.DataArray([[0, 1], [0, 0]], dims=("a", "b")),
+        xr.DataArray(np.eye(6, dtype=int) * 50, dims=("a", "b")),
+        xr.DataArray(np.ones((4, 5), dtype=int), dims=("a", "b")),
+        xr.DataArray([[3, 4, 0]], dims=("a", "b")),
+    ],
+    ids=["one variable", "three variables", "n = 1", "diagonal", "all ones", "one category"],
+)
+def test_tables_of_any_shape_and_hardness(sample):
+    fit = tc.DirichletLogLinear().fit(
+        sample, population_size=1000, draws=1000, chains=2, random_seed=1
+    )
+    assert fit.attrs["sampler"] == "importance sampling"
+    tc.fits.check_population(
+        fit["posterior_predictive"]["population"], sample, population_size=1000
+    )
+    assert tc.summary(fit).converged
+
+
+@pytest.mark.parametrize(("mu", "closeness"), [(60.0, "the model"), (-20.0, "the sample")])
+def test_extreme_concentrations_are_the_two_limits(mu, closeness, religion_sample):
+    model = tc.DirichletLogLinear(
+        priors={"kappa": tc.Prior("LogNormal", mu=mu if mu < 0 else 25.0, sigma=0.1)}
+    )
+    fit = model.fit(religion_sample, population_size=2449, draws=1000, random_seed=1)
+    drawn = fit["posterior_predictive"]["population"]
+    if closeness == "the sample":
+        assert bool(((drawn > 0) == (religion_sample > 0)).all())
+    else:
+        independent = (
+            tc.margin(religion_sample, "area") * tc.margin(religion_sample, "religion") / 245 / 245
+        )
+        p = (drawn.mean(("chain", "draw")) - religion_sample) / (2449 - 245)
+        assert float(abs(p - independent).max()) < 0.03
+
+
+def test_nuts_takes_over_where_the_diagnostics_fail(religion_sample, monkeypatch):
+    from taciturn.estimators.log_linear import dirichlet as module
+
+    def fails(*arguments):
+        kappa, margins, _ = real(*arguments)
+        return kappa, margins, ImportanceDiagnostics(k_hat=1.4, ess=12.0)
+
+    class TookOverError(Exception):
+        pass
+
+    def nuts(*_):
+        raise TookOverError
+
+    real = module.sample_main_effects
+    monkeypatch.setattr(module, "sample_main_effects", fails)
+    monkeypatch.setattr(tc.DirichletLogLinear, "_learn_nuts", nuts)
+    with pytest.raises(TookOverError):
+        tc.DirichletLogLinear().fit(religion_sample, population_size=2449, draws=100)
+
+
+def test_interactions_are_left_to_nuts(religion_sample, monkeypatch):
+    class AskedError(Exception):
+        pass
+
+    def nuts(*_):
+        raise AskedError
+
+    monkeypatch.setattr(tc.DirichletLogLinear, "_learn_nuts", nuts)
+    with pytest.raises(AskedError):
+        tc.DirichletLogLinear("~ area * religion").fit(religion_sample, population_size=2449)
+
+
+def test_importing_the_fast_path_compiles_nothing(religion_sample):
+    """A fit by the fast path works where PyMC cannot even be imported."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.modules['pymc'] = sys.modules['pytensor'] = None\nimport taciturn as"
+        " tc\nsample = tc.draw_sample(tc.load_dataset('area_by_religion'), fraction=0.1,"
+        " random_seed=1)\nfit = tc.assess(tc.DirichletLogLinear().fit(sample, population_size=2449,"
+        " draws=100, random_seed=1))\nprint(float(fit['risk']['R2'].mean()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert 0.1 < float(done.stdout) < 0.3
+
+
+def test_a_large_sample_overrules_the_prior_of_kappa():
+    """κ far below what its default prior reaches: the grid follows the likelihood, as
+    NUTS does."""
+    rng = np.random.default_rng(5)
+    shares = np.outer(np.full(12, 1 / 12), np.full(12, 1 / 12))
+    p = rng.standard_gamma(30 * shares)
+    population = xr.DataArray(
+        rng.multinomial(1_000_000, (p / p.sum()).ravel()).reshape(12, 12), dims=("a", "b")
+    )
+    sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
+    cut = np.exp(1 + np.log(100_000) - 1.5 * 5.2)  # the prior's 1e-7 quantile
+    fast = tc.DirichletLogLinear().fit(sample, population_size=1_000_000, draws=500, random_seed=1)
+    assert fast.attrs["sampler"] == "importance sampling"
+    chain = tc.DirichletLogLinear().fit(
+        sample,
+        population_size=1_000_000,
+        draws=500,
+        random_seed=1,
+        method="nuts",
+        progressbar=False,
+    )
+    a, b = (np.log(fit["posterior"]["kappa"].values.ravel()) for fit in (fast, chain))
+    assert np.exp(b).mean() < cut
+    # 300 effective draws each at the least: five standard errors.
+    assert abs(a.mean() - b.mean()) < 5 * np.hypot(a.std(), b.std()) / np.sqrt(300)
+    assert 0.75 < a.std() / b.std() < 1.33

@@ -1,0 +1,196 @@
+"""The pool is its members' draws in fixed shares, and says of each how it was
+fitted."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.diagnostics import Diagnostics, ImportanceDiagnostics, PooledDiagnostics
+from taciturn.errors import ParameterError, TableError
+
+SIZE = {"population_size": 2449, "progressbar": False}
+
+
+@pytest.fixture(scope="module")
+def pooled(religion_sample):
+    return tc.LinearPool(weights={"dirichlet": 0.75, "restaurant": 0.25}).fit(
+        religion_sample, random_seed=3, **SIZE
+    )
+
+
+def test_each_member_has_its_share_of_every_chain(pooled) -> None:
+    member = pooled["posterior"]["member"]
+    assert ((member == 1).sum("draw") == 250).all()
+    # In random order: no chain is like another, nor like the turns sorted.
+    assert len({tuple(row) for row in member.values}) == 4
+    assert abs(float(member[:, :500].mean()) - 0.25) < 0.05
+
+
+def test_draws_are_those_of_the_members(pooled, religion_sample) -> None:
+    """Mean and spread of R2 by member against fits of the members alone; five standard
+    errors of both."""
+    r2 = tc.assess(pooled)["risk"]["R2"].values
+    member = pooled["posterior"]["member"].values
+    for number, estimator in enumerate((tc.DirichletLogLinear(), tc.ChineseRestaurant())):
+        own = r2[member == number]
+        alone = tc.assess(estimator.fit(religion_sample, random_seed=5, **SIZE))["risk"][
+            "R2"
+        ].values
+        error = np.hypot(own.std() / np.sqrt(len(own)), alone.std() / np.sqrt(alone.size))
+        assert abs(own.mean() - alone.mean()) < 5 * error
+        assert abs(np.log(own.std() / alone.std())) < 5 * np.sqrt(1 / len(own) + 1 / alone.size)
+
+
+def test_a_draw_is_made_from_the_parameters_beside_it(religion_sample) -> None:
+    """A restaurant that opens cells in some draws and none in others: population and
+    posterior must tell the same."""
+    prior = {"theta": tc.Prior("LogNormal", mu=0, sigma=6)}
+    small = religion_sample.isel(area=slice(3), religion=slice(4))
+    pool = tc.LinearPool(
+        {"dirichlet": tc.DirichletLogLinear(), "ewens": tc.ChineseRestaurant(0.0, priors=prior)}
+    )
+    fit = pool.fit(small, population_size=100_000, random_seed=1, progressbar=False)
+    own = fit["posterior"]["member"].values == 1
+    theta = fit["posterior"]["ewens_theta"].values[own]
+    opened = (fit["posterior_predictive"]["population"] > 0).sum(("area", "religion")).values[own]
+    rank = np.argsort(np.argsort(theta))
+    assert np.corrcoef(rank, opened)[0, 1] > 0.2
+
+
+def test_pointwise_terms_stand_for_each_member_alone(pooled, religion_sample) -> None:
+    terms = pooled["log_likelihood"].to_dataset()
+    assert list(terms.data_vars) == ["dirichlet", "restaurant"]
+    assert terms["restaurant"].sizes == {"chain": 4, "draw": 1000, "individual": 245}
+    n = int(religion_sample.sum())
+    theta, sigma = (pooled["posterior"][f"restaurant_{name}"] for name in ("theta", "discount"))
+    first = int(religion_sample.values.ravel()[0])
+    expected = np.log((first - 1 - sigma) / (n - 1 + theta))
+    np.testing.assert_allclose(terms["restaurant"][..., 0], expected, rtol=1e-12)
+
+
+def test_summary_shows_every_member(pooled) -> None:
+    result = tc.summary(pooled)
+    assert isinstance(result.diagnostics, PooledDiagnostics)
+    assert set(result.diagnostics.members) == {"dirichlet", "restaurant"}
+    assert all(
+        isinstance(own, ImportanceDiagnostics) for own in result.diagnostics.members.values()
+    )
+    assert result.converged
+    assert "dirichlet: no Markov chain" in result.text
+    assert "restaurant: no Markov chain" in result.text
+    found = result.diagnostics.members
+    worth = 1 / (
+        0.75 / min(4000, found["dirichlet"].ess) + 0.25 / min(4000, found["restaurant"].ess)
+    )
+    assert result.diagnostics.ess == pytest.approx(worth)
+    assert result.table.loc["R2", "mcse"] == pytest.approx(
+        result.table.loc["R2", "sd"] / np.sqrt(worth)
+    )
+
+
+def test_by_nuts_every_member_has_its_own_diagnostics(fit_pool) -> None:
+    result = tc.summary(fit_pool)
+    assert all(isinstance(own, Diagnostics) for own in result.diagnostics.members.values())
+    assert result.converged, result.text
+    broken = fit_pool.copy(deep=True)
+    broken["sample_stats"]["restaurant_diverging"][0, 0] = True
+    assert tc.summary(broken).diagnostics.problems == (
+        "restaurant: 1 transitions diverged, none is accepted",
+    )
+    assert "NOT CONVERGED" in tc.summary(broken).text
+
+
+def test_a_member_without_parameters(religion_sample) -> None:
+    pool = tc.LinearPool(
+        {"symmetric": tc.ChineseRestaurant(discount=-0.5), "ewens": tc.ChineseRestaurant(0.0)}
+    )
+    fit = pool.fit(religion_sample, draws=500, random_seed=1, **SIZE)
+    assert sorted(fit["posterior"].data_vars) == ["ewens_theta", "member"]
+    assert tc.summary(fit).diagnostics.members["symmetric"] is None
+    assert "symmetric: no parameters" in tc.summary(fit).text
+
+
+def test_saved_read_and_repeated(tmp_path, pooled) -> None:
+    tc.save_fit(pooled, tmp_path / "fit.nc")
+    read = tc.read_fit(tmp_path / "fit.nc")
+    assert str(tc.summary(read)) == str(tc.summary(pooled))
+    again = tc.fits.repeat_fit(read, progressbar=False)
+    for group in ("posterior", "posterior_predictive", "log_likelihood"):
+        xr.testing.assert_equal(again[group].to_dataset(), pooled[group].to_dataset())
+    assert again.attrs == pooled.attrs
+
+
+def test_fewer_draws_than_members(religion_sample) -> None:
+    fit = tc.LinearPool().fit(religion_sample, draws=1, chains=1, random_seed=1, **SIZE)
+    tc.fits.check_population(
+        fit["posterior_predictive"]["population"], religion_sample, population_size=2449
+    )
+    assert fit["posterior"]["member"].size == 1
+
+
+def test_written_as_it_would_be_typed() -> None:
+    assert repr(tc.LinearPool()) == "LinearPool()"
+    assert (
+        repr(tc.LinearPool(weights={"dirichlet": 0.5, "restaurant": 0.5}))
+        == "LinearPool(weights={'dirichlet': 0.5, 'restaurant': 0.5})"
+    )
+    assert repr(tc.DirichletLogLinear("~ a")) == "DirichletLogLinear(formula='~ a')"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"members": {"a": tc.ChineseRestaurant()}}, "at least two names"),
+        ({"members": [tc.ChineseRestaurant(), tc.DirichletLogLinear()]}, "must be a mapping"),
+        (
+            {"members": {"a": tc.ChineseRestaurant(), "b": tc.LogLinear()}},
+            r"'b' must be a Bayesian.*LogLinear\(\)",
+        ),
+        (
+            {"members": {"a": tc.ChineseRestaurant(), "b": tc.LinearPool()}},
+            "'b' must be a Bayesian",
+        ),
+        (
+            {"members": {"a": tc.ChineseRestaurant(), "b_c": tc.ChineseRestaurant(0.0)}},
+            "letters and digits, got 'b_c'",
+        ),
+        (
+            {"members": {"a": tc.ChineseRestaurant(), 1: tc.ChineseRestaurant(0.0)}},
+            "letters and digits, got 1",
+        ),
+        ({"weights": {"dirichlet": 0.5}}, "must have the members"),
+        ({"weights": [0.5, 0.5]}, "must have the members"),
+        ({"weights": {"dirichlet": 0.5, "restaurant": 0.6}}, "sum to 1"),
+        ({"weights": {"dirichlet": 1.0, "restaurant": 0.0}}, "positive"),
+        ({"weights": {"dirichlet": float("nan"), "restaurant": 0.5}}, "the weight of 'dirichlet'"),
+    ],
+)
+def test_bad_members_and_weights(arguments, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        tc.LinearPool(**arguments)
+
+
+def test_a_variable_with_the_name_of_a_parameter() -> None:
+    sample = xr.DataArray([[3, 1], [0, 2]], dims=("restaurant_theta", "b"))
+    with pytest.raises(TableError, match="'restaurant_theta' has the name of a parameter"):
+        tc.LinearPool().fit(sample, population_size=60, random_seed=1)
+
+
+def test_calibration_is_of_the_members(religion) -> None:
+    with pytest.raises(ParameterError, match="LinearPool has no prior"):
+        tc.calibrate(
+            tc.LinearPool(),
+            religion,
+            sample_size=10,
+            population_size=100,
+            simulations=1,
+            progressbar=False,
+        )
+
+
+def test_the_specification_nests_its_members() -> None:
+    spec = json.loads(json.dumps(tc.LinearPool().spec()))
+    assert spec["members"]["restaurant"] == tc.ChineseRestaurant().spec()

@@ -1,0 +1,84 @@
+"""Small cell adjustment and threshold suppression."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from perturbed import assert_follows, assert_unbiased, product_pmf
+from taciturn.errors import ParameterError
+
+
+@pytest.mark.parametrize(
+    ("counts", "threshold"), [([0, 1, 2, 3, 4], 3), ([1, 2, 3, 4, 5, 0], 5), ([1, 2, 1], 2)]
+)
+def test_adjusted_cells_follow_their_exact_distribution(counts, threshold):
+    share = [Fraction(count, threshold) for count in counts]
+    cells = [
+        {threshold: p, 0: 1 - p} if 0 < p < 1 else {count: Fraction(1)}
+        for count, p in zip(counts, share, strict=True)
+    ]
+    pmf = product_pmf(cells)
+    assert_unbiased(pmf, counts)
+    table = xr.DataArray(counts, dims="x")
+    assert_follows(
+        tc.perturbation.adjust_small_cells(
+            table, minimum=threshold, replicates=20_000, random_seed=7
+        ),
+        pmf,
+    )
+
+
+def test_suppressed_cells_are_the_small_ones():
+    table = xr.DataArray([[0, 1, 4], [5, 9, 2]], dims=("a", "b"), coords={"a": ["x", "y"]})
+    released = tc.perturbation.suppress_small_cells(table, minimum=5)
+    assert released.dims == ("replicate", "a", "b")
+    assert released.values.tolist() == [[[0, 0, 0], [5, 9, 0]]]
+    small = tc.perturbation.small_cells(table, minimum=5)
+    assert small.values.tolist() == [[False, True, True], [False, False, True]]
+    assert small.a.values.tolist() == ["x", "y"]
+    assert not bool(released.isel(replicate=0).where(small, 0).any())
+
+
+def test_a_lower_threshold_suppresses_less():
+    religion = tc.load_dataset("area_by_religion")
+    numbers = [int(tc.perturbation.small_cells(religion, minimum=t).sum()) for t in (2, 3, 5, 10)]
+    assert numbers == sorted(numbers)
+    assert numbers[0] == int((religion == 1).sum())
+
+
+def test_a_million_cells():
+    table = xr.DataArray(np.random.default_rng(1).poisson(2, (1000, 1000)), dims=("a", "b"))
+    adjusted = tc.perturbation.adjust_small_cells(table, random_seed=1)
+    assert not bool(
+        tc.perturbation.small_cells(adjusted.isel(replicate=0, drop=True), minimum=3).any()
+    )
+    assert not bool(
+        tc.perturbation.small_cells(
+            tc.perturbation.suppress_small_cells(table, minimum=3)[0].drop_vars("replicate"),
+            minimum=3,
+        ).any()
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tc.perturbation.adjust_small_cells,
+        tc.perturbation.suppress_small_cells,
+        tc.perturbation.small_cells,
+    ],
+)
+@pytest.mark.parametrize("threshold", [1, 0, 2.5, True, "3"])
+def test_bad_threshold(function, threshold):
+    with pytest.raises(
+        ParameterError, match=f"threshold must be a whole number of at least 2, got {threshold!r}"
+    ):
+        function(xr.DataArray([1, 2], dims="x"), threshold=threshold)
+
+
+def test_bad_replicates():
+    with pytest.raises(ParameterError, match="at least 1, got 0"):
+        tc.perturbation.adjust_small_cells(xr.DataArray([1, 2], dims="x"), replicates=0)

@@ -1,0 +1,360 @@
+"""Microdata to a file that may leave the house: what the file holds is attacked by
+means of its own."""
+
+import csv
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings, strategies as st
+from scipy.optimize import linprog
+
+import taciturn as tc
+from taciturn.cli import cli
+from taciturn.errors import FileFormatError, ParameterError, TableError
+from taciturn.suppression import protected as protection
+
+
+def firms(seed, sizes, records=120, *, decimals=0):
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {name: generator.integers(0, size, records) for name, size in sizes.items()}
+    ).astype(str)
+    frame["firm"] = generator.integers(0, records // 2, records).astype(str)
+    frame["sales"] = np.round(generator.lognormal(4, 1.5, records), decimals)
+    return frame
+
+
+def protect(frame, dims, rules, **options):
+    options = {"contributor": "firm", "progressbar": False, "time_limit": 10, **options}
+    return tc.protect_table(frame, dims, "sales", rules, **options)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def ranges_from_file(rows, dims):
+    """Least and most of each suppressed cell by what the file alone says, cells being
+    at least 0: linear programs."""
+    cells = [tuple(row[name] for name in dims) for row in rows]
+    place = {cell: number for number, cell in enumerate(cells)}
+    categories = [
+        list(dict.fromkeys(label for label in column if label != "Total"))
+        for column in zip(*cells, strict=True)
+    ]
+    left, right = [], []
+    for cell in cells:  # each total of one variable is the sum over it
+        for axis, label in enumerate(cell):
+            if label == "Total":
+                parts = [(*cell[:axis], other, *cell[axis + 1 :]) for other in categories[axis]]
+                row = np.zeros(len(cells))
+                row[place[cell]] = -1
+                for part in parts:
+                    row[place[part]] += 1
+                left.append(row)
+                right.append(0.0)
+    known = [(float(row["sales"]),) * 2 if row["sales"] else (0, None) for row in rows]
+    found = {}
+    for number, row in enumerate(rows):
+        if not row["sales"]:
+            costs = np.zeros(len(cells))
+            costs[number] = 1
+            ends = [
+                linprog(sign * costs, A_eq=np.array(left), b_eq=right, bounds=known)
+                for sign in (1, -1)
+            ]
+            assert ends[0].status == 0
+            most = np.inf if ends[1].status == 3 else -ends[1].fun  # 3: no limit
+            found[cells[number]] = (ends[0].fun, most)
+    return found
+
+
+def check_file(path, protected, dims):
+    """No suppressed value is in the file, and what is there leaves each as open as
+    asked."""
+    rows = rows_of(path)
+    ranges = ranges_from_file(rows, dims)
+    assert len(rows) == sum(table["status"].size for table in protected.tables.values())
+    true = protected.pattern.release.true_table
+    for names, bounds in protected.pattern.audit.items():
+        status = protected.tables[names]["status"]
+        totals = true.sum([dim for dim in true.dims if dim not in names]).transpose(*names)
+        for at in np.ndindex(status.shape):
+            labels = dict(
+                zip(
+                    names,
+                    (str(status[name].values[i]) for name, i in zip(names, at, strict=True)),
+                    strict=True,
+                )
+            )
+            cell = tuple(labels.get(name, "Total") for name in dims)
+            row = next(row for row in rows if tuple(row[name] for name in dims) == cell)
+            assert row["status"] == str(status.values[at])
+            assert (row["sales"] == "") == (row["status"] != "safe")
+            if row["status"] == "primary":
+                low, high = ranges[cell]
+                value = float(totals.values[at])
+                assert (
+                    low - 1e-6
+                    <= bounds["lower"].values[at]
+                    <= value
+                    <= bounds["upper"].values[at]
+                    <= high + 1e-6
+                )
+                assert high - low >= 1 - 1e-6
+            elif row["status"] == "secondary":
+                assert ranges[cell][1] - ranges[cell][0] > 1e-6
+
+
+RULES = [tc.PPercent(10), tc.magnitude.MinimumFrequency(3)]
+
+
+def test_a_file_gives_no_sensitive_cell_back(tmp_path):
+    frame = firms(1, {"area": 4, "size": 3}, 45)
+    protected = protect(frame, ["area", "size"], RULES)
+    assert int((protected.tables["area", "size"]["status"] == "primary").sum()) > 0
+    tc.write_release(protected, tmp_path / "out.csv")
+    check_file(tmp_path / "out.csv", protected, ["area", "size"])
+
+
+def test_sensitive_cells_keep_their_protection_level():
+    frame = firms(1, {"area": 4, "size": 3}, 45)
+    protected = protect(frame, ["area", "size"], tc.PPercent(20))
+    margins = tc.magnitude.tabulate_margins(frame, ["area", "size"], "sales", contributor="firm")
+    checked = 0
+    for names, table in margins.items():
+        levels = tc.magnitude.protection_levels(table, tc.PPercent(20))
+        sensitive = tc.sensitive_cells(table, tc.PPercent(20))["sensitive"]
+        if sensitive.any():
+            bounds = protected.pattern.audit[names]
+            assert (bounds["upper"] >= table["total"] + levels).where(sensitive, other=True).all()
+            assert (
+                (bounds["lower"] <= np.maximum(table["total"] - levels, 0))
+                .where(sensitive, other=True)
+                .all()
+            )
+            checked += int(sensitive.sum())
+    assert checked > 0
+
+
+def test_five_ways(tmp_path):
+    dims = list("abcde")
+    frame = firms(3, dict.fromkeys(dims, 2) | {"a": 3}, 250)
+    protected = protect(frame, dims, tc.magnitude.MinimumFrequency(3))
+    assert int((protected.tables[tuple(dims)]["status"] == "primary").sum()) >= 3
+    tc.write_release(protected, tmp_path / "out.csv")
+    check_file(tmp_path / "out.csv", protected, dims)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    seed=st.integers(0, 10**6),
+    areas=st.integers(2, 4),
+    sizes=st.integers(2, 3),
+    records=st.integers(15, 60),
+)
+def test_no_file_gives_a_sensitive_cell_back(tmp_path, seed, areas, sizes, records):
+    frame = firms(seed, {"area": areas, "size": sizes}, records)
+    protected = protect(frame, ["area", "size"], RULES)
+    tc.write_release(protected, tmp_path / "out.csv")
+    check_file(tmp_path / "out.csv", protected, ["area", "size"])
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    for ending, reread in {"parquet": pd.read_parquet, "json": read_json_stat}.items():
+        tc.write_release(protected, tmp_path / f"out.{ending}")
+        other = reread(tmp_path / f"out.{ending}")
+        assert other["status"].tolist() == written["status"].tolist()
+        assert other["sales"].isna().tolist() == (written["sales"] == "").tolist()
+        kept = other["sales"].notna()
+        assert other["sales"][kept].tolist() == written["sales"][kept].astype(float).tolist()
+
+
+def read_json_stat(path):
+    """A row a cell, in the order of the CSV file: cells first, totals after."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert (data["version"], data["class"], data["label"]) == ("2.0", "dataset", "sales")
+    labels = [data["dimension"][name]["category"]["index"] for name in data["id"]]
+    assert data["size"] == [len(each) for each in labels]
+    frame = pd.DataFrame(list(itertools.product(*labels)), columns=data["id"])
+    frame["sales"], frame["status"] = (
+        pd.array(data["value"], dtype="Float64").to_numpy(float, na_value=np.nan),
+        data["status"],
+    )
+    totals = (frame[data["id"]] == "Total").to_numpy()
+    order = sorted(range(len(frame)), key=lambda i: (totals[i].sum(), *(totals[i].tolist())))
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def test_no_firm_that_is_alone_in_a_cell_works_out_another_one():
+    frame = firms(1, {"area": 4, "size": 3}, 45)
+    protected = protect(frame, ["area", "size"], RULES)
+    margins = tc.magnitude.tabulate_margins(frame, ["area", "size"], "sales", contributor="firm")
+    release, checked = protected.pattern.release, 0
+    for names, table in margins.items():
+        alone = (table["contributors"] == 1) & (protected.tables[names]["status"] != "safe")
+        for at in np.argwhere(np.atleast_1d(alone.values)):
+            # Totals of which the firm is the only contributor, too, are its own.
+            masks = {key: mask.copy() for key, mask in release.suppressed.items()}
+            masks[names][tuple(at) if names else ()] = False
+            known = tc.LinkedTables(release.true_table, release.released, suppressed=masks)
+            for other, status in (
+                (key, tables["status"]) for key, tables in protected.tables.items()
+            ):
+                asked = (status == "primary") & masks[other]
+                if asked.any():
+                    assert not tc.attacker_bounds(
+                        known, margin=other, cells=asked, progressbar=False
+                    )["disclosed"].any()
+                    checked += 1
+    assert checked > 0
+
+
+def test_decimals_are_written_as_they_are(tmp_path):
+    frame = firms(5, {"area": 3, "size": 3}, decimals=2)
+    protected = protect(frame, ["area", "size"], RULES, decimals=2)
+    tc.write_release(protected, tmp_path / "out.csv")
+    rows = rows_of(tmp_path / "out.csv")
+    total = next(row["sales"] for row in rows if row["area"] == row["size"] == "Total")
+    assert total == f"{frame['sales'].sum():.2f}"
+    assert all(len(row["sales"].partition(".")[2]) == 2 for row in rows if row["sales"])
+
+
+def test_nothing_sensitive_is_released_whole(tmp_path):
+    frame = pd.DataFrame(
+        {"area": list("AAAABBBB"), "firm": list("abcdabcd"), "sales": [5, 5, 4, 4, 6, 6, 5, 5]}
+    )
+    protected = protect(frame, "area", RULES)
+    tc.write_release(protected, tmp_path / "out.csv")
+    assert [row["sales"] for row in rows_of(tmp_path / "out.csv")] == ["18", "22", "40"]
+
+
+def test_empty_cells_stay_published():
+    frame = pd.DataFrame(
+        {
+            "a": list("xxxyyyzzz"),
+            "b": list("pqrqrqpqr"),
+            "firm": list("abcdefghi"),
+            "sales": [9, 5, 6, 7, 8, 3, 4, 5, 6],
+        }
+    )
+    protected = protect(frame, ["a", "b"], tc.Dominance(1, 0.9), contributor=None)
+    table = protected.tables["a", "b"]
+    assert table["status"].sel(a="y", b="p") == "safe"
+    assert table["value"].sel(a="y", b="p") == 0
+
+
+def test_a_single_record_leaves_nothing_to_release():
+    frame = pd.DataFrame({"a": ["x"], "firm": ["f"], "sales": [5]})
+    rows = tc.suppression.release_rows(protect(frame, "a", tc.magnitude.MinimumFrequency(2)))
+    assert rows["status"].tolist() == ["primary", "primary"]
+    assert rows["sales"].isna().all()
+
+
+def test_negative_totals():
+    frame = pd.DataFrame({"a": ["x", "y"], "firm": ["f", "g"], "sales": [-5, 9]})
+    with pytest.raises(TableError, match=r"must not be negative.*a=x holds -5"):
+        protect(frame, "a", RULES)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return protect(firms(1, {"area": 4, "size": 3}, 45), ["area", "size"], RULES)
+
+
+def test_files_that_cannot_be_written(small, tmp_path):
+    with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json"):
+        tc.write_release(small, tmp_path / "out.xlsx")
+    with pytest.raises(FileFormatError, match="does not exist"):
+        tc.write_release(small, tmp_path / "no" / "out.csv")
+    with pytest.raises(ParameterError, match=r"total must be no category: 'area' has '1'"):
+        tc.write_release(small, tmp_path / "out.csv", total="1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_that_fails_leaves_nothing(small, tmp_path, monkeypatch):
+    def fail(rows, protected, path):
+        path.write_text("half")
+        raise OSError("the disk is full")
+
+    monkeypatch.setitem(protection._WRITERS, ".csv", fail)
+    with pytest.raises(FileFormatError, match="the disk is full"):
+        tc.write_release(small, tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_called_status():
+    frame = firms(1, {"area": 4})
+    with pytest.raises(ParameterError, match="must not hold 'status'"):
+        protect(frame.rename(columns={"area": "status"}), "status", RULES)
+    with pytest.raises(ParameterError, match="nor 'value' as a variable"):
+        protect(frame.rename(columns={"area": "value"}), ["value"], RULES)
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["rules", *map(str, words)], catch_exceptions=True)
+
+
+@pytest.fixture
+def microdata(tmp_path):
+    path = tmp_path / "firms.csv"
+    firms(1, {"area": 4, "size": 3}, 45).assign(sales=lambda f: f["sales"].astype(int)).to_csv(
+        path, index=False
+    )
+    return path
+
+
+COMMON = ["--dims", "area,size", "--value", "sales", "--contributor", "firm"]
+
+
+def test_the_command_protects(microdata, small, tmp_path):
+    result = run(
+        microdata, *COMMON, "--rule", "p%:10", "--rule", "freq:3", "--output", tmp_path / "out.csv"
+    )
+    assert result.exit_code == 0, result.output
+    tc.write_release(small, tmp_path / "python.csv")
+    by_cell = [
+        {
+            (row["area"], row["size"]): (row["sales"], row["status"])
+            for row in rows_of(tmp_path / name)
+        }
+        for name in ("out.csv", "python.csv")
+    ]
+    assert by_cell[0] == by_cell[1]
+    assert "primary" in result.output
+    assert "PPercent(10)" in result.output
+
+
+def test_the_command_without_output_judges_only(microdata):
+    result = run(microdata, *COMMON, "--rule", "freq:3", "--top", 1)
+    assert result.exit_code == 0, result.output
+    assert "area x size: " in result.output
+    assert "secondary" not in result.output
+    assert result.output.count("MinimumFrequency(3)") <= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*COMMON, "--rule", "nonsense:1"], "no rule 'nonsense:1'"),
+        ([*COMMON, "--rule", "p%:0"], "the rule 'p%:0'"),
+        (["--dims", "region", "--value", "sales", "--rule", "freq:3"], "region"),
+        ([*COMMON, "--rule", "freq:3", "--output", "out.txt"], "ends in .csv"),
+    ],
+)
+def test_bad_commands(microdata, words, message):
+    result = run(microdata, *words)
+    assert result.exit_code != 0
+    assert message in str(result.exception) + result.output
+
+
+def test_the_output_is_not_the_input(microdata):
+    before = microdata.read_bytes()
+    result = run(microdata, *COMMON, "--rule", "freq:3", "--output", microdata)
+    assert "is the file that is read" in str(result.exception)
+    assert microdata.read_bytes() == before

@@ -1,0 +1,371 @@
+"""Nothing that a result shows of itself, writes or raises holds a value that is not
+published.
+
+A class that is new to the package fails `test_every_public_class_is_known` until it is
+told here what it holds."""
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import assume, given, settings, strategies as st
+
+import taciturn as tc
+from taciturn import attack, cards, estimators, magnitude
+from taciturn.attack import solver, system
+from taciturn.attack.releases import showing
+from taciturn.errors import AttackError, TableError
+from taciturn.estimators import base, problem
+from taciturn.estimators.log_linear import interactions
+from taciturn.estimators.urn import quadrature as restaurant_fast
+from taciturn.fits import mixtures
+from taciturn.information import divergences
+from taciturn.suppression import cheapest as cuts, deviations, hypercubes, published, required
+from taciturn.tables import on_demand as streaming
+
+SETTINGS = settings(deadline=None, max_examples=10, derandomize=True)
+SLOW = settings(SETTINGS, max_examples=4)
+MARGINS = [("a", "b"), ("a",), ("b",), ()]
+
+# Messages of errors are tested below; estimators and rules say what is to be done with
+# any table.
+HOLD_NO_TABLE_BY_KIND = (BaseException, Warning, estimators.Estimator, magnitude.Rule)
+HOLD_NO_TABLE = {
+    # What an estimator believes and how it samples.
+    estimators.Prior,
+    base.Parameters,
+    base.SamplerSettings,
+    interactions.Interactions,
+    mixtures.Maker,
+    # How well a sampler did, and what it found of a risk.
+    estimators.Diagnostics,
+    estimators.ImportanceDiagnostics,
+    estimators.PooledDiagnostics,
+    tc.fits.Summary,
+    # Cards of fits to public tables.
+    cards.Calibration,
+    cards.Card,
+    cards.CardCheck,
+    cards.CardTable,
+    cards.Run,
+    # A function.
+    divergences.Divergence,
+    # A sample that a model is fitted to, of which nothing is suppressed.
+    problem.Problem,
+    # Abstract: releases of all kinds are below.
+    attack.Release,
+}
+# They hold tables or solutions, and print no more than their name and address.
+SHOW_NOTHING = {
+    cuts.PatternProgram,
+    deviations.DeviationSearch,
+    hypercubes.Hypercubes,
+    solver.Program,
+    solver.Solved,
+    restaurant_fast.UrnLikelihood,
+    streaming.DrawnTables,
+    streaming.TablesOnDemand,
+}
+
+
+class Case:
+    """A true table with distinctive values, the cells to hide, and its decimals."""
+
+    def __init__(self, steps, mask, decimals):
+        self.decimals, self.mask = decimals, mask
+        self.table = steps / 10.0**decimals if decimals else steps
+
+    def margin(self, names):
+        return self.table.sum([dim for dim in self.table.dims if dim not in names])
+
+    def suppression(self, **options):
+        return tc.Suppression(self.table, self.mask, decimals=self.decimals, **options)
+
+    def linked(self):
+        hidden = {("a",): self.mask.any("b")}
+        return tc.LinkedTables(self.table, ["a", "b"], suppressed=hidden, decimals=self.decimals)
+
+    def redesign(self):
+        return tc.GlobalRecoding(
+            self.table, {"a": {"merged": ["a0", "a1"]}}, decimals=self.decimals
+        )
+
+    def rounding(self):
+        base = 1e5 / 10**self.decimals
+        return tc.Rounding(self.table // base * base, base, method="random", decimals=self.decimals)
+
+    def pattern(self):
+        return tc.suppress(
+            self.table, self.mask, decimals=self.decimals, time_limit=5, gap=0.5, progressbar=False
+        )
+
+    def cells(self):
+        return required.published_cells(self.table, None, None, self.decimals)
+
+    def protected(self):
+        """Of microdata: hidden cells have one record, the others four alike."""
+        rows = []
+        for (a, b), value in self.table.to_series().items():
+            parts = 1 if self.mask.sel(a=a, b=b) else 4
+            steps = round(float(value) * 10**self.decimals)
+            shares = np.full(parts, steps // parts)
+            shares[0] += steps - shares.sum()
+            rows += [(a, b, share / 10**self.decimals) for share in shares]
+        records = pd.DataFrame(rows, columns=["a", "b", "x"])
+        options = {"decimals": self.decimals, "time_limit": 5, "gap": 0.5, "progressbar": False}
+        return tc.protect_table(records, ["a", "b"], "x", tc.Dominance(1, 0.75), **options)
+
+    def hidden_cells(self, _):
+        return self.table.values[self.mask.values]
+
+    def all_cells(self, _):
+        return self.table.values.ravel()
+
+    def hidden_of_linked(self, _):
+        return [*self.table.values.ravel(), *self.margin(["a"]).values[self.mask.any("b").values]]
+
+    def merged_cells(self, _):
+        return self.table.values[:2].ravel()
+
+    def hidden_of_pattern(self, pattern):
+        kept = {names: status != "safe" for names, status in pattern.status.items()}
+        return np.concatenate(
+            [self.margin(names).values[hidden.values] for names, hidden in kept.items()]
+        )
+
+
+# For each class of results how one is made, and the true values that it must not show.
+EXAMPLES = {
+    tc.Suppression: (Case.suppression, Case.hidden_cells),
+    tc.LinkedTables: (Case.linked, Case.hidden_of_linked),
+    tc.GlobalRecoding: (Case.redesign, Case.merged_cells),
+    tc.Rounding: (Case.rounding, Case.all_cells),
+    tc.suppression.SuppressionPattern: (Case.pattern, Case.hidden_of_pattern),
+    tc.suppression.ProtectedTable: (
+        Case.protected,
+        lambda case, made: case.hidden_of_pattern(made.pattern),
+    ),
+    tc.attack.ConstraintRank: (
+        lambda case: tc.attack.constraint_rank(case.suppression()),
+        Case.hidden_cells,
+    ),
+    system.LinearSystem: (lambda case: case.linked().system(), Case.hidden_of_linked),
+    system.Total: (lambda case: case.linked().system().totals[0], Case.hidden_of_linked),
+    showing.Shown: (lambda case: case.linked().shown(), Case.hidden_of_linked),
+    showing.Grid: (lambda case: case.linked().shown().grids[0], Case.hidden_of_linked),
+    published.PublishedCells: (Case.cells, Case.all_cells),
+    required.Required: (
+        lambda case: required.required_at(
+            case.cells(),
+            case.mask,
+            xr.Dataset({"lower": 0 * case.table, "upper": 2 * case.table}),
+            None,
+        ),
+        Case.all_cells,
+    ),
+}
+
+
+@st.composite
+def cases(draw, *, most_hidden=6):
+    """Cells of seven different digits other than 0, so that none is part of another
+    number by chance."""
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    numbers = [int("".join(generator.permutation(list("123456789"))[:7])) for _ in range(12)]
+    where = draw(st.sets(st.integers(0, 11), min_size=1, max_size=most_hidden))
+    coords = {"a": [f"a{i}" for i in range(3)], "b": [f"b{i}" for i in range(4)]}
+    steps = xr.DataArray(np.array(numbers).reshape(3, 4), coords=coords)
+    mask = steps.copy(data=np.isin(np.arange(12), list(where)).reshape(3, 4))
+    case = Case(steps, mask, draw(st.sampled_from([0, 2])))
+    numbers += [
+        int(total)
+        for names in MARGINS[1:]
+        for total in np.ravel(Case(steps, mask, 0).margin(names))
+    ]
+    texts = list(map(str, numbers))
+    assume(not any(one in other for one in texts for other in texts if one is not other))
+    return case
+
+
+def forms(value, decimals):
+    """How a value, or the value in steps, may be written."""
+    steps = round(float(value) * 10**decimals)
+    for number in {float(value), float(steps)}:
+        text = f"{number:.{decimals}f}"
+        yield from (text, f"{number:,.{decimals}f}", f"{number:_.{decimals}f}", repr(number))
+        yield from (f"{number:{style}}" for style in ("e", "g", ".4g"))
+        yield from (str(np.array([number]))[1:-1].strip(), np.format_float_scientific(number))
+
+
+def assert_not_in(text, hidden, decimals):
+    for value in hidden:
+        for form in forms(value, decimals):
+            assert form not in text, f"{form!r} is not published, but is in:\n{text}"
+
+
+def assert_not_in_bytes(content, hidden, decimals):
+    assert_not_in(content.decode("latin-1"), hidden, decimals)
+    for value in hidden:
+        steps = round(float(value) * 10**decimals)
+        for packed in (
+            struct.pack("<d", value),
+            struct.pack("<d", steps),
+            struct.pack("<q", steps),
+        ):
+            assert packed not in content, f"{value} is in the bytes"
+
+
+def everything_shown(made):
+    yield from (
+        repr(made),
+        str(made),
+        format(made),
+        f"{made}",
+        f"{made!r}",
+        repr([made]),
+        repr({"key": (made,)}),
+    )
+    if hasattr(made, "_repr_html_"):
+        yield made._repr_html_()
+
+
+def public_classes():
+    for found in pkgutil.walk_packages(tc.__path__, "taciturn."):
+        if any(part.startswith("_") for part in found.name.split(".")):
+            continue
+        module = importlib.import_module(found.name)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isclass(thing) and thing.__module__.startswith("taciturn."):
+                yield thing
+
+
+def test_every_public_class_is_known():
+    known = {*EXAMPLES, *HOLD_NO_TABLE, *SHOW_NOTHING}
+    unknown = {
+        cls
+        for cls in public_classes()
+        if cls not in known and not issubclass(cls, HOLD_NO_TABLE_BY_KIND)
+    }
+    assert not unknown, (
+        f"{sorted(cls.__qualname__ for cls in unknown)}: say in tests/property/test_no_leaks.py how"
+        " one is made from a table and what it must not show (EXAMPLES), or, where it can hold no"
+        " table, why (HOLD_NO_TABLE)"
+    )
+
+
+def test_classes_that_show_nothing_have_no_text_of_their_own():
+    for cls in SHOW_NOTHING:
+        assert cls.__repr__ is object.__repr__, cls
+        assert cls.__str__ is object.__str__, cls
+        assert not hasattr(cls, "_repr_html_"), cls
+
+
+@pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
+def test_results_do_not_show_what_is_not_published(cls):
+    make, hidden_of = EXAMPLES[cls]
+
+    @(
+        SLOW
+        if cls in (tc.suppression.SuppressionPattern, tc.suppression.ProtectedTable)
+        else SETTINGS
+    )
+    @given(case=cases(most_hidden=3 if cls is tc.suppression.ProtectedTable else 6))
+    def holds(case):
+        made = make(case)
+        assert type(made) is cls
+        for text in everything_shown(made):
+            assert_not_in(text, hidden_of(case, made), case.decimals)
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    "make", [Case.suppression, Case.linked, Case.redesign], ids=lambda make: make.__name__
+)
+@SETTINGS
+@given(case=cases())
+def test_a_system_holds_no_value_that_is_not_published(make, case):
+    release = make(case)
+    hidden = EXAMPLES[type(release)][1](case, release)
+    content = pickle.dumps(release.system())
+    if (
+        make is not Case.suppression
+    ):  # what is left of a total may be the value of the only suppressed cell
+        assert_not_in_bytes(content, hidden, case.decimals)
+    for total in release.system().totals:
+        assert_not_in_bytes(pickle.dumps(total), hidden, case.decimals)
+
+
+@SETTINGS
+@given(case=cases())
+def test_what_is_published_is_shown(case):
+    shown = case.suppression()._repr_html_()
+    for value, hidden in zip(case.table.values.ravel(), case.mask.values.ravel(), strict=True):
+        assert (f"<td>{value:.{case.decimals}f}</td>" in shown) is not hidden
+
+
+@SETTINGS
+@given(case=cases())
+def test_bounds_and_posteriors_hold_nothing_of_cells_that_are_not_asked_for(case):
+    hidden = case.hidden_cells(None)
+    bounds = tc.attacker_bounds(case.suppression(), cells=~case.mask, progressbar=False)
+    assert_not_in_bytes(pickle.dumps(bounds), hidden, case.decimals)
+    totals = tc.attacker_bounds(
+        case.linked(), margin="a", cells=~case.mask.any("b"), progressbar=False
+    )
+    assert_not_in_bytes(pickle.dumps(totals), case.hidden_of_linked(None), case.decimals)
+
+
+@SLOW
+@given(case=cases(most_hidden=3))
+def test_what_leaves_the_house_holds_no_suppressed_value(case, tmp_path_factory):
+    protected = case.protected()
+    hidden = case.hidden_of_pattern(protected.pattern)
+    for made in (protected.pattern, protected.pattern.release):
+        for text in everything_shown(made):
+            assert_not_in(text, hidden, case.decimals)
+    folder = tmp_path_factory.mktemp("release")
+    for ending in ("csv", "parquet", "json"):
+        tc.write_release(protected, folder / f"release.{ending}")
+        assert_not_in_bytes((folder / f"release.{ending}").read_bytes(), hidden, case.decimals)
+    packed = pd.read_parquet(folder / "release.parquet")  # its pages are compressed
+    rows = tc.suppression.release_rows(protected)
+    assert_not_in(rows.to_csv() + packed.to_csv(), hidden, case.decimals)
+    for leaving in (dict(protected.tables), rows, packed):
+        assert_not_in_bytes(pickle.dumps(leaving), hidden, case.decimals)
+
+
+@SETTINGS
+@given(case=cases(most_hidden=1), contributor=st.booleans())
+def test_errors_of_suppression_name_cells_without_their_values(case, contributor):
+    asked = case.mask
+    options = {"costs": xr.where(asked, 1.0, np.inf)}
+    if contributor:  # four cells protect each other, but not from who knows one of them
+        asked = asked.copy(data=np.isin(np.arange(12), [0, 1, 4, 5]).reshape(3, 4))
+        options = {"costs": xr.where(asked, 1.0, np.inf), "singletons": asked}
+    with pytest.raises(AttackError, match="a=a") as raised:
+        tc.suppress(case.table, asked, decimals=case.decimals, progressbar=False, **options)
+    error = raised.value
+    while error is not None:
+        assert_not_in(f"{error} {error!r}", case.table.values[asked.values], case.decimals)
+        error = error.__cause__ or error.__context__
+
+
+@SETTINGS
+@given(case=cases())
+def test_contradictions_quote_published_totals_only(case):
+    case.mask = case.mask.copy(data=np.isin(np.arange(12), [0, 1]).reshape(3, 4))
+    left = float(case.table.values[0, :2].sum())
+    most = round(0.4 * left, case.decimals)
+    for known in ({("a0", "b0"): 2 * left}, {("a0", "b0"): most, ("a0", "b1"): most}):
+        with pytest.raises(TableError, match="a=a0") as raised:
+            tc.attacker_bounds(case.suppression(totals=["a"]), knowledge=known, progressbar=False)
+        assert_not_in(str(raised.value), [*case.hidden_cells(None), left], case.decimals)
+    assert "contradicts itself" in str(raised.value)
