@@ -2,7 +2,9 @@
 docs/_build/html``."""
 
 import shutil
+from importlib import import_module
 from importlib.metadata import version as installed_version
+from inspect import ismodule
 from pathlib import Path
 
 import taciturn
@@ -29,16 +31,17 @@ for notebook in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
 
 # A public name that has no place of its own on the reference page gets one at its end.
 page = (HERE / "reference" / "index.md").read_text(encoding="utf-8")
-others = [
-    name for name in taciturn.__all__ if not name.startswith("_") and f"   {name}\n" not in page
-]
-listing = "".join(f"   {name}\n" for name in others)
-directive = (
-    ".. currentmodule:: taciturn\n.. autosummary::\n   :toctree: generated\n  "
-    f" :nosignatures:\n\n{listing}"
-)
-fragment = f"## More\n\n```{{eval-rst}}\n{directive}```\n"
-(HERE / "reference" / "_others.md").write_text(fragment if others else "", encoding="utf-8")
+fragment = ""
+for folder in ("", *(name for name in taciturn.__all__ if ismodule(getattr(taciturn, name)))):
+    module = import_module(f"taciturn.{folder}".rstrip("."))
+    names = [name for name in module.__all__ if f"   {name}\n" not in page]
+    names = [name for name in names if not ismodule(getattr(module, name)) and name[0] != "_"]
+    if names:
+        listing = "".join(f"   {name}\n" for name in names)
+        options = "   :toctree: generated\n   :nosignatures:\n"
+        directive = f".. currentmodule:: {module.__name__}\n.. autosummary::\n{options}\n{listing}"
+        fragment += f"## More in {module.__name__}\n\n```{{eval-rst}}\n{directive}```\n\n"
+(HERE / "reference" / "_others.md").write_text(fragment, encoding="utf-8")
 
 exclude_patterns = [
     "_build",

@@ -196,7 +196,9 @@ class Holds(Scripted):
 
 
 @pytest.mark.parametrize(
-    "thing", [{1, 2}, (1, 2), {1: "a"}, float("nan"), np.int64(3), object()], ids=repr
+    "thing",
+    [{1, 2}, (1, 2), {1: "a"}, float("nan"), np.int64(3), object()],
+    ids=["set", "tuple", "key that is no text", "NaN", "NumPy number", "object"],
 )
 def test_an_argument_that_would_not_survive_saving_is_refused_before_any_work(
     thing, religion_sample
