@@ -38,7 +38,7 @@ def paste_output() -> None:
 
 def draw_picture() -> None:
     """Fit the sample of the README by four estimators and plot the posterior of R2
-    beside the true value."""
+    with the true value."""
     sample = tc.read_table(ROOT / "examples" / "area_by_religion_sample.csv")
     estimators = {
         "linear pool (default)": tc.LinearPool(),

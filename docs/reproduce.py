@@ -1,9 +1,9 @@
-"""Compute the published results again and put them beside the printed values.
+"""Compute the published results again and compare them with the printed values.
 
 Run as ``python docs/reproduce.py`` from anywhere. It prints the tables and writes them
 to ``docs/explanation/_reproduction_*.md``, which the page on reproduction includes.
 Seeds are fixed, so the same versions give the same numbers. ``--only population`` takes
-the tables of ASE14 alone, which is a matter of seconds."""
+the tables of ASE14 alone, which takes seconds."""
 
 import argparse
 import csv
@@ -116,7 +116,7 @@ def population_rows() -> list[dict[str, Any]]:
 
 
 def both_variants(rows: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
-    """Stand each printed R2 beside the other variant, too."""
+    """Repeat each printed R2 for comparison with the other variant."""
     for row in rows:
         yield row
         if row["measure"] == "R2_2014":
@@ -228,7 +228,7 @@ def agreement(rows: Sequence[dict[str, Any]]) -> str:
         "rows and columns",
         "agree",
         "largest difference",
-        "most s.e. apart",
+        "largest difference / s.e.",
     )
     return table(header, lines)
 

@@ -200,8 +200,8 @@ def learn(
 
     The cells of each group with one of the `totals` follow a Dirichlet-multinomial with
     weights κ times the product of margins. Importance sampling as in
-    `taciturn.estimators.dirichlet_fast`, with the margins' concentration beside κ on
-    the grid."""
+    `taciturn.estimators.log_linear.main_effects`, with the margins' concentration on
+    the grid as well as κ."""
     rng = np.random.default_rng(seed)
     target = Target(problem, dims, totals, tc.Prior("LogNormal", mu=centre, sigma=1.5))
     reach = 1.5 * 5.2
@@ -353,13 +353,13 @@ VARIANTS: dict[str, tc.estimators.Estimator] = {
 
 
 def main() -> None:
-    """Run every study, or go on with it, and write the tables."""
+    """Run or continue every study, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=60)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "alternatives.csv")
     parser.add_argument(
@@ -391,7 +391,7 @@ def main() -> None:
             tc.studies.study_table(result).assign(table=name, population_size=int(population.sum()))
         )
     if not frames:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.concat(frames)
     first = ["table", "population_size"]
     write(
@@ -399,8 +399,8 @@ def main() -> None:
         rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False),
     )
     caption = (
-        f"{given.samples} samples a cell, {given.draws} draws each; bias, RMSE and width are those"
-        " of R2.\n\n"
+        f"{given.samples} samples per cell, {given.draws} draws each; bias, RMSE and width are"
+        " those of R2.\n\n"
     )
     write(given.fragment, caption + markdown(rows))
     print(markdown(rows))
@@ -409,9 +409,16 @@ def main() -> None:
 def markdown(rows: pd.DataFrame) -> str:
     """One line for each variant, over the cells of the census tables and then of the
     generated ones."""
-    head = ["tables", "variant", "cells", "covers R2 in 0.90 to 0.99", "covers R2", "covers R1"]
+    head = [
+        "tables",
+        "variant",
+        "cells",
+        "cells covering R2 in 0.90 to 0.99",
+        "covers R2",
+        "covers R1",
+    ]
     lines = [
-        [*head, "mean of abs. bias", "mean RMSE", "mean width", "unconverged"],
+        [*head, "mean absolute bias", "mean RMSE", "mean width", "unconverged"],
         ["---"] * 2 + ["---:"] * 8,
     ]
     generated = rows["table"].isin(GENERATED)

@@ -1,11 +1,10 @@
-"""What leave-one-out says, held against the truth: the cells of those not sampled, and
-R2.
+"""Leave-one-out compared with the truth: the cells of those not sampled, and R2.
 
 Samples are drawn from known populations and every estimator is fitted to each. Its elpd
-by leave-one-out is set beside its true log score, the mean of ``log p(cell | sample)``
-over the individuals of the population that were not sampled, and beside its error in
-R2. Run as ``python docs/studies/compare_by_loo.py``, some minutes on one core. The
-result is ``docs/explanation/_compare_by_loo.md`` and
+by leave-one-out is compared with its true log score, the mean of
+``log p(cell | sample)`` over the individuals of the population that were not sampled,
+and with its error in R2. Run as ``python docs/studies/compare_by_loo.py``, some minutes
+on one core. The result is ``docs/explanation/_compare_by_loo.md`` and
 ``docs/studies/compare_by_loo.csv``. Seeds are fixed."""
 
 import argparse
@@ -52,7 +51,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=30)
     parser.add_argument("--draws", type=int, default=500, help="in each of four chains")
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument("--output", type=Path, default=HERE / "compare_by_loo.csv")
     parser.add_argument(
         "--fragment", type=Path, default=HERE.parent / "explanation" / "_compare_by_loo.md"
@@ -71,10 +70,10 @@ def main() -> None:
                     {"table": name, "fraction": fraction, "sample": sample, **row} for row in rows
                 ]
     if not found:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.DataFrame(found)
     write(given.output, rows.to_csv(index=False, float_format="%.6g"))
-    caption = f"{given.samples} samples a cell, {4 * given.draws} draws each.\n\n"
+    caption = f"{given.samples} samples per cell, {4 * given.draws} draws each.\n\n"
     write(given.fragment, f"{caption}{markdown(rows)}\n{agreement(rows)}")
     print(markdown(rows), agreement(rows), sep="\n")
 
@@ -212,8 +211,8 @@ def agreement(rows: pd.DataFrame) -> str:
     columns = [
         "table",
         "n/N",
-        "pairs in the order of log scores",
-        "pairs in the order of errors in R2",
+        "pairs ordered as by log score",
+        "pairs ordered as by error in R2",
     ]
     columns += ["LOO prefers DirichletLogLinear", "preferred family has the better log score"]
     columns += ["preferred family is nearer in R2", "mean weight of DirichletLogLinear"]

@@ -35,14 +35,14 @@ ESTIMATORS: dict[str, tc.estimators.Estimator] = {
 
 
 def main() -> None:
-    """Run every study, or go on with it, and write the tables."""
+    """Run or continue every study, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=["census", "generated"], required=True)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2027)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument(
         "--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS)
     )
@@ -73,7 +73,7 @@ def main() -> None:
             tc.studies.study_table(result).assign(table=name, population_size=int(population.sum()))
         )
     if not frames:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.concat(frames)
     first = ["table", "population_size"]
     write(
@@ -81,7 +81,7 @@ def main() -> None:
         rows[first + [name for name in rows.columns if name not in first]].to_csv(index=False),
     )
     caption = (
-        f"{given.samples} samples a cell, {given.draws} draws each; Monte Carlo errors stand in the"
+        f"{given.samples} samples per cell, {given.draws} draws each; Monte Carlo errors are in the"
         " CSV file.\n\n"
     )
     write(pages / f"_study_table_{given.part}.md", caption + markdown(rows))
@@ -142,8 +142,16 @@ def markdown(rows: pd.DataFrame) -> str:
 def overview(rows: pd.DataFrame) -> str:
     """Coverage and error of R2 and R1, summed up over the cells of the census tables
     and of the generated ones."""
-    head = ["tables", "measure", "estimator", "cells", "covers 0.90 to 0.99", "lowest", "highest"]
-    lines = [[*head, "mean of abs. bias", "mean RMSE"], ["---"] * 3 + ["---:"] * 6]
+    head = [
+        "tables",
+        "measure",
+        "estimator",
+        "cells",
+        "cells covering 0.90 to 0.99",
+        "lowest",
+        "highest",
+    ]
+    lines = [[*head, "mean absolute bias", "mean RMSE"], ["---"] * 3 + ["---:"] * 6]
     census = rows["table"].isin([name.removeprefix("area_by_") for name in CENSUS])
     for tables, part in (("census", rows[census]), ("generated", rows[~census])):
         for measure in ("R2", "R1"):

@@ -1,4 +1,4 @@
-"""What known totals of the areas buy: R2 and R1 of the census tables, with and without
+"""What known totals of the areas buy: R2 and R1 of the census tables with and without
 them, on the same samples.
 
 Run as ``python docs/studies/known_margins.py``, some minutes on one core. It can be
@@ -31,13 +31,13 @@ BY = ["table", "fraction", "measure", "estimator"]
 
 
 def main() -> None:
-    """Run both studies of every table, or go on with them, and write the tables."""
+    """Run or continue both studies of every table, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2028)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "known_margins.csv")
     parser.add_argument(
@@ -86,7 +86,7 @@ def main() -> None:
                 rows[["rmse_ratio", "rmse_ratio_mcse"]] = ratios
             frames.append(rows)
     if not frames:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.concat(frames)
     first = ["table", "totals"]
     columns = first + [name for name in rows.columns if name not in first]
@@ -124,8 +124,8 @@ def markdown(rows: pd.DataFrame, samples: int, draws: int) -> str:
     """For each measure one line a table, fraction and estimator; errors in
     parentheses."""
     failed, unconverged = rows.loc[rows["measure"] == "R2", ["failures", "unconverged"]].sum()
-    text = f"{samples} samples a cell, {draws} draws each; Monte Carlo errors in parentheses; "
-    text += f"of all fits {failed:.0f} failed and {unconverged:.0f} did not converge.\n"
+    text = f"{samples} samples per cell, {draws} draws each; Monte Carlo errors in parentheses; "
+    text += f"of all fits, {failed:.0f} failed and {unconverged:.0f} did not converge.\n"
     columns = [
         "table",
         "n/N",

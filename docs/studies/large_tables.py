@@ -28,7 +28,7 @@ ESTIMATORS: dict[str, tc.estimators.Estimator] = {
 
 
 def main() -> None:
-    """Run the study of every population, or go on with it, and write the tables."""
+    """Run or continue the study of every population, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=50)
     parser.add_argument("--draws", type=int, default=250)
@@ -62,7 +62,7 @@ def main() -> None:
     write(given.output, rows.to_csv(index=False, float_format="%.6g"))
     write(
         given.fragment,
-        f"{given.samples} samples a row, {given.draws} draws each.\n\n{markdown(rows)}",
+        f"{given.samples} samples per row, {given.draws} draws each.\n\n{markdown(rows)}",
     )
 
 

@@ -1,5 +1,5 @@
-"""Cells that sensitivity rules pass beside cells that they refuse, and which of the two
-tells more.
+"""Cells that sensitivity rules pass compared with cells that they refuse, and which of
+the two reveal more.
 
 Run as ``python docs/studies/magnitude_rules.py``, a few seconds. The result is
 ``docs/explanation/_magnitude_rules.md``. Nothing in it is random.

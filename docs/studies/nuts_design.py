@@ -36,14 +36,14 @@ ESTIMATORS: dict[str, tc.estimators.Estimator] = {
 
 
 def main() -> None:
-    """Fit every sample, or go on with it, and write the tables."""
+    """Fit every sample, or continue, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store" / "nuts_design.jsonl")
     parser.add_argument("--output", type=Path, default=HERE / "nuts_design.csv")
     parser.add_argument(
@@ -88,7 +88,7 @@ def main() -> None:
         rows = pd.DataFrame(kept.records)
     rows = rows[rows["table"].isin(tables) & (rows["sample"] < given.samples)]
     if rows.empty:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     write(given.output, rows.to_csv(index=False))
     caption = (
         f"{given.chains} chains of {given.draws} draws after {given.tune} of warm-up; seconds on"
@@ -145,7 +145,7 @@ def markdown(rows: pd.DataFrame) -> str:
         "worst r-hat",
         "smallest ESS",
     ]
-    lines = [[*head, "compilations", "seconds of a fit"], ["---"] * 2 + ["---:"] * 7]
+    lines = [[*head, "compilations", "seconds per fit"], ["---"] * 2 + ["---:"] * 7]
     for (table, estimator), cell in rows.groupby(["table", "estimator"], sort=False):
         numbers = [
             f"{len(cell)}",

@@ -1,5 +1,5 @@
-"""The simulations of Antal, Shlomo & Elliot on the religion table, in full, beside the
-printed values.
+"""The simulations of Antal, Shlomo & Elliot on the religion table, in full, compared
+with the printed values.
 
 Run as ``python docs/studies/paper_simulation.py``: 1,000 samples and 1,000 draws for
 each, at the fractions the papers have. It prints a table; differences are in Monte

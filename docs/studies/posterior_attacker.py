@@ -1,5 +1,5 @@
-"""The attacker's posterior beside equally likely values: the published example and the
-packaged census tables.
+"""The attacker's posterior compared with equally likely values: the published example
+and the packaged census tables.
 
 Run as ``python docs/studies/posterior_attacker.py``, two minutes on one core. The
 result is ``docs/explanation/_posterior_attacker.md``. Seeds are fixed."""
@@ -136,11 +136,9 @@ def main() -> None:
     errors, r_hats, sizes = zip(*worst, strict=True)
     error, r_hat, ess = np.nanmax(errors), np.nanmax(r_hats), np.nanmin(sizes)
     text = (
-        f"4 chains of {given.draws:,} draws. Of all cells the largest Monte Carlo error of an"
-        f" entropy is {error:.3f} "
-    )
-    text += (
-        f"bits, the largest R-hat {r_hat:.3f}, the smallest effective sample size {ess:,.0f}.\n\n"
+        f"4 chains of {given.draws:,} draws. Over all cells, the largest Monte Carlo error of an"
+        f" entropy is {error:.3f} bits, the largest R-hat {r_hat:.3f} and the smallest effective"
+        f" sample size {ess:,.0f}.\n\n"
     )
     write(given.fragment, text + "\n".join(joined(line) for line in lines) + "\n")
 

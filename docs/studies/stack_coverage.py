@@ -46,7 +46,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def main() -> None:
-    """Fit every sample, or go on with it, and write the tables."""
+    """Fit every sample, or continue, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=60, help="a cell of the generated tables")
     parser.add_argument(
@@ -54,7 +54,7 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=2027)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name holds one of these")
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument("--store", type=Path, default=HERE / "_store" / "stack_coverage.jsonl")
     parser.add_argument("--output", type=Path, default=HERE / "stack_coverage.csv")
     parser.add_argument(
@@ -96,12 +96,12 @@ def main() -> None:
                             kept.add(done[name, fraction, sample])
                         found.append(done[name, fraction, sample])
     if not found:
-        sys.exit(f"no table has a name with {given.tables}")
+        sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.DataFrame(by_cell(found))
     write(given.output, rows.to_csv(index=False, float_format="%.6g"))
     caption = (
-        f"{given.census_samples} samples a cell of the census tables, {given.samples} of the"
-        " generated ones, "
+        f"{given.census_samples} samples per cell of the census tables, {given.samples} per"
+        " cell of the generated ones, "
     )
     caption += f"{given.draws} draws each.\n\n"
     write(given.fragment, f"{caption}{overview(rows)}\n{cells(rows)}")
@@ -258,7 +258,7 @@ def overview(rows: pd.DataFrame) -> str:
         "cells",
         "covers R2",
         "lowest",
-        "covers 0.90 to 0.99",
+        "cells covering 0.90 to 0.99",
         "at least the better member",
     ]
     head += [
@@ -297,7 +297,7 @@ def with_error(cell: pd.DataFrame, name: str, form: str) -> str:
 
 def cells(rows: pd.DataFrame) -> str:
     """One line for each cell: coverage of R2 by members and mixtures, and the stack
-    beside the better member."""
+    compared with the better member."""
     shown = [*MEMBERS, "Stack", "equal weights"]
     head = [
         "table",
