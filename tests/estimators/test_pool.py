@@ -91,8 +91,9 @@ def test_terms_for_arviz_have_the_means_of_the_mixture(pooled) -> None:
 
 @pytest.mark.parametrize("which", ["default", "nuts"])
 def test_arviz_leaves_out_as_loo_does(which, religion_sample, request) -> None:
-    """They differ in the smoothing of the largest weights only: far less than a standard
-    error of 14. Without the two constants elpd would be 2.7 higher and p half as large."""
+    """They differ only in the smoothing of the largest weights, far less than the
+    standard error of 14. Without the two constants elpd would be 2.7 higher and p half
+    as large."""
     fit = (
         request.getfixturevalue("fit_pool")
         if which == "nuts"

@@ -203,7 +203,7 @@ def test_real_fits(name, request, religion_sample) -> None:
     )
     assert ("log_likelihood" in fit.children) == bayesian
     terms = fit["cell_log_likelihood"].to_dataset()
-    assert int(terms["count"].sum()) == 245
+    assert int(terms["individuals"].sum()) == 245
     assert ("draw" in terms.dims) == bayesian
     assert ("leave_one_out" in terms) != bayesian
     recorded = json.loads(fit.attrs["settings"])

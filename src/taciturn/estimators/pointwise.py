@@ -1,4 +1,4 @@
-"""The leave-one-out terms of a fit: of an individual of each occupied cell, and of every
+"""The leave-one-out terms of a fit: one for each occupied cell, or one for each
 individual.
 """
 

@@ -92,7 +92,8 @@ class LinearPool(Estimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.LinearPool().fit(sample, population_size=2449, random_seed=1)
     >>> sorted(fit["posterior"].data_vars)[:4]
     ['dirichlet_kappa', 'dirichlet_margin_area', 'dirichlet_margin_religion', 'member']

@@ -27,11 +27,13 @@ _TAKEN: Final = frozenset(
         "population",
         "population_size",
         "probability",
+        "sample",
         "structural_zeros",
         "theta",
     }
 )
-"""Names of a fit's own variables, which no dimension of the table can have as well."""
+"""Names of a fit's own variables, and ``sample``, ArviZ's name for chain and draw
+together, which no dimension of the table can have as well."""
 _MARGIN_NAMES: Final = ("known_margins", "sample")
 
 
@@ -124,8 +126,8 @@ class Problem:
         return found | margins
 
     def refuse_names(self, names: Collection[str]) -> None:
-        """Raise `TableError` where a variable of the table has one of these names, which
-        the model's own parameters have.
+        """Raise `TableError` where a variable has one of these names, which the model's
+        own parameters have.
         """
         clash = sorted(set(names) & set(self.variables))
         if clash:
@@ -140,9 +142,7 @@ class Problem:
         return replace(self, sample=self.sample.copy(data=counts.reshape(self.sample.shape)))
 
     def draws(self, values: npt.NDArray[np.int64], chains: int, name: str) -> xr.DataArray:
-        """Label tables of shape (chains * draws, cells) with chain, draw and the
-        variables.
-        """
+        """Label tables of shape (chains * draws, cells) by chain, draw and cell."""
         return self.label(values.reshape(chains, -1, *self.sample.shape), name)
 
     def label(self, tables: Any, name: str) -> xr.DataArray:

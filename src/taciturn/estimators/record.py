@@ -17,7 +17,7 @@ _PACKAGES: Final = ("taciturn", "pymc", "arviz", "nutpie", "numpy", "xarray")
 def recorded(
     spec: str, problem: Problem, settings: SamplerSettings, parameters: Parameters
 ) -> dict[str, Any]:
-    """Attributes of a fit: specification, settings, sampler, diagnostics and versions."""
+    """Attributes of a fit: specification, settings, sampler, versions."""
     return {
         "schema_version": SCHEMA_VERSION,
         "estimator": spec,

@@ -94,7 +94,8 @@ def test_the_model_is_the_density_written_out() -> None:
     terms = (("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c"))
     scales = [f"scale_{'_'.join(term)}" for term in terms]
     outputs = [model[name] for name in (*names, *scales, "interaction_coordinates")]
-    values = model.compile_fn(model.replace_rvs_by_values(outputs), on_unused_input="ignore")(point)
+    quick = {"on_unused_input": "ignore", "mode": "FAST_COMPILE"}
+    values = model.compile_fn(model.replace_rvs_by_values(outputs), **quick)(point)
     kappa, *margins = values[:4]
     own = Interactions(terms, {"a": 2, "b": 3, "c": 2})
     log_pi = np.log(margins[0])[:, None, None] + np.log(margins[1])[:, None] + np.log(margins[2])
@@ -107,7 +108,5 @@ def test_the_model_is_the_density_written_out() -> None:
     n = counts.sum()
     expected = gammaln(n + 1) + gammaln(kappa) - gammaln(kappa + n)
     expected += (gammaln(weights + counts) - gammaln(weights) - gammaln(counts + 1)).sum()
-    logp = model.compile_fn(model.logp(vars=[model["sample_counts"]]), on_unused_input="ignore")(
-        point
-    )
+    logp = model.compile_fn(model.logp(vars=[model["sample_counts"]]), **quick)(point)
     assert float(logp) == pytest.approx(expected, rel=1e-9)

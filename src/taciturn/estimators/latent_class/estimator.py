@@ -50,13 +50,14 @@ class LatentClass(BayesianEstimator):
 
         \pi(x) &= \sum_h w_h \prod_j \psi_{hj}(x_j), \qquad
         w_h = v_h \prod_{g < h} (1 - v_g), \quad v_h \sim \text{Beta}(1, \alpha) \\
-        \psi_{hj} &\sim \text{Dirichlet}(b_j / d_j, \dots, b_j / d_j), \qquad
-        f \sim \text{Multinomial}(n, \pi), \quad F - f \sim \text{Multinomial}(N - n, \pi)
+        \psi_{hj} &\sim \text{Dirichlet}(b_j / d_j, \dots, b_j / d_j) \\
+        f &\sim \text{Multinomial}(n, \pi), \qquad
+        F - f \sim \text{Multinomial}(N - n, \pi)
 
     for variables with :math:`d_j` categories: a Dirichlet process mixture of products
     of multinomials. For tables of three to eight variables that are large and nearly
-    empty, where a log-linear model would need to be told which interactions matter. Its
-    cost grows with the sample and the number of variables, not with the cells.
+    empty, for which a log-linear model would need its interactions chosen. Its cost
+    grows with the sample and the number of variables, not with the cells.
 
     Parameters
     ----------
@@ -84,21 +85,21 @@ class LatentClass(BayesianEstimator):
     each individual given all others (Neal 2000, algorithm 3), :math:`\alpha` and
     :math:`b_j` by slices; others split and merge classes (Jain & Neal 2004). Five
     sweeps a draw after the warm-up, one a draw in it. Given the classes weights and
-    shares are drawn exactly, with classes that nobody sampled is in until less than 1
-    in 10,000 of the population is left for the last. There is no limit to their number.
-    Classes have no order that means anything; they are sorted by weight. Convergence is
-    judged by what the classes say of the risk and not by what they are:
-    ``expected_tau1``,
-    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, beside R2.
-    ``concentration`` and ``classes``, how many have somebody sampled in them, move
-    slowly, as classes that are alike come and go.
+    shares are drawn exactly, including classes without a sampled individual, until less
+    than 1 in 10,000 of the population is left for the last. Their number has no limit.
+    The order of classes has no meaning; they are sorted by weight. Convergence is
+    judged by what the classes imply for the risk rather than by the classes themselves:
+    ``expected_tau1``, :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and
+    ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, as well as R2. ``concentration``
+    and ``classes``, the number of classes with a sampled individual, move slowly, as
+    similar classes come and go.
 
     *Structural zeros.* The population is the mixture without them, :math:`\pi` scaled
     to 1 on the other cells. The sampler adds the individuals that the model would have
     put there (Manrique-Vallier & Reiter 2014).
 
-    *What it is not for.* Tables of two variables, most of all tables by area: there
-    classes say no more than rows do, and `LinearPool` was chosen by its coverage.
+    *What it is not for.* Tables of two variables, above all tables by area: there
+    classes add nothing to the rows, and `LinearPool` was chosen for its coverage.
 
     References
     ----------
@@ -112,8 +113,10 @@ class LatentClass(BayesianEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> fit = tc.LatentClass().fit(sample, population_size=2449, draws=500, tune=200, random_seed=1, progressbar=False)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> settings = {"draws": 500, "tune": 200, "random_seed": 1, "progressbar": False}
+    >>> fit = tc.LatentClass().fit(sample, population_size=2449, **settings)
     >>> sorted(fit["posterior"].data_vars)[:4]
     ['classes', 'concentration', 'expected_tau1', 'profile_area']
     """
@@ -140,7 +143,7 @@ class LatentClass(BayesianEstimator):
         return told[varying] if varying else posterior[["concentration"]]
 
     def priors_for(self, problem: Problem) -> dict[str, Prior]:
-        """Return the priors of the concentration and of each variable's profile weight."""
+        """Return the priors of the concentration and of the profile weights."""
         defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
         defaults |= {
             f"profile_{dim}": Prior("LogNormal", mu=0.0, sigma=2.0) for dim in problem.variables
@@ -152,7 +155,7 @@ class LatentClass(BayesianEstimator):
     def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters:
-        """Draw the parameters by collapsed Gibbs sampling, one thread for each chain."""
+        """Draw the parameters by collapsed Gibbs sampling, a thread for each chain."""
         priors = self.priors_for(problem)
         stop = Event()
 

@@ -49,12 +49,13 @@ class DirichletLogLinear(BayesianEstimator):
 
     .. math::
 
-        p &\sim \text{Dirichlet}(\kappa \pi), \qquad f \mid p \sim \text{Multinomial}(n, p) \\
+        p &\sim \text{Dirichlet}(\kappa \pi) \\
+        f \mid p &\sim \text{Multinomial}(n, p) \\
         F - f \mid f &\sim \text{DirichletMultinomial}(N - n, \kappa\pi + f)
 
-    :math:`\pi` is log-linear: a margin for each variable in the formula, multiplied, times one symmetric (zero-sum)
-    effect for each interaction. :math:`\kappa \to \infty` is the log-linear model
-    itself, :math:`\kappa \to 0` the sample.
+    :math:`\pi` is log-linear: the product of a margin for each variable in the formula
+    and a symmetric (zero-sum) effect for each interaction. :math:`\kappa \to \infty` is
+    the log-linear model itself, :math:`\kappa \to 0` the sample.
 
     Parameters
     ----------
@@ -85,8 +86,10 @@ class DirichletLogLinear(BayesianEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> model = tc.DirichletLogLinear("~ area + religion", priors={"kappa": tc.Prior("LogNormal", mu=5, sigma=1)})
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> priors = {"kappa": tc.Prior("LogNormal", mu=5, sigma=1)}
+    >>> model = tc.DirichletLogLinear("~ area + religion", priors=priors)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> sorted(v.name for v in model.build(sample, 2449).free_RVs)
     ['kappa', 'margin_area', 'margin_religion']
     """
@@ -128,7 +131,7 @@ class DirichletLogLinear(BayesianEstimator):
         return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
 
     def priors_for(self, problem: Problem) -> dict[str, Prior]:
-        """Return the priors of ``kappa``, of the margins and of the interactions' scales."""
+        """Return the priors of ``kappa``, the margins and the interactions' scales."""
         terms = self.terms_for(problem)
         priors = merge_priors(self._default_priors(problem, terms), self.priors)
         problem.refuse_names(model_names(terms, priors))
@@ -242,7 +245,7 @@ class DirichletLogLinear(BayesianEstimator):
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        """Draw parameters, samples and populations; of a model with main effects only."""
+        """Draw parameters, samples and populations, for main effects only."""
         terms = self.terms_for(problem)
         if any(len(term) > 1 for term in terms):
             raise ParameterError(

@@ -36,7 +36,9 @@ _MOST_PROPOSALS: Final = (
 )
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
-_NEGLIGIBLE: Final = 12.0  # an end of the grid is far enough out where it is exp(-12) of the top, as the prior's tail is
+_NEGLIGIBLE: Final = (
+    12.0  # the grid ends where the height is exp(-12) of the top, as the prior does
+)
 _WIDENINGS: Final = 8
 _LARGE: Final = 1e6
 _LOWEST_KAPPA: Final = 1e-12

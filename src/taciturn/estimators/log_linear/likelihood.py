@@ -1,4 +1,4 @@
-"""The likelihood of the Dirichlet-multinomial log-linear model, many draws at a time."""
+"""The likelihood of the Dirichlet-multinomial log-linear model, for many draws."""
 
 from typing import Any, Final
 

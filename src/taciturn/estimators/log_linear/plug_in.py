@@ -24,9 +24,9 @@ class LogLinear(PlugInEstimator):
 
     .. math:: F = f + \text{Multinomial}(N - n, \hat p)
 
-    :math:`\hat p` comes from iterative proportional fitting; with main effects of two variables it is
-    :math:`n_{i\bullet} n_{\bullet j} / n^2`. The intervals ignore that :math:`\hat p` is estimated, and are too
-    narrow for that reason.
+    :math:`\hat p` comes from iterative proportional fitting; with main effects of two
+    variables it is :math:`n_{i\bullet} n_{\bullet j} / n^2`. The intervals ignore that
+    :math:`\hat p` is estimated, and are too narrow for that reason.
 
     Known margins of the population replace those of the sample where the formula
     includes them, and every draw reproduces them.
@@ -44,8 +44,9 @@ class LogLinear(PlugInEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=50, chains=2, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=50, random_seed=1)
     >>> int(fit["posterior_predictive"]["population"].sum("religion").sum("area")[0, 0])
     2449
     """

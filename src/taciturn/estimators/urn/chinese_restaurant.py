@@ -39,12 +39,12 @@ class ChineseRestaurant(BayesianEstimator):
     While a cell is empty, the individual after `m` others joins a filled cell or opens
     one of the empty ones with probabilities
 
-    .. math:: \frac{F_i - \sigma}{m + \theta}, \qquad \frac{\theta + k\sigma}{m + \theta}
+    .. math:: \frac{F_i - \sigma}{m + \theta}, \quad \frac{\theta + k\sigma}{m + \theta}
 
     where `k` cells are filled. When the last cell opens the urn closes: individuals
-    join cell `i` with probability
-    :math:`(F_i - \sigma)/(m - K\sigma)`. The sample is the first `n` individuals of the urn, the population its first
-    `N`. The likelihood is that of the sample's partition,
+    join cell `i` with probability :math:`(F_i - \sigma)/(m - K\sigma)`. The sample is
+    the first `n` individuals of the urn, the population its first `N`. The likelihood
+    is that of the sample's partition,
 
     .. math::
 
@@ -60,10 +60,10 @@ class ChineseRestaurant(BayesianEstimator):
     Parameters
     ----------
     discount : float, optional
-        :math:`\sigma`: fitted without one; held fixed where it is in ``[0, 1)``, 0 being the urn of Ewens, Hoppe and of
-        Antal, Shlomo & Elliot (2015). A negative number :math:`-\alpha` implies
-        :math:`\theta = K\alpha`, which is the symmetric Dirichlet(:math:`\alpha`) over
-        the cells and leaves no parameter to fit.
+        :math:`\sigma`: fitted by default; held fixed where it is in ``[0, 1)``, 0 being
+        the urn of Ewens, of Hoppe and of Antal, Shlomo & Elliot (2015). A negative
+        number :math:`-\alpha` implies :math:`\theta = K\alpha`, the symmetric
+        Dirichlet(:math:`\alpha`) over the cells, and leaves no parameter to fit.
     base : {"uniform", "log-linear"}
         Which empty cell opens: any with equal chance, or one with a chance in
         proportion to the product of the sample's margins, each category's count plus 1
@@ -107,11 +107,13 @@ class ChineseRestaurant(BayesianEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.ChineseRestaurant().fit(sample, population_size=2449, random_seed=1)
     >>> sorted(fit["posterior"].data_vars)
     ['discount', 'theta']
-    >>> [v.name for v in tc.ChineseRestaurant(discount=0.0).build(sample, 2449).free_RVs]
+    >>> model = tc.ChineseRestaurant(discount=0.0).build(sample, 2449)
+    >>> [v.name for v in model.free_RVs]
     ['theta']
     """
 

@@ -70,8 +70,9 @@ class PolyaUrn(PlugInEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> fit = tc.PolyaUrn().fit(sample, population_size=2449, draws=50, chains=2, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> fit = tc.PolyaUrn().fit(sample, population_size=2449, draws=50, random_seed=1)
     >>> bool(fit["constant_data"]["theta"] > 0)
     True
     """
