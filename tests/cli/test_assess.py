@@ -55,7 +55,7 @@ def test_every_model_can_be_named():
 
 
 def test_a_fit_that_does_not_converge_has_its_own_exit_status(taciturn, monkeypatch):
-    from taciturn.estimators import Diagnostics
+    from taciturn.diagnostics import Diagnostics
 
     monkeypatch.setattr(
         "taciturn.fits.diagnose.diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5)

@@ -51,7 +51,7 @@ class Prior:
     Raises
     ------
     PriorError
-        An unknown distribution or parameter, or a value that is not one.
+        An unknown distribution or parameter, or a value that is not valid for it.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Prior:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Prior":
-        """Back from `to_dict`."""
+        """Return the prior that `to_dict` was made from."""
         rest = {name: value for name, value in values.items() if name != "distribution"}
         return cls(str(values.get("distribution")), **rest)
 
@@ -113,17 +113,17 @@ class Prior:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether values have an upper end, as a Beta, a Uniform and a margin have."""
+        """Whether values have an upper bound, as for a Beta, a Uniform and a margin."""
         return self.distribution in _BOUNDED
 
     def log_density(self, values: Floats) -> Floats:
         r"""Logarithm of the density on the scale on which priors are power-scaled; of a
         margin, over the last axis.
 
-        That is the density of the logarithm of a number without an upper end, and of
-        the value itself otherwise. Raised to a power :math:`\alpha` and scaled to 1, a
-        log-normal then keeps its median and has
-        :math:`\sigma/\sqrt\alpha`, a Gamma(a, b) is Gamma(:math:`\alpha a, \alpha b`) with the same mean, and a
+        That is the density of the logarithm of a parameter without an upper bound, and
+        of the value itself otherwise. Raised to a power :math:`\alpha` and normalised,
+        a log-normal then keeps its median and has :math:`\sigma/\sqrt\alpha`, a
+        Gamma(a, b) becomes Gamma(:math:`\alpha a, \alpha b`) with the same mean, and a
         uniform stays as it is.
         """
         if self.distribution == "Dirichlet":
@@ -211,7 +211,13 @@ def _is_number(value: Any) -> bool:
 
 
 def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
-    """A mapping of names to priors, as a plain dict."""
+    """Return the priors by name as a plain dict.
+
+    Raises
+    ------
+    PriorError
+        A value that is not a `Prior`.
+    """
     checked = dict(priors or {})
     for name, prior in checked.items():
         if not isinstance(prior, Prior):
@@ -223,8 +229,12 @@ def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
 
 
 def merge_priors(defaults: Mapping[str, Prior], given: Mapping[str, Prior]) -> dict[str, Prior]:
-    """Defaults with the given priors in their place; one that matches no parameter is
-    an error.
+    """Return the default priors, with those given in their place.
+
+    Raises
+    ------
+    PriorError
+        A prior that matches no parameter, or does not suit its parameter.
     """
     unknown = sorted(set(given) - set(defaults))
     if unknown:

@@ -14,13 +14,9 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.diagnostics import check_convergence
-from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator
-from taciturn.estimators.latent_class.chain import (
-    Chain,
-    Layout,
-    _sticks,
-)
+from taciturn.errors import ParameterError
+from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.latent_class.chain import Chain, Draw, Layout, sticks
 from taciturn.estimators.priors import (
     Prior,
     check_priors,
@@ -38,28 +34,8 @@ from taciturn.estimators.settings import (
 __all__ = ["LatentClass"]
 
 Floats = npt.NDArray[np.float64]
-Draw = tuple[dict[str, float], Floats, Floats]
-"""Numbers by name, weights of the classes and their shares of the categories of all
-variables."""
-_START: Final = 3
-"""Classes a chain starts with. From many the sampler takes long to join them again."""
 _THIN: Final = 5
 """Sweeps a draw, after the warm-up."""
-_PROPOSALS: Final = 10
-"""To split or merge classes, a sweep."""
-_SPARE: Final = 64
-"""Classes that can open in a sweep."""
-_UNSEEN: Final = 1e-4
-"""Share of the population in classes nobody sampled is in, that is left to the last of
-them."""
-_MOST_UNSEEN: Final = 100
-_MOST_MISSES: Final = 1_000_000
-"""Individuals at structural zeros that the sampler adds to the sample at most."""
-_TRIES: Final = 100
-_LOWEST: Final = 1e-100
-_HIGHEST: Final = 1e12
-_TAIL: Final = 1e-10
-_GRID: Final = 4001
 _NAMES: Final = frozenset(
     {"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight"}
 )
@@ -74,13 +50,14 @@ class LatentClass(BayesianEstimator):
 
         \pi(x) &= \sum_h w_h \prod_j \psi_{hj}(x_j), \qquad
         w_h = v_h \prod_{g < h} (1 - v_g), \quad v_h \sim \text{Beta}(1, \alpha) \\
-        \psi_{hj} &\sim \text{Dirichlet}(b_j / d_j, \dots, b_j / d_j), \qquad
-        f \sim \text{Multinomial}(n, \pi), \quad F - f \sim \text{Multinomial}(N - n, \pi)
+        \psi_{hj} &\sim \text{Dirichlet}(b_j / d_j, \dots, b_j / d_j) \\
+        f &\sim \text{Multinomial}(n, \pi), \qquad
+        F - f \sim \text{Multinomial}(N - n, \pi)
 
     for variables with :math:`d_j` categories: a Dirichlet process mixture of products
     of multinomials. For tables of three to eight variables that are large and nearly
-    empty, where a log-linear model would need to be told which interactions matter. Its
-    cost grows with the sample and the number of variables, not with the cells.
+    empty, for which a log-linear model would need its interactions chosen. Its cost
+    grows with the sample and the number of variables, not with the cells.
 
     Parameters
     ----------
@@ -108,21 +85,21 @@ class LatentClass(BayesianEstimator):
     each individual given all others (Neal 2000, algorithm 3), :math:`\alpha` and
     :math:`b_j` by slices; others split and merge classes (Jain & Neal 2004). Five
     sweeps a draw after the warm-up, one a draw in it. Given the classes weights and
-    shares are drawn exactly, with classes that nobody sampled is in until less than 1
-    in 10,000 of the population is left for the last. There is no limit to their number.
-    Classes have no order that means anything; they are sorted by weight. Convergence is
-    judged by what the classes say of the risk and not by what they are:
-    ``expected_tau1``,
-    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, beside R2.
-    ``concentration`` and ``classes``, how many have somebody sampled in them, move
-    slowly, as classes that are alike come and go.
+    shares are drawn exactly, including classes without a sampled individual, until less
+    than 1 in 10,000 of the population is left for the last. Their number has no limit.
+    The order of classes has no meaning; they are sorted by weight. Convergence is
+    judged by what the classes imply for the risk rather than by the classes themselves:
+    ``expected_tau1``, :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and
+    ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, as well as R2. ``concentration``
+    and ``classes``, the number of classes with a sampled individual, move slowly, as
+    similar classes come and go.
 
     *Structural zeros.* The population is the mixture without them, :math:`\pi` scaled
     to 1 on the other cells. The sampler adds the individuals that the model would have
     put there (Manrique-Vallier & Reiter 2014).
 
-    *What it is not for.* Tables of two variables, most of all tables by area: there
-    classes say no more than rows do, and `LinearPool` was chosen by its coverage.
+    *What it is not for.* Tables of two variables, above all tables by area: there
+    classes add nothing to the rows, and `LinearPool` was chosen for its coverage.
 
     References
     ----------
@@ -136,8 +113,10 @@ class LatentClass(BayesianEstimator):
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> fit = tc.LatentClass().fit(sample, population_size=2449, draws=500, tune=200, random_seed=1, progressbar=False)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> settings = {"draws": 500, "tune": 200, "random_seed": 1, "progressbar": False}
+    >>> fit = tc.LatentClass().fit(sample, population_size=2449, **settings)
     >>> sorted(fit["posterior"].data_vars)[:4]
     ['classes', 'concentration', 'expected_tau1', 'profile_area']
     """
@@ -150,6 +129,7 @@ class LatentClass(BayesianEstimator):
         " where single cells go their own way."
     )
     title: ClassVar[str] = "Latent classes: Dirichlet process mixture of independent variables"
+    command_name: ClassVar[str] = "latent-class"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
@@ -162,23 +142,21 @@ class LatentClass(BayesianEstimator):
         varying = [name for name, values in told.data_vars.items() if float(values.std()) > 0]
         return told[varying] if varying else posterior[["concentration"]]
 
-    def _priors(self, problem: Problem) -> dict[str, Prior]:
+    def priors_for(self, problem: Problem) -> dict[str, Prior]:
+        """Return the priors of the concentration and of the profile weights."""
         defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
         defaults |= {
             f"profile_{dim}": Prior("LogNormal", mu=0.0, sigma=2.0) for dim in problem.variables
         }
-        names = {*defaults, *(f"share_{dim}" for dim in problem.variables), *_NAMES}
-        clash = sorted(names & set(problem.variables))
-        if clash:
-            raise TableError(
-                f"the variable {clash[0]!r} has the name of a parameter of the model: rename it"
-            )
+        shares = {f"share_{dim}" for dim in problem.variables}
+        problem.refuse_names({*defaults, *shares, *_NAMES})
         return merge_priors(defaults, self.priors)
 
-    def _learn_fast(
+    def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters:
-        priors = self._priors(problem)
+        """Draw the parameters by collapsed Gibbs sampling, a thread for each chain."""
+        priors = self.priors_for(problem)
         stop = Event()
 
         def run(own: np.random.Generator, show: bool) -> list[Draw]:
@@ -208,29 +186,33 @@ class LatentClass(BayesianEstimator):
         check_convergence(self.monitored(posterior), None, warn=True)
         return Parameters(posterior, sampler="collapsed Gibbs")
 
-    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Refuse: the model has a sampler of its own."""
         raise ParameterError("LatentClass has a sampler of its own: use method='fast'")
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw the individuals not sampled from the mixture."""
         rest = problem.population_size - problem.sample_size
         return problem.counts + draw_multinomial(rest, _all_shares(problem, parameters), rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw samples of the same size from the mixture."""
         return draw_multinomial(problem.sample_size, _all_shares(problem, parameters), rng)
 
-    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the mixture's share of each occupied cell."""
         shares = _all_shares(problem, parameters)
         terms: Floats = np.log(shares[:, problem.occupied]) - np.log(
             shares.sum(axis=1, keepdims=True)
@@ -240,11 +222,13 @@ class LatentClass(BayesianEstimator):
             parameters.posterior.sizes["chain"], parameters.posterior.sizes["draw"], -1
         )
 
-    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
-        return self._log_conditionals(problem, parameters) @ problem.counts[problem.occupied]
+    def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the multinomial probability of the sample, up to a constant."""
+        return self.log_conditionals(problem, parameters) @ problem.counts[problem.occupied]
 
-    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        priors = self._priors(problem)
+    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Draw parameters, samples and populations."""
+        priors = self.priors_for(problem)
         parameters = {name: prior.draw(rng, draws) for name, prior in priors.items()}
         table, fillable = Layout(problem), problem.fillable.ravel()
         shares = np.zeros((draws, problem.sample.size))
@@ -253,7 +237,7 @@ class LatentClass(BayesianEstimator):
             weights = [parameters[f"profile_{dim}"][number] for dim in problem.variables]
             each = np.repeat(np.divide(weights, table.sizes), table.sizes)
             while not shares[number].any():  # a population lives where there are cells to live in
-                weight = _sticks(1.0, concentration, 1e-12, 10_000, rng)
+                weight = sticks(1.0, concentration, 1e-12, 10_000, rng)
                 share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
                 shares[number] = table.all_cells(weight, share) * fillable
         population = draw_multinomial(problem.population_size, shares, rng)
@@ -262,7 +246,7 @@ class LatentClass(BayesianEstimator):
             rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
             for F in population
         ]
-        return parameters, np.array(sample), population
+        return PriorDraws(parameters, np.array(sample), population)
 
 
 def _with_progress(sweeps: range, show: bool) -> Iterable[int]:

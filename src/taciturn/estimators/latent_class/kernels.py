@@ -62,19 +62,11 @@ def assign_classes(levels, first, classes, by_level, by_class, used, alpha, prof
         by_class[h] -= 1.0
         for j in range(variables):
             by_level[first[j] + levels[i, j], h] -= 1.0
-        if by_class[h] < _EMPTY:  # the last class takes its place
+        if by_class[h] < _EMPTY:
             used -= 1
-            if h != used:
-                by_class[h], weight[h] = by_class[used], weight[used]
-                by_level[:, h] = by_level[:, used]
-                for k in range(n):
-                    if classes[k] == used:
-                        classes[k] = h
+            _fill_gap(h, used, classes, by_level, by_class, weight)
         else:
-            whole = 1.0
-            for j in range(variables):
-                whole *= by_class[h] + profile[j]
-            weight[h] = by_class[h] / whole
+            weight[h] = _weight_of(by_class[h], profile)
         for k in range(used):
             ends[k] = weight[k]
         for j in range(variables):
@@ -95,14 +87,33 @@ def assign_classes(levels, first, classes, by_level, by_class, used, alpha, prof
             h = min(np.searchsorted(ends[:used], x, side="right"), used - 1)
         classes[i] = h
         by_class[h] += 1.0
-        whole = 1.0
         for j in range(variables):
             by_level[first[j] + levels[i, j], h] += 1.0
-            whole *= by_class[h] + profile[j]
-        weight[h] = by_class[h] / whole
+        weight[h] = _weight_of(by_class[h], profile)
     for j in range(variables):
         by_level[first[j] : first[j + 1]] -= profile[j] / sizes[j]
     return used
+
+
+@njit(cache=True, nogil=True)
+def _weight_of(size, profile):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Weight of a class of that size, but for the categories of its members."""
+    whole = 1.0
+    for j in range(profile.size):
+        whole *= size + profile[j]
+    return size / whole
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _fill_gap(h, last, classes, by_level, by_class, weight):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move the last class to the place of one that has become empty."""
+    if h == last:
+        return
+    by_class[h], weight[h] = by_class[last], weight[last]
+    by_level[:, h] = by_level[:, last]
+    for k in range(classes.size):
+        if classes[k] == last:
+            classes[k] = h
 
 
 @njit(cache=True, nogil=True)
@@ -112,7 +123,7 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
 
     Returns the number of classes used after it.
     """
-    n, variables = levels.shape
+    n = levels.shape[0]
     if n < 2:
         return used
     i = int(rng.random() * n)
@@ -128,61 +139,79 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
         if j != i and (classes[j] == classes[i]) == splits:
             nth -= 1
     a, b = classes[i], classes[j]
-    others = np.empty(n, dtype=np.int64)
-    m = 0
-    for k in range(n):
-        if (classes[k] == a or classes[k] == b) and k != i and k != j:
-            others[m] = k
-            m += 1
-    each = np.empty(variables)
-    for v in range(variables):
+    both = (classes == a) | (classes == b)
+    both[i] = both[j] = False
+    others = np.flatnonzero(both)
+    each = np.empty(profile.size)
+    counts, sizes = np.zeros((2, by_level.shape[0])), np.ones(2)
+    for v in range(profile.size):
         each[v] = profile[v] / (first[v + 1] - first[v])
-    counts, sizes, weight = np.zeros((2, by_level.shape[0])), np.ones(2), np.ones(2)
-    for v in range(variables):
         counts[0, first[v] + levels[i, v]] += 1.0
         counts[1, first[v] + levels[j, v]] += 1.0
-        weight /= 1.0 + profile[v]
-    side = np.empty(m, dtype=np.int64)
-    log_chance = 0.0
-    for scan in range(_SCANS + 1):
-        for at in range(m):
-            k = others[at]
-            if scan > 0:
-                own = side[at]
-                sizes[own] -= 1.0
-                whole = 1.0
-                for v in range(variables):
-                    counts[own, first[v] + levels[k, v]] -= 1.0
-                    whole *= sizes[own] + profile[v]
-                weight[own] = sizes[own] / whole
-            zero, one = weight[0], weight[1]
-            for v in range(variables):
-                x = first[v] + levels[k, v]
-                zero *= counts[0, x] + each[v]
-                one *= counts[1, x] + each[v]
-            joins = (
-                one / (zero + one) if zero + one > 0.0 else 0.5
-            )  # both vanish with tiny profile weights
-            own = 1 if rng.random() < joins else 0
-            if scan == _SCANS and a != b:
-                own = 1 if classes[k] == b else 0
-            if scan == _SCANS:
-                log_chance += log(max(joins if own == 1 else 1.0 - joins, 1e-300))
-            side[at] = own
-            sizes[own] += 1.0
-            whole = 1.0
-            for v in range(variables):
-                counts[own, first[v] + levels[k, v]] += 1.0
-                whole *= sizes[own] + profile[v]
-            weight[own] = sizes[own] / whole
+    side = np.where(classes[others] == b, 1, 0)
+    log_chance = _scan_two(levels, first, others, counts, sizes, side, a != b, profile, each, rng)
     # Chances to have chosen these two for a split, and for a merger.
     together = 2.0 / (sizes[0] + sizes[1] - 1.0)
     apart = 1.0 / (n - sizes[0]) + 1.0 / (n - sizes[1])
     log_chance += log(together) - log(apart)
-    gain = (
-        log(alpha) + lgamma(sizes[0]) + lgamma(sizes[1]) - lgamma(sizes[0] + sizes[1])
-    )  # of two over one
-    for v in range(variables):
+    gain = _gain_of_two(first, counts, sizes, alpha, profile, each)
+    threshold = log(rng.random())
+    if a == b and threshold < gain - log_chance:
+        by_level[:, used], by_class[used] = counts[1], sizes[1]
+        by_level[:, a], by_class[a] = counts[0], sizes[0]
+        classes[j] = used
+        classes[others[side == 1]] = used
+        return used + 1
+    if a != b and threshold < log_chance - gain:
+        return _merge(a, b, used - 1, classes, by_level, by_class)
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _scan_two(levels, first, others, counts, sizes, side, merges, profile, each, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Divide individuals between two classes by Gibbs scans, the last of which is the
+    proposal; for a merger that ends where they are, as `side` says at first.
+
+    Fills `counts`, `sizes` and `side`. Returns the logarithm of the last scan's chance.
+    """
+    weight = np.ones(2)
+    for v in range(profile.size):
+        weight /= 1.0 + profile[v]
+    now = side.copy()
+    log_chance = 0.0
+    for scan in range(_SCANS + 1):
+        for at in range(others.size):
+            k = others[at]
+            if scan > 0:
+                own = now[at]
+                sizes[own] -= 1.0
+                for v in range(profile.size):
+                    counts[own, first[v] + levels[k, v]] -= 1.0
+                weight[own] = _weight_of(sizes[own], profile)
+            zero, one = weight[0], weight[1]
+            for v in range(profile.size):
+                x = first[v] + levels[k, v]
+                zero *= counts[0, x] + each[v]
+                one *= counts[1, x] + each[v]
+            joins = one / (zero + one) if zero + one > 0.0 else 0.5  # both vanish in tiny profiles
+            own = 1 if rng.random() < joins else 0
+            if scan == _SCANS:
+                own = side[at] if merges else own
+                log_chance += log(max(joins if own == 1 else 1.0 - joins, 1e-300))
+            now[at] = own
+            sizes[own] += 1.0
+            for v in range(profile.size):
+                counts[own, first[v] + levels[k, v]] += 1.0
+            weight[own] = _weight_of(sizes[own], profile)
+    side[:] = now
+    return log_chance
+
+
+@njit(cache=True, nogil=True)
+def _gain_of_two(first, counts, sizes, alpha, profile, each):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the posterior odds of two classes over one."""
+    gain = log(alpha) + lgamma(sizes[0]) + lgamma(sizes[1]) - lgamma(sizes[0] + sizes[1])
+    for v in range(profile.size):
         gain += lgamma(profile[v]) - lgamma(profile[v] + sizes[0]) - lgamma(profile[v] + sizes[1])
         gain += lgamma(profile[v] + sizes[0] + sizes[1])
         for x in range(first[v], first[v + 1]):
@@ -194,29 +223,26 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
                     - lgamma(each[v])
                     - lgamma(each[v] + zero + one)
                 )
-    threshold = log(rng.random())
-    if a == b and threshold < gain - log_chance:
-        by_level[:, used], by_class[used] = counts[1], sizes[1]
-        by_level[:, a], by_class[a] = counts[0], sizes[0]
-        classes[j] = used
-        for at in range(m):
-            if side[at] == 1:
-                classes[others[at]] = used
-        return used + 1
-    if a != b and threshold < log_chance - gain:
-        by_level[:, a] += by_level[:, b]
-        by_class[a] += by_class[b]
-        last = used - 1
-        by_level[:, b], by_class[b] = by_level[:, last], by_class[last]
-        for k in range(n):
-            if classes[k] == b:
-                classes[k] = a
-        if b != last:
-            for k in range(n):
-                if classes[k] == last:
-                    classes[k] = b
-        return last
-    return used
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _merge(a, b, last, classes, by_level, by_class):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move everybody of class `b` to `a`, and the last class to the place of `b`.
+
+    Returns the number of classes used after it.
+    """
+    by_level[:, a] += by_level[:, b]
+    by_class[a] += by_class[b]
+    by_level[:, b], by_class[b] = by_level[:, last], by_class[last]
+    for k in range(classes.size):
+        if classes[k] == b:
+            classes[k] = a
+    if b != last:
+        for k in range(classes.size):
+            if classes[k] == last:
+                classes[k] = b
+    return last
 
 
 @njit(cache=True, nogil=True)

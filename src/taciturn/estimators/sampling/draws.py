@@ -14,9 +14,14 @@ Floats = npt.NDArray[np.float64]
 
 
 _SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
-_FEW: Final = 6  # individuals a cell expects: as many cost as much, one by one, as a gamma and a binomial variate
-_MOST: Final = 64  # individuals a cell, where more came than were expected: beyond, they are not placed one by one
-_MOST_IN_NEW_CELLS: Final = 256  # likewise
+_FEW: Final = 6
+"""Expected individuals of a cell up to which placing them one by one costs less than a
+gamma and a binomial variate."""
+_MOST: Final = 64
+"""Individuals a cell, where more came than were expected, up to which they are placed
+one by one."""
+_MOST_IN_NEW_CELLS: Final = 256
+"""Individuals left for new cells up to which they are placed one by one."""
 
 
 def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generator) -> Counts:

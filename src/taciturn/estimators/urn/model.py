@@ -45,25 +45,11 @@ def urn_variable(
     log-probability is then short of a term that no parameter changes.
     """
     import pymc as pm
-    import pytensor.tensor as pt
 
     cells = len(counts)
 
-    def logp(value: Any, theta: Any, discount: Any, given: Any, steps: Any, log_chance: Any) -> Any:
-        n = value.sum()
-        x = value[pt.nonzero(value)[0]]
-        seen = x.shape[0]
-        closed = pt.eq(seen, cells)
-        times = pt.switch(closed, steps, n)
-        taken = pt.switch(closed, cells * discount, 0.0)
-        after = pt.gammaln(n - taken) - pt.gammaln(times - taken)
-        waited = pt.logsumexp(log_chance - _log_rising(theta + 1, times - 1) - after)
-        waited = pt.switch(pt.or_(pt.invert(closed), pt.eq(value, given).all()), waited, np.nan)
-        opened = pt.log(theta + pt.arange(1, seen) * discount).sum()
-        joined = (pt.gammaln(x - discount) - pt.gammaln(1.0 - discount)).sum()
-        orders = pt.gammaln(_real(n + 1)) - pt.gammaln(_real(x + 1)).sum()
-        labels = pt.gammaln(_real(cells - seen + 1)) - pt.gammaln(_real(pt.as_tensor(cells + 1)))
-        return opened + joined + waited + orders + labels
+    def logp(value: Any, *parameters: Any) -> Any:
+        return _log_probability(cells, value, *parameters)
 
     def random(
         theta: Any, discount: Any, given: Any, _s: Any, _p: Any, rng: Any = None, size: Any = None
@@ -94,6 +80,28 @@ def urn_variable(
         dtype="int64",
         observed=data["counts"],
     )
+
+
+def _log_probability(
+    cells: int, value: Any, theta: Any, discount: Any, given: Any, steps: Any, log_chance: Any
+) -> Any:
+    """That of a table, whose closing times are those of the table `given`."""
+    import pytensor.tensor as pt
+
+    n = value.sum()
+    x = value[pt.nonzero(value)[0]]
+    seen = x.shape[0]
+    closed = pt.eq(seen, cells)
+    times = pt.switch(closed, steps, n)
+    taken = pt.switch(closed, cells * discount, 0.0)
+    after = pt.gammaln(n - taken) - pt.gammaln(times - taken)
+    waited = pt.logsumexp(log_chance - _log_rising(theta + 1, times - 1) - after)
+    waited = pt.switch(pt.or_(pt.invert(closed), pt.eq(value, given).all()), waited, np.nan)
+    opened = pt.log(theta + pt.arange(1, seen) * discount).sum()
+    joined = (pt.gammaln(x - discount) - pt.gammaln(1.0 - discount)).sum()
+    orders = pt.gammaln(_real(n + 1)) - pt.gammaln(_real(x + 1)).sum()
+    labels = pt.gammaln(_real(cells - seen + 1)) - pt.gammaln(_real(pt.as_tensor(cells + 1)))
+    return opened + joined + waited + orders + labels
 
 
 def _log_rising(a: Any, n: Any) -> Any:
