@@ -45,10 +45,9 @@ def assign_classes(levels, first, classes, by_level, by_class, used, alpha, prof
     """
     n, variables = levels.shape
     most = by_class.size
-    sizes = np.empty(variables)
+    sizes = np.diff(first).astype(np.float64)
     alone = alpha  # weight of a class of one's own: its shares are uniform on average
     for j in range(variables):
-        sizes[j] = first[j + 1] - first[j]
         alone /= sizes[j]
         by_level[first[j] : first[j + 1]] += profile[j] / sizes[j]
     weight = np.empty(most)
