@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from taciturn.validate import generator, number_between, seed_number, whole_number
+from taciturn.validate import generator, real_number, seed_number, whole_number
 
 QUICK = {"population_size": 50, "random_seed": 1, "progressbar": False}
 
@@ -121,7 +121,7 @@ def test_samples_that_cannot_be_drawn(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"random_seed": -1}, {"base": "a"}, {"base": float("nan")}, {"replicates": 1.5}]
+    "options", [{"random_seed": -1}, {"rounding_base": "a"}, {"rounding_base": float("nan")}, {"replicates": 1.5}]
 )
 def test_roundings_that_cannot_be_made(options):
     with pytest.raises(tc.TaciturnError):
@@ -130,7 +130,7 @@ def test_roundings_that_cannot_be_made(options):
 
 def test_shared_checks():
     assert whole_number(3.0, "x", least=1) == 3
-    assert number_between(np.float32(0.5), "x", 0, 1) == 0.5
+    assert real_number(np.float32(0.5), "x", least=0, most=1) == 0.5
     assert seed_number(7) == 7
     assert generator(7).integers(10**9) == np.random.default_rng(7).integers(10**9)
     for value in (True, 0, 2.5, float("nan"), "3", None):

@@ -12,7 +12,7 @@ import xarray as xr
 
 from taciturn.errors import MissingDependencyError, ParameterError
 from taciturn.fits.risk import assess
-from taciturn.validate import number_between
+from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -244,7 +244,7 @@ def plot_risk(
         raise ParameterError("there is no fit to plot")
     if measure not in ("R1", "R2", "tau1", "tau2"):
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
-    probability = number_between(probability, "probability", 0.01, 0.9999)
+    probability = real_number(probability, "probability", least=0.01, most=0.9999)
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.8 * len(named)), layout="constrained")
     tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]

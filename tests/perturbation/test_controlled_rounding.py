@@ -155,8 +155,8 @@ CUBE = xr.DataArray(np.ones((2, 2, 2), dtype=int), dims=("a", "b", "c"))
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base": 1}, "base must be a whole number of at least 2, got 1"),
-        ({"base": 2**60}, r"base must be at most 2\*\*53"),
+        ({"rounding_base": 1}, r"rounding_base must be a whole number from 2 to 2\*\*53, got 1"),
+        ({"rounding_base": 2**60}, r"rounding_base must be a whole number from 2 to 2\*\*53"),
         ({"replicates": 0}, "replicates must be a whole number of at least 1, got 0"),
         ({"time_limit": 0}, "time_limit must be a finite number above 0, got 0"),
         ({"time_limit": float("nan")}, "time_limit must be a finite number above 0, got nan"),

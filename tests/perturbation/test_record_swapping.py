@@ -85,7 +85,7 @@ def test_distribution_of_the_pairs(rate, match, at_risk, pairs):
     assert_same_distribution(swaps.partner.values, expected)
 
 
-def test_records_at_risk_come_first_and_the_threshold_widens_them():
+def test_records_at_risk_come_first_and_the_minimum_widens_them():
     swaps = tc.swap_records(
         PEOPLE, geography="area", rate=1 / 3, at_risk=["religion"], replicates=50, random_seed=1
     )
@@ -97,7 +97,7 @@ def test_records_at_risk_come_first_and_the_threshold_widens_them():
         geography="area",
         rate=1 / 3,
         at_risk=["religion"],
-        minimum=4,
+        minimum=5,
         replicates=50,
         random_seed=1,
     )
@@ -150,14 +150,14 @@ def microdata(draw):
     return pd.DataFrame(columns)
 
 
-@given(microdata(), st.floats(0, 1), st.booleans(), st.integers(1, 3), st.integers(0, 2**32))
-def test_what_swapping_keeps(people, rate, matched, threshold, seed):
+@given(microdata(), st.floats(0, 1), st.booleans(), st.integers(2, 4), st.integers(0, 2**32))
+def test_what_swapping_keeps(people, rate, matched, minimum, seed):
     match = ["household"] if matched else []
     arguments = {
         "rate": rate,
         "match": match,
         "at_risk": ["area", "religion"],
-        "threshold": threshold,
+        "minimum": minimum,
     }
     eligible = any(len(set(rest.area)) > 1 for _, rest in people.groupby(match or (lambda _: 0)))
     if not eligible:
@@ -378,7 +378,7 @@ def test_forms_of_microdata_and_the_seed(tmp_path):
     [
         ({"rate": 1.5}, ParameterError, "rate must be a number from 0 to 1, got 1.5"),
         ({"rate": -0.1}, ParameterError, "got -0.1"),
-        ({"threshold": 0}, ParameterError, "threshold must be a whole number of at least 1, got 0"),
+        ({"minimum": 1}, ParameterError, "minimum must be a whole number of at least 2, got 1"),
         (
             {"replicates": 0},
             ParameterError,

@@ -14,9 +14,9 @@ from taciturn.cards.card import COLUMNS, MEASURES, Calibration, Card, CardTable,
 from taciturn.cards.toml import Fields, read_toml
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
-from taciturn.risk.table_risk import check_weights
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.datasets import DATASETS
+from taciturn.validate import check_weights
 
 __all__ = ["card_content", "load_card"]
 

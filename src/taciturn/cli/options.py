@@ -39,7 +39,7 @@ class Weights(click.ParamType[tuple[float, float, float]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, float, float]:
         """Read ``0.1,0.8,0.1``."""
-        from taciturn.risk.table_risk import check_weights
+        from taciturn.validate import check_weights
 
         if isinstance(value, tuple):
             return value

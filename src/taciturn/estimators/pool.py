@@ -38,7 +38,7 @@ from taciturn.estimators.settings import (
 )
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.schema import RESERVED_NAMES
-from taciturn.validate import checked_number
+from taciturn.validate import real_number
 
 __all__ = ["LinearPool", "member_draws", "pooled_diagnostics", "turns"]
 
@@ -301,7 +301,7 @@ def _checked_members(members: Any) -> dict[str, Estimator]:
 def _checked_weights(weights: Any, members: Mapping[str, Estimator]) -> dict[str, float]:
     if not isinstance(weights, Mapping) or set(weights) != set(members):
         raise ParameterError(f"weights must have the members {list(members)}, got {weights!r}")
-    values = {name: checked_number(weights[name], f"the weight of {name!r}") for name in members}
+    values = {name: real_number(weights[name], f"the weight of {name!r}", least=0) for name in members}
     if min(values.values()) <= 0 or not isclose(sum(values.values()), 1, abs_tol=1e-9):
         raise ParameterError(f"weights must be positive and sum to 1, got {weights!r}")
     return values

@@ -198,7 +198,7 @@ def cell_key_records(
     >>> bool((both.sel(area="A", sex="f") == areas.sel(area="A")).all())  # the same four people
     True
     """
-    variables = names_of(variables, "dims")
+    variables = names_of(variables, "variables")
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
     long = read_records(records, variables)

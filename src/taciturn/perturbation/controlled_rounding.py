@@ -12,10 +12,10 @@ from scipy.sparse import csr_array, vstack
 
 from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.perturbation.alternating_cycles import round_remainders
-from taciturn.perturbation.replicates import Counts, labelled, multiple, positive_number
+from taciturn.perturbation.replicates import Counts, labelled
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, names_of, whole_number
+from taciturn.validate import generator, names_of, real_number, whole_number
 
 __all__ = ["controlled_round"]
 
@@ -116,14 +116,14 @@ def controlled_round(
     True
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     if table.values.sum(dtype=float) > MAX_COUNT:
         raise TableError(
             f"totals must be at most 2**53, that of the table is {table.values.sum(dtype=float):g}"
         )
     replicates = whole_number(replicates, "replicates", least=1)
     kept = _named_margins(table, margins)
-    time_limit = positive_number(time_limit, "time_limit")
+    time_limit = real_number(time_limit, "time_limit", above=0)
     rng = generator(random_seed)
     deadline = monotonic() + time_limit
     down = table.values - table.values % rounding_base

@@ -2,8 +2,10 @@
 
 import xarray as xr
 
-from taciturn.perturbation.replicates import labelled, multiple
+from taciturn.perturbation.replicates import labelled
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
+from taciturn.validate import whole_number
 
 __all__ = ["conventional_round"]
 
@@ -49,7 +51,7 @@ def conventional_round(table: xr.DataArray, *, rounding_base: int = 5) -> xr.Dat
     [[0, 5, 5, 10]]
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     return labelled(
         table, ((table.values + rounding_base // 2) // rounding_base * rounding_base)[None]
     )

@@ -5,10 +5,10 @@ from math import expm1, tanh
 import numpy as np
 import xarray as xr
 
-from taciturn.perturbation.replicates import Counts, positive_number, replicated
+from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, whole_number
+from taciturn.validate import generator, real_number, whole_number
 
 __all__ = ["add_noise"]
 
@@ -79,7 +79,7 @@ def add_noise(
     0
     """
     table = check_table(table)
-    epsilon = positive_number(epsilon, "epsilon")
+    epsilon = real_number(epsilon, "epsilon", above=0)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
     none, stop = tanh(epsilon / 2), -expm1(-epsilon)  # P(Z = 0) = (1 - a) / (1 + a) and 1 - a

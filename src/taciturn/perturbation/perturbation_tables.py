@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression, linprog
 from scipy.special import logsumexp
 
 from taciturn.errors import ParameterError
-from taciturn.validate import number_between, whole_number
+from taciturn.validate import real_number, whole_number
 
 __all__ = ["check_perturbation_table", "perturbation_table"]
 
@@ -89,9 +89,7 @@ def perturbation_table(
     """
     max_noise = whole_number(max_noise, "max_noise", least=1, most=_LARGEST_NOISE)
     js = whole_number(js, "js", least=0, most=_LARGEST_NOISE)
-    variance = number_between(variance, "variance", 0, max_noise**2)
-    if variance == 0:
-        raise ParameterError(f"variance must be above 0 and at most {max_noise**2}, got 0")
+    variance = real_number(variance, "variance", above=0, most=max_noise**2)
     last = max_noise + (
         js + 1 if js else 0
     )  # the first count whose noise meets neither zero nor a count up to js

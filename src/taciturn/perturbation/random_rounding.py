@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.perturbation.replicates import Counts, multiple, replicated
+from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import COUNT, MAX_COUNT
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
@@ -77,7 +77,7 @@ def random_round(
     [0, 1, 'Total']
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
     if totals is not None:

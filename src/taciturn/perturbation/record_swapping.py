@@ -19,7 +19,7 @@ from taciturn.tables.tabulation import read_records
 from taciturn.validate import (
     generator,
     names_of,
-    number_between,
+    real_number,
     whole_number,
 )
 
@@ -35,13 +35,13 @@ def swap_records(
     rate: float,
     match: Sequence[str] = (),
     at_risk: Sequence[str] = (),
-    minimum: int = 1,
+    minimum: int = 2,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.Dataset:
     """Choose pairs of records that exchange their geography.
 
-    Records in cells of at most `minimum` of the table over `at_risk` come first, in
+    Records in cells below `minimum` of the table over `at_risk` come first, in
     random order; the others follow, in random order. Each that has not moved yet
     exchanges its geography with a record drawn uniformly from those that have not
     moved, live elsewhere and agree with it on `match`, until ``round(rate * n / 2)``
@@ -66,7 +66,7 @@ def swap_records(
         Variables whose small cells are swapped first, usually with the geography among
         them. Without any the swapping is random, not targeted.
     minimum : int
-        Largest count of a small cell; 1 takes uniques.
+        Smallest count of a cell that is not at risk; with 2, uniques are.
     replicates : int
         Number of independent swappings, along ``replicate``.
     random_seed : int or Generator, optional
@@ -84,8 +84,8 @@ def swap_records(
     Raises
     ------
     ParameterError
-        A rate outside ``[0, 1]``, `geography` among `match`, a threshold or replicates
-        below 1, or no record that has an eligible partner.
+        A rate outside ``[0, 1]``, `geography` among `match`, `minimum` below 2, fewer than one
+        replicate, or no record that has an eligible partner.
     TableError
         An unknown variable, a missing label, no records.
 
@@ -110,8 +110,8 @@ def swap_records(
     match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
     if not isinstance(geography, str):
         raise ParameterError(f"geography must be the name of a variable, got {geography!r}")
-    rate = number_between(rate, "rate", 0, 1)
-    minimum = whole_number(minimum, "threshold", least=1)
+    rate = real_number(rate, "rate", least=0, most=1)
+    minimum = whole_number(minimum, "minimum", least=2)
     replicates = whole_number(replicates, "replicates", least=1)
     if geography in match:
         raise ParameterError(
@@ -159,7 +159,7 @@ def swap_records(
             "geography": geography,
             "match": match,
             "at_risk": at_risk,
-            "threshold": minimum,
+            "minimum": minimum,
             "rate": rate,
         },
     )
@@ -223,14 +223,14 @@ def swapped_table(
     return labelled(table, released.reshape(-1, *cells.shape))
 
 
-def _in_small_cell(long: LongTable, dims: list[str], threshold: int) -> npt.NDArray[np.bool_]:
-    """Which records are in cells of at most so many."""
+def _in_small_cell(long: LongTable, dims: list[str], minimum: int) -> npt.NDArray[np.bool_]:
+    """Which records are in cells of fewer than so many."""
     if not dims:
         return np.zeros(long.rows, dtype=bool)
     _, cell, counts = np.unique(
         code_rows(long, dims, None)[0], return_inverse=True, return_counts=True
     )
-    return counts[cell] <= threshold
+    return counts[cell] < minimum
 
 
 @njit(cache=True)

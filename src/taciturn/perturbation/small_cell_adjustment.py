@@ -3,8 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from taciturn.perturbation.replicates import Counts, multiple, replicated
-from taciturn.perturbation.threshold_suppression import small_cells
+from taciturn.perturbation.replicates import Counts, replicated
+from taciturn.perturbation.threshold_suppression import is_small
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
 
@@ -64,10 +65,11 @@ def adjust_small_cells(
     [[0, 3, 4]]
     """
     table = check_table(table)
-    minimum = multiple(minimum, "threshold")
+    minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
-    counts, small = table.values, small_cells(table, minimum=minimum).values
+    counts = table.values
+    small = is_small(counts, minimum)
 
     def release(shape: tuple[int, ...]) -> Counts:
         adjusted: Counts = np.where(small, minimum * (rng.random(shape) * minimum < counts), counts)

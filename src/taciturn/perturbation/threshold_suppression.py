@@ -1,12 +1,15 @@
 """Threshold suppression, and which cells it is about."""
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
-from taciturn.perturbation.replicates import labelled, multiple
+from taciturn.perturbation.replicates import Counts, labelled
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
+from taciturn.validate import whole_number
 
-__all__ = ["small_cells", "suppress_small_cells"]
+__all__ = ["is_small", "small_cells", "suppress_small_cells"]
 
 
 def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
@@ -57,8 +60,8 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     [[0, 0, 3, 4]]
     """
     table = check_table(table)
-    small = small_cells(table, minimum=minimum)
-    return labelled(table, np.where(small.values, 0, table.values)[None])
+    minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
+    return labelled(table, np.where(is_small(table.values, minimum), 0, table.values)[None])
 
 
 def small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
@@ -95,5 +98,10 @@ def small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     [False, True, False, False]
     """
     table = check_table(table)
-    minimum = multiple(minimum, "threshold")
-    return ((table > 0) & (table < minimum)).rename("small")
+    minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
+    return table.copy(data=is_small(table.values, minimum)).rename("small")
+
+
+def is_small(counts: Counts, minimum: int) -> npt.NDArray[np.bool_]:
+    """Which counts lie between 0 and the minimum, both excluded."""
+    return (counts > 0) & (counts < minimum)
