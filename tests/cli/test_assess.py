@@ -1,6 +1,7 @@
 """The command line as a person meets it: exit statuses, messages, files, and nothing
 like a traceback."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -49,17 +50,17 @@ def test_assess_prints_what_python_gives(taciturn, tmp_path):
 
 
 def test_every_model_can_be_named():
+    from taciturn.cli.options import MODELS
     from taciturn.estimators import ESTIMATORS
 
-    assert set(cli._MODELS.values()) == set(ESTIMATORS)
+    assert set(MODELS.values()) == set(ESTIMATORS)
 
 
 def test_a_fit_that_does_not_converge_has_its_own_exit_status(taciturn, monkeypatch):
     from taciturn.estimators import Diagnostics
 
-    monkeypatch.setattr(
-        "taciturn.fits.diagnose.diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5)
-    )
+    module = importlib.import_module("taciturn.fits.summary")
+    monkeypatch.setattr(module, "diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5))
     status, out, err = taciturn("assess", SAMPLE, "-N", 2449, *QUICK)
     assert status == 3
     assert "NOT CONVERGED" in out

@@ -1,18 +1,25 @@
 """What several commands share: exit statuses, names of estimators, kinds of options."""
 
 import re
+from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+
+from taciturn.files import check_readable
+from taciturn.validate import check_weights
 
 __all__ = [
     "EXIT_ERROR",
     "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
-    "Margin",
+    "MODELS",
     "Model",
+    "Names",
+    "Number",
     "Weights",
+    "check_model",
     "is_card",
 ]
 
@@ -28,6 +35,22 @@ MODELS: Final = {
     "log-linear": "LogLinear",
     "polya-urn": "PolyaUrn",
 }
+"""Classes of estimators by their names on the command line."""
+
+_NO_FORMULA: Final = {"chinese-restaurant", "latent-class"}
+
+
+class Number(click.FloatRange):
+    """A finite number in a range; click's own class lets NaN pass."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read ``0.2``."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
 
 
 class Weights(click.ParamType[tuple[float, float, float]]):
@@ -39,8 +62,6 @@ class Weights(click.ParamType[tuple[float, float, float]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, float, float]:
         """Read ``0.1,0.8,0.1``."""
-        from taciturn.validate import check_weights
-
         if isinstance(value, tuple):
             return value
         try:
@@ -49,7 +70,7 @@ class Weights(click.ParamType[tuple[float, float, float]]):
             self.fail(f"{value!r}: {error}", param, ctx)
 
 
-class Margin(click.ParamType[tuple[str, ...]]):
+class Names(click.ParamType[tuple[str, ...]]):
     """Variables, or levels above them, joined by commas; nothing for the grand
     total.
     """
@@ -76,9 +97,22 @@ class Model(click.ParamType[str]):
         """Refuse what is neither."""
         model = str(value)
         if model not in MODELS and not is_card(model):
-            self.fail(f"{model!r} is no model card and none of {', '.join(MODELS)}", param, ctx)
+            self.fail(
+                f"{model!r} is neither a model card nor one of {', '.join(MODELS)}", param, ctx
+            )
         return model
 
 
 def is_card(model: str) -> bool:
+    """Whether what is given for ``--model`` is a file, not a name."""
     return model not in MODELS and (model.lower().endswith(".toml") or Path(model).is_file())
+
+
+def check_model(model: str, formula: str | None) -> None:
+    """Raise where there is no such card, or the model takes no formula."""
+    if is_card(model):
+        check_readable(Path(model))
+        if formula is not None:
+            raise click.UsageError("--formula does not apply to a model card, which has its own")
+    elif formula is not None and model in _NO_FORMULA:
+        raise click.UsageError(f"--formula does not apply to --model {model}")
