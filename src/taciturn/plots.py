@@ -12,6 +12,7 @@ import xarray as xr
 
 from taciturn.errors import MissingDependencyError, ParameterError
 from taciturn.fits.risk import assess
+from taciturn.schema import RISK_MEASURES
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def plot_risk(
     named = {"": fits} if isinstance(fits, xr.DataTree) else dict(fits)
     if not named:
         raise ParameterError("there is no fit to plot")
-    if measure not in ("R1", "R2", "tau1", "tau2"):
+    if measure not in RISK_MEASURES:
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
     if ax is None:
