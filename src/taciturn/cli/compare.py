@@ -35,10 +35,11 @@ def compare(
     seed: int | None,
     save: Path | None,
 ) -> None:
-    """Compare saved fits by how well each predicts an individual left out.
+    """Compare saved fits by leave-one-out prediction.
 
-    FIT.nc are files that assess --save wrote, all of one sample. Each fit is named
-    after its file.
+    FIT.nc are files that assess --save wrote, all of one sample. The better fit gives
+    an individual who is left out a higher probability. Each fit is named after its
+    file.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """

@@ -25,23 +25,22 @@ _METHODS: Final = {
 """Methods that need no microdata, named after their functions, and their options."""
 _CERTAIN: Final = {"conventional-round", "suppress-small-cells"}
 _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
-_LARGEST: Final = 2**53
 
 
 @click.command()
 @click.argument("table", type=click.Path(path_type=Path))
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
 @click.option(
-    "--method", type=click.Choice(list(_METHODS)), required=True, help="How to protect it."
+    "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
 )
 @click.option(
     "--rounding-base",
-    type=click.IntRange(2, _LARGEST),
+    type=click.IntRange(2),
     help="Base of rounding; by default 3, in conventional rounding 5.",
 )
 @click.option(
     "--minimum",
-    type=click.IntRange(2, _LARGEST),
+    type=click.IntRange(2),
     help="Smallest count that is kept; 3 by default where cells are adjusted.",
 )
 @click.option(
@@ -85,7 +84,7 @@ def perturb(
     report: bool,
     **given: Any,
 ) -> None:
-    """Protect a table: round, adjust or suppress its cells, or add noise.
+    """Protect a table: round, adjust or suppress cells, or add noise.
 
     TABLE is a CSV or Parquet file in long form, as for assess. Several replicates show
     what the method may release; the file then has a column `replicate`. Swapping

@@ -1,4 +1,4 @@
-"""``taciturn validate``: fit model cards again."""
+"""``taciturn validate``: refit model cards."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ __all__ = ["validate"]
 @click.command()
 @click.argument("cards", type=click.Path(path_type=Path), nargs=-1, required=True)
 def validate(cards: tuple[Path, ...]) -> None:
-    """Fit what model cards describe again, and compare with their references.
+    """Refit model cards and compare the results with their references.
 
     CARDS are model cards or folders of them. Every mean must lie within four combined
     Monte Carlo errors of its reference.
