@@ -13,7 +13,7 @@ EWENS = {
 SPECIFICATIONS = [
     tc.LinearPool(),
     tc.LinearPool(EWENS),
-    tc.LinearPool(weights={"restaurant": np.float64(0.25), "dirichlet": 0.75}),
+    tc.LinearPool(shares={"restaurant": np.float64(0.25), "dirichlet": 0.75}),
     tc.LogLinear(),
     tc.LogLinear("~ area * religion"),
     tc.PolyaUrn(),

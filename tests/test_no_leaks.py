@@ -17,11 +17,10 @@ import xarray as xr
 from hypothesis import assume, given, settings, strategies as st
 
 import taciturn as tc
-from taciturn import attack, cards, estimators, magnitude
+from taciturn import attack, cards, diagnostics, estimators, magnitude
 from taciturn.attack import solver, system
 from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
-from taciturn.estimators import base, problem
 from taciturn.estimators.log_linear import interactions
 from taciturn.estimators.urn import quadrature as restaurant_fast
 from taciturn.fits import mixtures
@@ -39,14 +38,14 @@ HOLD_NO_TABLE_BY_KIND = (BaseException, Warning, estimators.Estimator, magnitude
 HOLD_NO_TABLE = {
     # What an estimator believes and how it samples.
     estimators.Prior,
-    base.Parameters,
-    base.SamplerSettings,
+    estimators.Parameters,
+    estimators.SamplerSettings,
     interactions.Interactions,
     mixtures.Maker,
     # How well a sampler did, and what it found of a risk.
-    estimators.Diagnostics,
-    estimators.ImportanceDiagnostics,
-    estimators.PooledDiagnostics,
+    diagnostics.Diagnostics,
+    diagnostics.ImportanceDiagnostics,
+    diagnostics.PooledDiagnostics,
     tc.fits.Summary,
     # Cards of fits to public tables.
     cards.Calibration,
@@ -57,7 +56,7 @@ HOLD_NO_TABLE = {
     # A function.
     divergences.Divergence,
     # A sample that a model is fitted to, of which nothing is suppressed.
-    problem.Problem,
+    estimators.Problem,
     # Abstract: releases of all kinds are below.
     attack.Release,
 }

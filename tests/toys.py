@@ -10,10 +10,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import EstimationError
-from taciturn.estimators import Estimator
-from taciturn.estimators.base import BayesianEstimator
-from taciturn.estimators.priors import Prior
-from taciturn.estimators.settings import Parameters
+from taciturn.estimators import BayesianEstimator, Estimator, Parameters, Prior, PriorDraws
 
 
 @dataclass(frozen=True)
@@ -24,16 +21,16 @@ class Scripted(Estimator):
     cells: tuple[int, ...] = (0,)
     title: ClassVar[str] = "scripted"
 
-    def _learn(self, problem, settings, seed):
+    def learn(self, problem, settings, seed):
         return Parameters()
 
-    def _draw_population(self, problem, settings, parameters, rng):
+    def draw_population(self, problem, settings, parameters, rng):
         out = np.tile(problem.counts, (settings.chains * settings.draws, 1))
         for i in range(len(out)):
             out[i, self.cells[i % len(self.cells)]] += problem.population_size - problem.sample_size
         return out
 
-    _draw_replicates = _draw_population
+    draw_replicates = draw_population
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Truth(Scripted):
 
     population: Mapping[str, int] = field(default_factory=dict)
 
-    def _draw_population(self, problem, settings, parameters, rng):
+    def draw_population(self, problem, settings, parameters, rng):
         return np.tile(list(self.population.values()), (settings.chains * settings.draws, 1))
 
 
@@ -50,7 +47,7 @@ class Truth(Scripted):
 class Refuses(Scripted):
     """Has no solution for samples with nobody in the first cell."""
 
-    def _learn(self, problem, settings, seed):
+    def learn(self, problem, settings, seed):
         if problem.counts[0] == 0:
             raise EstimationError("nobody in the first cell")
         return Parameters()
@@ -62,7 +59,7 @@ class Slow(Scripted):
 
     seconds: float = 30.0
 
-    def _learn(self, problem, settings, seed):
+    def learn(self, problem, settings, seed):
         time.sleep(self.seconds)
         return Parameters()
 
@@ -78,36 +75,36 @@ class Coins(BayesianEstimator):
     posterior_weight: float = 1.0
     title: ClassVar[str] = "beta-binomial"
 
-    def _priors(self, problem):
+    def priors_for(self, problem):
         return {"p": Prior("Beta", alpha=1.0, beta=1.0)}
 
-    def _log_joint(self, problem, parameters):
+    def log_joint(self, problem, parameters):
         p = parameters.posterior["p"].values
         first, second = problem.counts
         return first * np.log(p) + second * np.log1p(-p)
 
-    def _draw_prior(self, problem, draws, rng):
+    def draw_prior(self, problem, draws, rng):
         p = rng.beta(1.0, 1.0, size=draws)
         first = rng.binomial(problem.population_size, p)
         population = np.stack([first, problem.population_size - first], axis=1)
         sample = [rng.multivariate_hypergeometric(F, problem.sample_size) for F in population]
-        return {"p": p}, np.array(sample), population
+        return PriorDraws({"p": p}, np.array(sample), population)
 
-    def _learn_nuts(self, problem, settings, seed):
-        return self._learn_fast(problem, settings, np.random.default_rng(seed))
+    def learn_nuts(self, problem, settings, seed):
+        return self.learn_fast(problem, settings, np.random.default_rng(seed))
 
-    def _learn_fast(self, problem, settings, rng):
+    def learn_fast(self, problem, settings, rng):
         a, b = problem.counts + self.posterior_weight
         p = rng.beta(a, b, size=(settings.chains, settings.draws))
         return Parameters(posterior=xr.Dataset({"p": (("chain", "draw"), p)}))
 
-    def _draw_population(self, problem, settings, parameters, rng):
+    def draw_population(self, problem, settings, parameters, rng):
         p = parameters.posterior["p"].values.ravel()
         first = rng.binomial(problem.population_size - problem.sample_size, p)
         new = np.stack([first, problem.population_size - problem.sample_size - first], axis=1)
         return problem.counts + new
 
-    _draw_replicates = _draw_population
+    draw_replicates = draw_population
 
 
 def running_children(parent: int) -> list[int]:

@@ -29,12 +29,12 @@ from default_estimator import CENSUS, FRACTIONS, joined, populations, write
 import taciturn as tc
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ConvergenceWarning
-from taciturn.estimators.base import Estimator
-from taciturn.estimators.log_linear.main_effects import log_rising
+from taciturn.estimators import Estimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
 from taciturn.estimators.sampling.importance import resample
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
+from taciturn.estimators.special import log_rising
 
 HERE = Path(__file__).resolve().parent
 GENERATED = ("smooth_2000", "blocks_2000", "lognormal_50000", "origin_destination_50000")
@@ -57,26 +57,26 @@ class PerSample(Estimator):
     def built(self, problem: Problem) -> Estimator:
         """The estimator for a sample."""
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        return self.built(problem)._learn(problem, settings, seed)
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        return self.built(problem).learn(problem, settings, seed)
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        return self.built(problem)._draw_population(problem, settings, parameters, rng)
+        return self.built(problem).draw_population(problem, settings, parameters, rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        return self.built(problem)._draw_replicates(problem, settings, parameters, rng)
+        return self.built(problem).draw_replicates(problem, settings, parameters, rng)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class FittedConcentration(tc.DirichletLogLinear):
     """`DirichletLogLinear` whose margins are Dirichlet(c), c unknown: each of
     `CONCENTRATIONS` alike to begin with."""
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         centre = 1 + log(problem.sample_size)
         return learn(
             problem,
@@ -137,13 +137,13 @@ class PooledRows(Estimator):
 
     title: ClassVar[str] = "rows around a common profile"
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         _, column = problem.variables
         totals = problem.sample.sum(column).values
         centre = 1 + log(problem.sample_size / len(totals))
         return learn(problem, (column,), totals[totals > 0], centre, (1.0,), settings, seed)
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
@@ -153,7 +153,7 @@ class PooledRows(Estimator):
         rest = problem.population_size - problem.sample_size
         return problem.counts + self._draw(problem, problem.sample.values, rest, parameters, rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
@@ -325,12 +325,12 @@ def log_dirichlet(shape: Floats, logs: Floats) -> Floats:
 
 
 def pool(
-    weight: float | None = None, base: Literal["uniform", "log-linear"] = "uniform"
+    share: float | None = None, base: Literal["uniform", "log-linear"] = "uniform"
 ) -> tc.LinearPool:
-    """The two families, the Dirichlet one with this weight; equal without it."""
+    """The two families, the Dirichlet one with this share; equal without it."""
     members = {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant(base=base)}
-    weights = None if weight is None else {"dirichlet": weight, "restaurant": 1 - weight}
-    return tc.LinearPool(members, weights)
+    shares = None if share is None else {"dirichlet": share, "restaurant": 1 - share}
+    return tc.LinearPool(members, shares)
 
 
 VARIANTS: dict[str, tc.estimators.Estimator] = {

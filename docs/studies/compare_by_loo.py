@@ -164,7 +164,7 @@ def log_predictive(
         joined_by = replace(
             problem, sample=problem.sample.copy(data=counts.reshape(problem.sample.shape))
         )
-        own = estimator._log_conditionals(joined_by, parameters)
+        own = estimator.log_conditionals(joined_by, parameters)
         assert own is not None
         term = own[..., np.flatnonzero(joined_by.occupied == cell)[0]]
         terms.append(logsumexp(term) - log(np.size(term)))

@@ -119,7 +119,7 @@ def fit(
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        learned = ESTIMATORS[estimator]._learn(problem, settings, seed)
+        learned = ESTIMATORS[estimator].learn(problem, settings, seed)
     seconds = time.perf_counter() - start
     found = nuts.check_convergence(learned.posterior, learned.sample_stats)
     return {

@@ -27,7 +27,7 @@ from default_estimator import CENSUS, ESTIMATORS, FRACTIONS, joined, populations
 
 import taciturn as tc
 from taciturn.errors import ComparisonWarning, ConvergenceWarning
-from taciturn.estimators.pool import turns
+from taciturn.estimators.mixture import turns
 from taciturn.fits.mixtures import stack_weights
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.repeated import Job, _sequence, draw_job_sample

@@ -782,7 +782,7 @@ def test_means_are_compared_in_combined_errors():
 
 
 def test_a_new_fit_that_does_not_converge_fails(card, monkeypatch):
-    from taciturn.estimators import Diagnostics
+    from taciturn.diagnostics import Diagnostics
 
     monkeypatch.setattr(
         "taciturn.cards.check.diagnose", lambda *_: Diagnostics(1.2, 3000.0, 2000.0, 0)

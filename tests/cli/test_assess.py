@@ -14,6 +14,7 @@ import pytest
 
 import taciturn as tc
 from taciturn import cli
+from taciturn.estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "area_by_religion_sample.csv"
@@ -50,14 +51,16 @@ def test_assess_prints_what_python_gives(taciturn, tmp_path):
 
 
 def test_every_model_can_be_named():
-    from taciturn.cli.options import MODELS
-    from taciturn.estimators import ESTIMATORS
+    from taciturn.cli.assess import assess
 
-    assert set(MODELS.values()) == set(ESTIMATORS)
+    (option,) = [each for each in assess.params if each.name == "model"]
+    for name, cls in ESTIMATORS.items():
+        assert option.type.convert(cls.command_name, None, None) == cls.command_name
+        assert cls.command_name in option.help, name
 
 
 def test_a_fit_that_does_not_converge_has_its_own_exit_status(taciturn, monkeypatch):
-    from taciturn.estimators import Diagnostics
+    from taciturn.diagnostics import Diagnostics
 
     module = importlib.import_module("taciturn.fits.summary")
     monkeypatch.setattr(module, "diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5))

@@ -146,7 +146,7 @@ def test_dirichlet_conditionals_are_ratios_of_joint_probabilities(x) -> None:
     weights = (kappa * np.outer(a, b)).ravel()
     problem = make_problem(table(np.reshape(x, (2, 2))), 20)
     parameters = posterior(kappa=(kappa,), margin_a=(a, "a"), margin_b=(b, "b"))
-    terms = tc.DirichletLogLinear()._log_conditionals(problem, parameters)
+    terms = tc.DirichletLogLinear().log_conditionals(problem, parameters)
     assert_ratios(terms, x, lambda y: dirichlet_multinomial_pmf(y, weights))
 
 
@@ -157,7 +157,7 @@ def test_dirichlet_conditionals_are_ratios_of_joint_probabilities(x) -> None:
 def test_urn_conditionals_are_ratios_of_joint_probabilities(x, discount) -> None:
     theta = 1.9
     problem = make_problem(table(np.reshape(x, (2, 2))), 20)
-    terms = tc.ChineseRestaurant(discount=discount)._log_conditionals(
+    terms = tc.ChineseRestaurant(discount=discount).log_conditionals(
         problem, posterior(theta=(theta,))
     )
     assert_ratios(terms, x, lambda y: urn_from_nothing(4, sum(y), theta, discount)[y])
@@ -251,7 +251,7 @@ def test_default_priors(religion_sample) -> None:
     )
     discount = tc.ChineseRestaurant().build(religion_sample, 2449)["discount"]
     assert pm.logp(discount, 0.3).eval({}, mode="FAST_COMPILE") == pytest.approx(log(2 * (1 - 0.3)))
-    wide = tc.ChineseRestaurant()._priors(
+    wide = tc.ChineseRestaurant().priors_for(
         make_problem(table(np.ones((1000, 1000), dtype=int)), 10**6)
     )
     assert wide["theta"] == tc.Prior("LogNormal", mu=log(10**6), sigma=log(10**6) / 3)

@@ -7,7 +7,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.errors import FileFormatError
-from taciturn.estimators import base
+from taciturn.estimators import settings
 from taciturn.schema import split_draws
 from taciturn.tables import on_demand as streaming
 
@@ -26,8 +26,8 @@ MODELS = {
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Everything is streamed, in blocks of 7 draws of a table of 90 cells."""
-    monkeypatch.setattr(base, "STORED_LIMIT", 0)
-    monkeypatch.setattr("taciturn.fits.comparison.STORED_LIMIT", 0)
+    monkeypatch.setattr(settings, "STORED_LIMIT", 0)
+    monkeypatch.setattr("taciturn.fits.stacking.STORED_LIMIT", 0)
     monkeypatch.setattr("taciturn.schema._BLOCK", 7 * 90)
 
 
@@ -80,7 +80,7 @@ def test_streamed_tables_have_the_distribution_of_stored_ones(
     fit = MODELS["log-linear"].fit(
         religion_sample, population_size=2449, draws=100, chains=2, **QUIET
     )
-    monkeypatch.setattr(base, "STORED_LIMIT", 10**9)
+    monkeypatch.setattr(settings, "STORED_LIMIT", 10**9)
     stored = MODELS["log-linear"].fit(
         religion_sample, population_size=2449, draws=100, chains=2, **QUIET
     )

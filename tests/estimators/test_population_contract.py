@@ -14,10 +14,15 @@ from hypothesis.extra import numpy as hnp
 import taciturn as tc
 from specifications import SPECIFICATIONS
 from taciturn.errors import EstimationError, FileFormatError, ParameterError, TableError
-from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
-from taciturn.estimators.base import BayesianEstimator
+from taciturn.estimators import (
+    ESTIMATORS,
+    BayesianEstimator,
+    Estimator,
+    Parameters,
+    SamplerSettings,
+    estimator_from_spec,
+)
 from taciturn.estimators.problem import make_problem
-from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.schema import check_population
 
 DIMS = ("a", "b", "c", "d")
@@ -138,7 +143,7 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
         )
     values = {"kappa": (("chain", "draw"), draw(hnp.arrays(float, shape, elements=positive)))}
     spread = draw(st.sampled_from([1e-2, 0.3, 1.0, 1e4]))
-    for term in estimator._terms(make_problem(sample, int(sample.sum()))):
+    for term in estimator.terms_for(make_problem(sample, int(sample.sum()))):
         sizes = [sample.sizes[dim] for dim in term]
         if len(term) == 1:
             margin = np.maximum(rng.dirichlet(np.full(sizes[0], spread), size=shape), 1e-290)
@@ -171,11 +176,11 @@ def test_bayesian_estimators_at_any_parameters(
     given_problem = make_problem(sample, size, zeros)
     parameters = arbitrary_parameters(data.draw, estimator, sample)
     rng = np.random.default_rng(seed)
-    drawn = estimator._draw_population(given_problem, SETTINGS, parameters, rng)
+    drawn = estimator.draw_population(given_problem, SETTINGS, parameters, rng)
     population = given_problem.draws(drawn, SETTINGS.chains, "population")
     assert population.dims == ("chain", "draw", *sample.dims)
     check_population(population, sample, population_size=size, structural_zeros=zeros)
-    drawn = estimator._draw_replicates(given_problem, SETTINGS, parameters, rng)
+    drawn = estimator.draw_replicates(given_problem, SETTINGS, parameters, rng)
     replicates = given_problem.draws(drawn, SETTINGS.chains, "count")
     check_population(
         replicates, xr.zeros_like(sample), population_size=int(sample.sum()), structural_zeros=zeros
@@ -233,7 +238,7 @@ def test_the_seed_is_all_that_decides(name, request, religion_sample) -> None:
     problem = make_problem(religion_sample, 2449)
     settings_ = SamplerSettings(sizes["draws"], 1, sizes["chains"], 1, False)
     first, second = (
-        other._draw_population(problem, settings_, parameters, np.random.default_rng(s))
+        other.draw_population(problem, settings_, parameters, np.random.default_rng(s))
         for s in (1, 2)
     )
     assert (first != second).any()
@@ -294,13 +299,13 @@ def test_every_constructor_argument_is_among_the_specifications_tried() -> None:
         ({"estimator": "LinearPool", "members": {"a": 1, "b": 2}}, "a member must be"),
         (
             {"estimator": "LinearPool", "members": {"a": {"estimator": "LinearPool"}, "b": {}}},
-            "than a pool",
+            "not a pool",
         ),
         (
             {"estimator": "LinearPool", "members": {"a": {"estimator": "x"}, "b": {}}},
             "no estimator 'x'",
         ),
-        ({"estimator": "LinearPool", "weights": {"dirichlet": 1}}, "weights must have the members"),
+        ({"estimator": "LinearPool", "shares": {"dirichlet": 1}}, "shares must have the members"),
         ({"estimator": "LogLinear", "theta": 1}, r"LogLinear has no field \['theta'\]"),
         ({"estimator": "LogLinear", "plug_in": True}, r"LogLinear has no field \['plug_in'\]"),
         ({"estimator": "ChineseRestaurant", "discount": "x"}, "cannot be used"),

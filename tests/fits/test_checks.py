@@ -84,7 +84,7 @@ def test_the_interval_holds_the_stated_share() -> None:
 
 @pytest.fixture(scope="module")
 def pooled(religion_sample) -> xr.DataTree:
-    pool = tc.LinearPool(weights={"dirichlet": 0.75, "restaurant": 0.25})
+    pool = tc.LinearPool(shares={"dirichlet": 0.75, "restaurant": 0.25})
     return pool.fit(
         religion_sample, population_size=2449, draws=200, random_seed=2, progressbar=False
     )

@@ -20,7 +20,7 @@ from taciturn.errors import (
     ParameterError,
     TableError,
 )
-from taciturn.estimators import base
+from taciturn.estimators import Parameters, pointwise
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import SamplerSettings
 from taciturn.fits.comparison import comparison_text
@@ -135,8 +135,8 @@ def test_terms_by_fitting_again_without_an_individual_of_each_cell(
     settings = SamplerSettings(2000, 1, 2, 0, False)
     exact = []
     for number, cell in enumerate(problem.occupied):
-        others = estimator._learn(problem.without(cell), settings, 7 + number)
-        term = estimator._log_conditionals(problem, others)[..., number]
+        others = estimator.learn(problem.without(cell), settings, 7 + number)
+        term = estimator.log_conditionals(problem, others)[..., number]
         exact.append(logsumexp(term) - log(term.size))
     result = tc.loo(fit)
     np.testing.assert_allclose(by_cell(result.elpd_i), exact, atol=0.04)
@@ -161,10 +161,12 @@ def test_grouped_terms_give_what_arviz_gives_with_a_column_an_individual(
 
 
 def test_a_pool_predicts_by_its_mixture(religion_sample) -> None:
-    weights = {"dirichlet": 0.8, "restaurant": 0.2}
-    fit = tc.LinearPool(weights=weights).fit(religion_sample, population_size=2449, **QUIET)
-    members = {name: az.loo(fit, pointwise=True, var_name=name) for name in weights}
-    mixed = np.log(sum(weights[name] * np.exp(own.elpd_i.values) for name, own in members.items()))
+    shares = {"dirichlet": 0.8, "restaurant": 0.2}
+    fit = tc.LinearPool(shares=shares).fit(religion_sample, population_size=2449, **QUIET)
+    terms = pointwise.by_individual(fit["cell_log_likelihood"].to_dataset())
+    each = fit.assign(log_likelihood=xr.DataTree(terms))
+    members = {name: az.loo(each, pointwise=True, var_name=name) for name in shares}
+    mixed = np.log(sum(shares[name] * np.exp(own.elpd_i.values) for name, own in members.items()))
     result = tc.loo(fit)
     np.testing.assert_allclose(result.elpd_i, mixed, atol=1e-10)
     worst = np.maximum(*(own.pareto_k.values for own in members.values()))
@@ -275,7 +277,7 @@ def test_known_margins_are_known_to_the_terms_too(estimator) -> None:
     share = np.array([0.2, 0.3, 0.1, 0.4])
     if estimator == "log-linear":
         model = tc.LogLinear()
-        learned = base.Parameters(constants={"probability": sample.copy(data=share.reshape(2, 2))})
+        learned = Parameters(constants={"probability": sample.copy(data=share.reshape(2, 2))})
     else:
         model, kappa = tc.DirichletLogLinear("~ a + b"), 3.0
         share = np.outer([0.4, 0.6], [0.7, 0.3]).ravel()
@@ -283,7 +285,7 @@ def test_known_margins_are_known_to_the_terms_too(estimator) -> None:
             "margin_a": (("chain", "draw", "a"), [[[0.4, 0.6]]]),
             "margin_b": (("chain", "draw", "b"), [[[0.7, 0.3]]]),
         }
-        learned = base.Parameters(xr.Dataset({"kappa": (("chain", "draw"), [[kappa]]), **margins}))
+        learned = Parameters(xr.Dataset({"kappa": (("chain", "draw"), [[kappa]]), **margins}))
 
     def chance(rest: tuple[int, ...], others: np.ndarray) -> float:
         if estimator == "dirichlet":
@@ -293,7 +295,7 @@ def test_known_margins_are_known_to_the_terms_too(estimator) -> None:
         )
         return exp(log_p)
 
-    found = np.exp(model._log_conditionals(problem, learned)).ravel()
+    found = np.exp(model.log_conditionals(problem, learned)).ravel()
     for number, cell in enumerate(problem.occupied):
         others = sample.values.ravel() - (np.arange(4) == cell)
         left = rows[0] - others[:2].sum(), rows[1] - others[2:].sum()
@@ -435,14 +437,14 @@ def test_few_draws(religion_sample) -> None:
 def test_bounds_of_what_a_fit_keeps(monkeypatch, religion_sample) -> None:
     model, arguments = tc.ChineseRestaurant(), {"population_size": 2449, "draws": 200, **QUIET}
     whole = model.fit(religion_sample, **arguments)
-    monkeypatch.setattr(base, "_POINTWISE_LIMIT", 800 * 245 - 1)
+    monkeypatch.setattr(pointwise, "_BY_INDIVIDUAL_LIMIT", 800 * 245 - 1)
     fit = model.fit(religion_sample, **arguments)
     assert "log_likelihood" not in fit.children
     np.testing.assert_array_equal(tc.loo(fit).elpd_i, tc.loo(whole).elpd_i)
-    monkeypatch.setattr(base, "_GROUPED_LIMIT", 800 * 36 - 1)
+    monkeypatch.setattr(pointwise, "_BY_CELL_LIMIT", 800 * 36 - 1)
     none = model.fit(religion_sample, **arguments)
     assert "cell_log_likelihood" not in none.children
-    monkeypatch.setattr(base, "_GROUPED_LIMIT", 90 * 36 - 1)
+    monkeypatch.setattr(pointwise, "_BY_CELL_LIMIT", 90 * 36 - 1)
     assert "cell_log_likelihood" not in tc.LogLinear().fit(religion_sample, **arguments).children
     with pytest.raises(TableError, match="the fit 'none' has no log likelihood"):
         tc.compare({"whole": whole, "none": none})

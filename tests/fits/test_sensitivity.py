@@ -159,7 +159,7 @@ def test_joint_likelihood_of_the_dirichlet_model_is_that_of_the_individuals_one_
             "margin_b": (("chain", "draw", "b"), b[None]),
         }
     )
-    found = tc.DirichletLogLinear()._log_joint(problem, Parameters(posterior))
+    found = tc.DirichletLogLinear().log_joint(problem, Parameters(posterior))
     expected = []
     for k, pi in zip(kappa, a[:, :, None] * b[:, None, :], strict=True):
         seen, terms = np.zeros((2, 2)), 0.0
@@ -178,7 +178,7 @@ def test_joint_likelihood_of_the_restaurant_is_that_of_the_individuals_one_after
     posterior = xr.Dataset(
         {"theta": (("chain", "draw"), theta), "discount": (("chain", "draw"), sigma)}
     )
-    found = tc.ChineseRestaurant()._log_joint(problem, Parameters(posterior))
+    found = tc.ChineseRestaurant().log_joint(problem, Parameters(posterior))
     expected = []
     for t, s in zip(theta[0], sigma[0], strict=True):
         terms, before, tables = 0.0, 0, 0
@@ -290,7 +290,7 @@ def test_power_scaled_means_are_those_under_the_changed_prior(base, small, power
 
     20,000 draws a fit; each difference within five standard errors, each shift of the
     same sign and beyond three."""
-    prior = tc.DirichletLogLinear()._priors(make_problem(small, 2449))["kappa"].parameters
+    prior = tc.DirichletLogLinear().priors_for(make_problem(small, 2449))["kappa"].parameters
     changed = tc.Prior("LogNormal", mu=prior["mu"], sigma=prior["sigma"] / sqrt(power))
     model = tc.DirichletLogLinear(priors={"kappa": changed})
     refit = tc.assess(model.fit(small, draws=5000, random_seed=2, **SIZE))

@@ -80,8 +80,8 @@ def test_what_cannot_be_calibrated():
         tc.calibrate(Coins(), TWO_CELLS, **SETTINGS | {"population_size": 10})
 
     class Misnamed(Coins):
-        def _draw_prior(self, problem, draws, rng):
-            _, samples, populations = super()._draw_prior(problem, draws, rng)
+        def draw_prior(self, problem, draws, rng):
+            _, samples, populations = super().draw_prior(problem, draws, rng)
             return {"q": np.zeros(draws)}, samples, populations
 
     with pytest.raises(EstimationError, match=r"draws \['q'\], its posterior has none"):

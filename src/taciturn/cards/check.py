@@ -10,7 +10,7 @@ import xarray as xr
 
 from taciturn.cards.card import COLUMNS, Card
 from taciturn.cards.reading import load_card
-from taciturn.estimators import Diagnostics, PooledDiagnostics
+from taciturn.diagnostics import Diagnostics, PooledDiagnostics
 from taciturn.fits.diagnose import AnyDiagnostics, diagnose, draws_table
 from taciturn.fits.risk import assess
 from taciturn.schema import RISK_MEASURES

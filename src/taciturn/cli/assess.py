@@ -9,13 +9,13 @@ import click
 from taciturn.cli.files import check_output, check_tables
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
-    MODELS,
     Model,
     Number,
     Weights,
     check_model,
     is_card,
 )
+from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
     import taciturn as tc
@@ -39,7 +39,7 @@ __all__ = ["assess"]
     metavar="NAME|CARD.toml",
     default="linear-pool",
     show_default=True,
-    help=f"Estimator: {', '.join(MODELS)}, or that of a model card.",
+    help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card.",
 )
 @click.option(
     "--known-margins",
@@ -144,18 +144,10 @@ def assess(
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
-    """The estimator of that name or card; in a pool the formula is that of the
-    log-linear member.
-    """
+    """The estimator of that name or card, with the formula if there is one."""
     import taciturn as tc
-    from taciturn.estimators import ESTIMATORS, estimator_from_spec
 
     if is_card(model):
         return tc.cards.load_card(model).estimator
-    if formula is None:
-        return ESTIMATORS[MODELS[model]]()
-    if model == "linear-pool":
-        return tc.LinearPool(
-            {**tc.LinearPool().members, "dirichlet": tc.DirichletLogLinear(formula)}
-        )
-    return estimator_from_spec({"estimator": MODELS[model], "formula": formula})
+    estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()
+    return estimator if formula is None else estimator.with_formula(formula)

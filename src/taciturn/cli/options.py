@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from taciturn.estimators.registry import COMMANDS
 from taciturn.files import check_readable
 from taciturn.validate import check_weights
 
@@ -14,7 +15,6 @@ __all__ = [
     "EXIT_ERROR",
     "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
-    "MODELS",
     "Model",
     "Names",
     "Number",
@@ -26,18 +26,6 @@ __all__ = [
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
 EXIT_INTERRUPTED: Final = 130
-
-MODELS: Final = {
-    "linear-pool": "LinearPool",
-    "dirichlet-log-linear": "DirichletLogLinear",
-    "chinese-restaurant": "ChineseRestaurant",
-    "latent-class": "LatentClass",
-    "log-linear": "LogLinear",
-    "polya-urn": "PolyaUrn",
-}
-"""Classes of estimators by their names on the command line."""
-
-_NO_FORMULA: Final = {"chinese-restaurant", "latent-class"}
 
 
 class Number(click.FloatRange):
@@ -96,16 +84,16 @@ class Model(click.ParamType[str]):
     ) -> str:
         """Refuse what is neither."""
         model = str(value)
-        if model not in MODELS and not is_card(model):
+        if model not in COMMANDS and not is_card(model):
             self.fail(
-                f"{model!r} is neither a model card nor one of {', '.join(MODELS)}", param, ctx
+                f"{model!r} is neither a model card nor one of {', '.join(COMMANDS)}", param, ctx
             )
         return model
 
 
 def is_card(model: str) -> bool:
     """Whether what is given for ``--model`` is a file, not a name."""
-    return model not in MODELS and (model.lower().endswith(".toml") or Path(model).is_file())
+    return model not in COMMANDS and (model.lower().endswith(".toml") or Path(model).is_file())
 
 
 def check_model(model: str, formula: str | None) -> None:
@@ -114,5 +102,5 @@ def check_model(model: str, formula: str | None) -> None:
         check_readable(Path(model))
         if formula is not None:
             raise click.UsageError("--formula does not apply to a model card, which has its own")
-    elif formula is not None and model in _NO_FORMULA:
+    elif formula is not None and not COMMANDS[model].takes_formula:
         raise click.UsageError(f"--formula does not apply to --model {model}")

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from taciturn.cli.files import check_csv, check_tables, write_csv
-from taciturn.cli.options import EXIT_INTERRUPTED, MODELS, Weights
+from taciturn.cli.options import EXIT_INTERRUPTED, Weights
+from taciturn.estimators.registry import COMMANDS
 from taciturn.files import check_writable
 from taciturn.validate import real_number
 
@@ -37,7 +38,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 @click.option(
     "--model",
     "models",
-    type=click.Choice(list(MODELS)),
+    type=click.Choice(list(COMMANDS)),
     multiple=True,
     required=True,
     help="Estimator; repeatable.",
@@ -108,7 +109,7 @@ def study(
     try:
         result = tc.study(
             table,
-            {model: tc.estimators.ESTIMATORS[MODELS[model]]() for model in models},
+            {model: tc.estimators.ESTIMATORS[COMMANDS[model].name]() for model in models},
             fractions=fractions,
             samples=samples,
             draws=draws,

@@ -2,87 +2,86 @@
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import (
-    asdict,
-    dataclass,
-    field,
-    replace,
-)
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import isclose
-from typing import (
-    Any,
-    ClassVar,
-    Literal,
-)
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from taciturn.diagnostics import (
-    Diagnostics,
-    ImportanceDiagnostics,
-    PooledDiagnostics,
-    check_convergence,
-    mixture_diagnostics,
-)
+from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator, Estimator
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.drawing import DrawTables
 from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
-from taciturn.estimators.problem import Problem
-from taciturn.estimators.settings import (
-    Counts,
-    Parameters,
-    SamplerSettings,
+from taciturn.estimators.mixture import (
+    draws_at,
+    member_draws,
+    member_variables,
+    mixture_terms,
+    prefixed,
+    turns,
 )
+from taciturn.estimators.pointwise import by_individual, fits_by_individual
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.schema import RESERVED_NAMES
 from taciturn.validate import real_number
 
-__all__ = ["LinearPool", "member_draws", "pooled_diagnostics", "turns"]
+__all__ = ["LinearPool"]
 
 
 @dataclass(frozen=True, repr=False)
 class LinearPool(Estimator):
-    r"""Mixture of the population draws of several estimators with weights that the
-    sample does not change.
+    r"""Mixture of the population draws of several estimators, in shares that the sample
+    does not change.
 
     .. math:: p(F \mid f) = \sum_m w_m \, p_m(F \mid f)
 
     Each member is fitted on its own; member `m` makes a share :math:`w_m` of the draws.
-    By default the two families of this package at equal weights: `DirichletLogLinear`,
-    which learns from the margins which cells are filled, and `ChineseRestaurant`, which
-    learns from the counts how many.
+    By default the members are the two families of this package in equal shares:
+    `DirichletLogLinear`, which learns from the margins which cells are filled, and
+    `ChineseRestaurant`, which learns from the counts how many.
 
     Parameters
     ----------
     members : mapping of str to Estimator, optional
-        Bayesian estimators by a short name, which stands before the names of their
+        Bayesian estimators by a short name, which is put before the names of their
         parameters.
-    weights : mapping of str to float, optional
-        For each member, positive with sum 1; equal without them.
+    shares : mapping of str to float, optional
+        Of the draws, for each member: positive, with sum 1. Equal by default.
 
     Raises
     ------
     ParameterError
         Fewer than two members, a member that is a plug-in estimator or a pool, names
-        that are no identifiers, or weights that are not positive, do not sum to 1 or
-        name other members.
+        that are not letters and digits, or shares that are not positive, do not sum to
+        1 or name other members.
 
     Notes
     -----
-    This is no posterior of one model. Weights by the evidence would be one, and were
-    tried: the evidence of a table is nearly all about which cell an individual is in,
-    the risk about how many cells stay empty and how uneven they are, so that the family
-    that wins by evidence is often the one further off in risk. Intervals of the pool
-    are as wide as the members disagree; a pool of members that are each calibrated is
-    wider than it need be (Gneiting & Ranjan 2013). `calibrate` therefore applies to the
-    members, and what is claimed for the pool rests on repeated samples.
+    The pool is not the posterior of one model. With shares given by the evidence it
+    would be, and these were tried: the evidence of a table is almost entirely about
+    which cell an individual is in, the risk about how many cells stay empty and how
+    uneven they are, so that the family that wins by evidence is often the one further
+    off in risk. Intervals of the pool are as wide as its members disagree; a pool of
+    members that are each calibrated is wider than it need be (Gneiting & Ranjan 2013).
+    `calibrate` therefore applies to the members, and what is claimed for the pool rests
+    on repeated samples.
 
-    ``posterior`` holds every member's parameters for every draw, and ``member``: the
-    number of the member, in the order given, that made that draw of the population.
-    ``cell_log_likelihood`` and ``log_likelihood`` hold one variable for each member.
+    ``posterior`` holds every member's parameters for every draw, and ``member``, the
+    number of the member, in the order given, that made the tables of that draw.
+    ``cell_log_likelihood`` has one variable for each member, from which `loo` and
+    `compare` are computed. ``log_likelihood`` has one variable, ``count``, as ArviZ
+    requires: the logarithm of the members' mixture at each draw, shifted and stretched
+    by two constants for each individual so that importance sampling over the draws
+    leaves the individual out of each member on its own, as the pool does.
+    `arviz.loo` and `arviz.compare` then agree with `loo` and `compare`, up to the
+    smoothing of the largest importance weights.
 
     References
     ----------
@@ -107,37 +106,46 @@ class LinearPool(Estimator):
             "restaurant": ChineseRestaurant(),
         }
     )
-    weights: Mapping[str, float] | None = None
+    shares: Mapping[str, float] | None = None
 
     title: ClassVar[str] = "Linear opinion pool of Bayesian estimators"
+    command_name: ClassVar[str] = "linear-pool"
+    takes_formula: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", _checked_members(self.members))
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _checked_weights(self.weights, self.members))
+        if self.shares is not None:
+            object.__setattr__(self, "shares", _checked_shares(self.shares, self.members))
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """Weight of each member, in their order."""
-        if self.weights is None:
-            return np.full(len(self.members), 1 / len(self.members))
-        return np.array([self.weights[name] for name in self.members])
+    def share_of(self) -> dict[str, float]:
+        """The share of each member, in their order."""
+        if self.shares is None:
+            return dict.fromkeys(self.members, 1 / len(self.members))
+        return {name: self.shares[name] for name in self.members}
+
+    def with_formula(self, formula: str) -> Self:
+        """Return the same pool with the formula in each member that takes one."""
+        members = {
+            name: member.with_formula(formula) if member.takes_formula else member
+            for name, member in self.members.items()
+        }
+        return replace(self, members=members)
 
     def check_margins(self, problem: Problem) -> None:
-        """Raise `ParameterError` where margins are known and a member cannot keep
-        them.
-        """
+        """Raise `ParameterError` for known margins that a member cannot reproduce."""
         for member in self.members.values():
             member.check_margins(problem)
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
+        """Learn the parameters of every member, and whose turn each draw is."""
         *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
         learned = {
-            name: member._learn(problem, settings, int(own.generate_state(1)[0]))
+            name: member.learn(problem, settings, int(own.generate_state(1)[0]))
             for (name, member), own in zip(self.members.items(), seeds, strict=True)
         }
-        whose = turns(self.shares, settings.draws)
-        # Members come in random order, so that a chain's neighbours are as far apart as
+        whose = turns(np.array(list(self.share_of.values())), settings.draws)
+        # In random order, so that neighbouring draws of a chain are as independent as
         # any two draws.
         rng = np.random.default_rng(order)
         member = np.stack([rng.permutation(whose) for _ in range(settings.chains)])
@@ -147,9 +155,9 @@ class LinearPool(Estimator):
         for name, found in learned.items():
             _refuse_name_clash(problem, found, name)
             if found.posterior is not None:
-                posterior = posterior.merge(_prefixed(found.posterior, name))
+                posterior = posterior.merge(prefixed(found.posterior, name))
             if found.sample_stats is not None:
-                stats = stats.merge(_prefixed(found.sample_stats, name))
+                stats = stats.merge(prefixed(found.sample_stats, name))
         return PooledParameters(
             posterior,
             stats if stats.data_vars else None,
@@ -161,74 +169,86 @@ class LinearPool(Estimator):
             },
         )
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        return self._in_turns("population", problem, settings, parameters, rng)
+        """Draw one population table for each draw, by the member whose turn it is."""
+        draw = attrgetter("draw_population")
+        return self._in_turns(draw, problem, settings, parameters, rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        return self._in_turns("count", problem, settings, parameters, rng)
+        """Draw one replicated sample for each draw, by the member whose turn it is."""
+        draw = attrgetter("draw_replicates")
+        return self._in_turns(draw, problem, settings, parameters, rng)
 
     def _in_turns(
         self,
-        what: Literal["population", "count"],
+        way: Callable[[Estimator], DrawTables],
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Tables of every member, each from its own parameters at the draws that are
-        its turn.
-        """
+        """Tables of every member, each from its own parameters at its own draws."""
         assert parameters.posterior is not None
-        member = parameters.posterior["member"].transpose("chain", "draw").values
-        out = np.empty((*member.shape, problem.sample.size), dtype=np.int64)
-        for number, (name, estimator) in enumerate(self.members.items()):
-            turn = member == number
+        found = member_draws(self.members, parameters.posterior)
+        out = np.empty((settings.chains, settings.draws, problem.sample.size), dtype=np.int64)
+        for name, (own, turn) in found.items():
             draws = int(turn[0].sum())
             if draws:
-                own = _at(_parameters(parameters, name), turn)
-                out[turn] = estimator._draw(what, problem, replace(settings, draws=draws), own, rng)
+                at = Parameters(draws_at(own, turn) if own.data_vars else None)
+                sizes = replace(settings, draws=draws)
+                tables = way(self.members[name])(problem, sizes, at, rng)
+                out[turn] = tables
         return out.reshape(-1, problem.sample.size)
 
-    def _pointwise(
+    def cell_log_likelihood(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters
     ) -> xr.Dataset | None:
+        """Return the group of that name, with one variable for each member."""
         terms = {}
         for name, member in self.members.items():
-            found = member._pointwise(problem, settings, _parameters(parameters, name))
+            found = member.cell_log_likelihood(problem, settings, _of_member(parameters, name))
             if found is None:
                 return None
             terms[name] = found["count"]
         return xr.Dataset(terms)
 
-    def _log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
+    def log_likelihood(self, terms: xr.Dataset) -> xr.Dataset | None:
+        """Return the group of that name, with the terms of the mixture."""
+        if not fits_by_individual(terms):
+            return None
+        return by_individual(mixture_terms(terms, self.share_of).to_dataset(name="count"))
+
+    def log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
+        """Logarithm of the prior density of every member's parameters."""
         own = {
-            name: member._log_prior(problem, _parameters(parameters, name))
+            name: member.log_prior(problem, _of_member(parameters, name))
             for name, member in self.members.items()
         }
         return (
-            xr.merge([_prefixed(found, name) for name, found in own.items() if found is not None])
+            xr.merge([prefixed(found, name) for name, found in own.items() if found is not None])
             or None
         )
 
-    def _record(
+    def record(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters
     ) -> dict[str, Any]:
+        """Return the attributes of a fit, with the diagnostics of each member."""
         assert isinstance(parameters, PooledParameters)
         importance = {name: asdict(found) for name, found in parameters.members.items()}
         return {
-            **super()._record(problem, settings, parameters),
+            **super().record(problem, settings, parameters),
             "importance": json.dumps(importance),
         }
 
@@ -244,39 +264,6 @@ class PooledParameters(Parameters):
     """
 
     members: dict[str, ImportanceDiagnostics] = field(default_factory=dict)
-
-
-def pooled_diagnostics(pool: LinearPool, fit: xr.DataTree) -> PooledDiagnostics:
-    """Diagnostics of a pool's fit: of importance sampling or of the Markov chain, as
-    each member was fitted.
-    """
-    importance = json.loads(fit.attrs.get("importance", "{}"))
-    posterior = fit["posterior"].to_dataset().compute()
-    stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else xr.Dataset()
-    found: dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None] = {}
-    for name in pool.members:
-        own = _of_member(posterior, name)
-        if name in importance:
-            found[name] = ImportanceDiagnostics(**importance[name])
-        else:
-            own = pool.members[name].monitored(own)
-            found[name] = check_convergence(own, _of_member(stats, name)) if own.data_vars else None
-    return mixture_diagnostics(
-        found, dict(zip(pool.members, pool.shares, strict=True)), posterior["member"].size
-    )
-
-
-def member_draws(
-    pool: LinearPool, posterior: xr.Dataset
-) -> dict[str, tuple[xr.Dataset, npt.NDArray[np.bool_]]]:
-    """Parameters of each member under their own names, and which draws of the
-    population it made, (chain, draw).
-    """
-    member = posterior["member"].transpose("chain", "draw").values
-    return {
-        name: (_of_member(posterior, name), member == number)
-        for number, name in enumerate(pool.members)
-    }
 
 
 def _checked_members(members: Any) -> dict[str, Estimator]:
@@ -298,66 +285,29 @@ def _checked_members(members: Any) -> dict[str, Estimator]:
     return dict(members)
 
 
-def _checked_weights(weights: Any, members: Mapping[str, Estimator]) -> dict[str, float]:
-    if not isinstance(weights, Mapping) or set(weights) != set(members):
-        raise ParameterError(f"weights must have the members {list(members)}, got {weights!r}")
-    values = {name: real_number(weights[name], f"the weight of {name!r}", least=0) for name in members}
+def _checked_shares(shares: Any, members: Mapping[str, Estimator]) -> dict[str, float]:
+    if not isinstance(shares, Mapping) or set(shares) != set(members):
+        raise ParameterError(f"shares must have the members {list(members)}, got {shares!r}")
+    values = {
+        name: real_number(shares[name], f"the share of {name!r}", least=0) for name in members
+    }
     if min(values.values()) <= 0 or not isclose(sum(values.values()), 1, abs_tol=1e-9):
-        raise ParameterError(f"weights must be positive and sum to 1, got {weights!r}")
+        raise ParameterError(f"shares must be positive and sum to 1, got {shares!r}")
     return values
 
 
-def turns(shares: npt.NDArray[np.float64], draws: int) -> Counts:
-    """Number of the member that makes each draw: as near to their shares as whole draws
-    allow.
-    """
-    ends = np.cumsum(shares)
-    return np.searchsorted(ends / ends[-1], (np.arange(draws) + 0.5) / draws)
-
-
-def _at(parameters: Parameters, turn: npt.NDArray[np.bool_]) -> Parameters:
-    """The parameters at the draws of each chain where `turn` is True, as many in each
-    chain.
-    """
-    if parameters.posterior is None:
-        return parameters
-    chosen = np.nonzero(turn)[1].reshape(len(turn), -1)
-    chains = xr.DataArray(np.arange(len(turn)), dims="chain")
-    posterior = parameters.posterior.drop_vars(["chain", "draw"], errors="ignore")
-    own = posterior.isel(chain=chains, draw=xr.DataArray(chosen, dims=("chain", "draw")))
-    return replace(parameters, posterior=own)
-
-
-def _parameters(pooled: Parameters, name: str) -> Parameters:
+def _of_member(pooled: Parameters, name: str) -> Parameters:
     assert pooled.posterior is not None
-    own = _of_member(pooled.posterior, name)
+    own = member_variables(pooled.posterior, name)
     return Parameters(own if own.data_vars else None)
 
 
 def _refuse_name_clash(problem: Problem, learned: Parameters, name: str) -> None:
-    known = [
-        dataset for dataset in (learned.posterior, learned.sample_stats) if dataset is not None
-    ]
-    names = {f"{name}_{variable}" for dataset in known for variable in dataset.data_vars}
-    clash = sorted(names & set(problem.variables))
     if name in problem.variables:
         raise TableError(
             f"the variable {name!r} has the name of a member of the pool: rename one of them"
         )
-    if clash:
-        raise TableError(
-            f"the variable {clash[0]!r} has the name of a parameter of the model: rename it"
-        )
-
-
-def _prefixed(dataset: xr.Dataset, name: str) -> xr.Dataset:
-    return dataset.rename_vars({variable: f"{name}_{variable}" for variable in dataset.data_vars})
-
-
-def _of_member(dataset: xr.Dataset, name: str) -> xr.Dataset:
-    """A member's variables, under their own names."""
-    prefix = f"{name}_"
-    own = dataset[[variable for variable in dataset.data_vars if str(variable).startswith(prefix)]]
-    return own.rename_vars(
-        {variable: str(variable).removeprefix(prefix) for variable in own.data_vars}
-    )
+    known = [
+        dataset for dataset in (learned.posterior, learned.sample_stats) if dataset is not None
+    ]
+    problem.refuse_names({f"{name}_{own}" for dataset in known for own in dataset.data_vars})

@@ -1,7 +1,6 @@
-"""What an estimator is given: a checked sample, the size of its population and the
-cells that cannot be filled.
-"""
+"""What an estimator is given: a checked sample and what is known of its population."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ _TAKEN: Final = frozenset(
     {
         "expected_empty_cells",
         "individual",
+        "individuals",
         "known_margins",
         "leave_one_out",
         "member",
@@ -27,17 +27,17 @@ _TAKEN: Final = frozenset(
         "population",
         "population_size",
         "probability",
-        "individuals",
+        "structural_zeros",
+        "theta",
     }
-    | {"structural_zeros", "theta"}
 )
-"""Names of a fit's own variables, which no dimension beside them can have."""
+"""Names of a fit's own variables, which no dimension of the table can have as well."""
 _MARGIN_NAMES: Final = ("known_margins", "sample")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A sample table and what is known of its population.
+    """A checked sample table and what is known of its population.
 
     Attributes
     ----------
@@ -63,6 +63,11 @@ class Problem:
         return table_dims(self.sample)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Number of categories of each variable."""
+        return {dim: self.sample.sizes[dim] for dim in self.variables}
+
+    @property
     def counts(self) -> npt.NDArray[np.int64]:
         """The sample as a vector over all cells."""
         return np.asarray(self.sample.values, dtype=np.int64).ravel()
@@ -84,8 +89,8 @@ class Problem:
 
     @property
     def strata(self) -> npt.NDArray[np.int64]:
-        """For each cell, which value of the known margins it counts towards; all
-        towards one without them.
+        """For each cell, the position of the known margin that it counts towards; 0 for
+        all cells without known margins.
         """
         if self.known_margins is None:
             return np.zeros(self.sample.size, dtype=np.int64)
@@ -98,20 +103,38 @@ class Problem:
 
     @property
     def stratum_sizes(self) -> npt.NDArray[np.int64]:
-        """Individuals of the population in each stratum."""
+        """Number of individuals of the population in each stratum."""
         if self.known_margins is None:
             return np.array([self.population_size])
         return np.asarray(self.known_margins.values, dtype=np.int64).ravel()
 
     @property
     def occupied(self) -> npt.NDArray[np.int64]:
-        """Positions of the cells somebody sampled is in, in row-major order."""
+        """Positions of the cells with a positive sample count, in row-major order."""
         return np.flatnonzero(self.counts)
 
-    def without(self, cell: int) -> "Problem":
-        """The problem with one individual fewer in the sample, somebody of that
-        cell.
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What a fit keeps of the problem beside the sample, for ``constant_data``."""
+        found = {
+            "population_size": self.population_size,
+            "structural_zeros": self.structural_zeros,
+        }
+        margins = {} if self.known_margins is None else {"known_margins": self.known_margins}
+        return found | margins
+
+    def refuse_names(self, names: Collection[str]) -> None:
+        """Raise `TableError` where a variable of the table has one of these names, which
+        the model's own parameters have.
         """
+        clash = sorted(set(names) & set(self.variables))
+        if clash:
+            raise TableError(
+                f"the variable {clash[0]!r} has the name of a parameter of the model: rename it"
+            )
+
+    def without(self, cell: int) -> "Problem":
+        """Return the problem without one of the sampled individuals of that cell."""
         counts = self.counts.copy()
         counts[cell] -= 1
         return replace(self, sample=self.sample.copy(data=counts.reshape(self.sample.shape)))
@@ -145,12 +168,12 @@ def make_problem(
     Raises
     ------
     TableError
-        Fewer than two cells, nobody in the sample, a structural zero with a positive
-        count, or a variable with a name that a fit uses itself; known margins that are
-        no table over some of the variables, or contradict the sample, the population
-        size or the structural zeros.
+        Fewer than two cells, an empty sample, a structural zero with a positive count,
+        or a variable with a name that fits use themselves; known margins that are not a
+        table over some of the variables, or contradict the sample, the population size
+        or the structural zeros.
     ParameterError
-        A population size that is not a whole number, is below the sample size or beyond
+        A population size that is not a whole number, is below the sample size or above
         2**53.
     """
     sample = check_table(sample, name="sample")
@@ -192,7 +215,7 @@ def make_problem(
 
 
 def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
-    """The known margins in the sample's order, once nothing contradicts them."""
+    """The known margins in the sample's order, checked against all that is known."""
     if isinstance(margins, list | tuple):
         raise TableError(
             "known_margins must be one DataArray: several margins at once are not supported"
@@ -207,7 +230,7 @@ def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
     for dim in dims:
         labels = problem.sample[dim].values
         if set(labels.tolist()) == set(table[dim].values.tolist()):
-            table = table.sel({dim: labels})  # the order of a file of its own means nothing
+            table = table.sel({dim: labels})  # a file may list categories in any order
     same_categories(
         table,
         problem.sample.sum([d for d in problem.variables if d not in dims]),

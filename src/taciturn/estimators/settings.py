@@ -1,6 +1,4 @@
-"""How a fit is drawn: sizes, seeds, blocks of draws, and the parameters that were
-learned.
-"""
+"""How a fit is drawn: sizes, seeds and blocks of draws, and the parameters learned."""
 
 from collections.abc import Callable
 from dataclasses import (
@@ -12,6 +10,8 @@ from typing import (
     Any,
     Final,
     Literal,
+    NamedTuple,
+    cast,
 )
 
 import numpy as np
@@ -26,6 +26,8 @@ from taciturn.tables.on_demand import STORED_LIMIT
 from taciturn.validate import seed_number, whole_number
 
 __all__ = [
+    "SEEDS",
+    "Counts",
     "Parameters",
     "PriorDraws",
     "SamplerSettings",
@@ -33,17 +35,46 @@ __all__ = [
     "is_streamed",
     "make_settings",
     "seed_of",
-    "spawned_seeds",
 ]
 
 Counts = npt.NDArray[np.int64]
-PriorDraws = tuple[dict[str, npt.NDArray[np.float64]], Counts, Counts]
 SEEDS: Final = ("sampler", "population", "count")
+"""What has a seed of its own, so that a change in one does not move the others."""
+
+
+class PriorDraws(NamedTuple):
+    """Draws from the priors, for calibration.
+
+    Attributes
+    ----------
+    parameters : dict of array
+        By name, the draws on the first axis.
+    samples, populations : array of int64, shape (draws, cells)
+        One of each for every draw of the parameters.
+    """
+
+    parameters: dict[str, npt.NDArray[np.float64]]
+    samples: Counts
+    populations: Counts
 
 
 @dataclass(frozen=True)
 class SamplerSettings:
-    """How many draws to take, from what seed, and whether to show progress."""
+    """How many draws to take, and how.
+
+    Attributes
+    ----------
+    draws, tune : int
+        Draws and warm-up draws per chain.
+    chains : int
+        Number of chains.
+    seed : int
+        From which the seeds of all parts of a fit are derived.
+    progressbar : bool
+        Show the sampler's progress.
+    method : {"fast", "nuts"}
+        Without a Markov chain where that works, or by NUTS.
+    """
 
     draws: int
     tune: int
@@ -65,13 +96,14 @@ class Parameters:
     Attributes
     ----------
     posterior, sample_stats : Dataset, optional
-        Draws of the parameters and of the sampler; None for a plug-in estimator.
+        Draws of the parameters, (chain, draw, ...), and statistics of the sampler; None
+        for a plug-in estimator.
     constants : dict
         Plug-in values and other fixed quantities, for ``constant_data``.
     sampler : str
         What drew the parameters, for the record.
     importance : ImportanceDiagnostics, optional
-        How good the draws are that were made without a Markov chain.
+        Diagnostics of draws that were made by importance sampling.
     """
 
     posterior: xr.Dataset | None = None
@@ -81,7 +113,7 @@ class Parameters:
     importance: ImportanceDiagnostics | None = None
 
     def at(self, chain: int, draws: slice) -> "Parameters":
-        """Return those of some draws of one chain."""
+        """Return the parameters at some draws of one chain."""
         if self.posterior is None:
             return self
         return replace(self, posterior=self.posterior.isel(chain=[chain], draw=draws))
@@ -92,19 +124,19 @@ def is_streamed(problem: Problem, settings: SamplerSettings) -> bool:
     return settings.total * problem.sample.size > STORED_LIMIT
 
 
-def by_blocks(
-    compute: Callable[[Problem, Parameters], npt.NDArray[np.float64] | None],
+def by_blocks[T: npt.NDArray[np.float64] | None](
+    compute: Callable[[Problem, Parameters], T],
     problem: Problem,
     settings: SamplerSettings,
     parameters: Parameters,
-) -> npt.NDArray[np.float64] | None:
-    """Something that parameters and sample give for each draw, (chain, draw, ...), a
-    block of draws at a time.
+) -> T:
+    """Compute something for every draw, (chain, draw, ...), a block of draws at a time.
 
-    What is computed on the way has a value for each cell.
+    Intermediate results have a value for each cell of each draw, too many for all draws
+    at once. Without draws of the parameters it is computed once.
     """
     step = draws_at_a_time(problem.sample.size)
-    if settings.total <= step:
+    if settings.total <= step or parameters.posterior is None:
         return compute(problem, parameters)
     chains = []
     for chain in range(settings.chains):
@@ -113,17 +145,14 @@ def by_blocks(
             compute(problem, parameters.at(chain, slice(start, start + step))) for start in starts
         ]
         if any(part is None for part in parts):
-            return None
+            return parts[0]
         chains.append(np.concatenate([part for part in parts if part is not None], axis=1))
-    return np.concatenate(chains)
-
-
-def spawned_seeds(settings: SamplerSettings) -> list[np.random.SeedSequence]:
-    return np.random.SeedSequence(settings.seed).spawn(len(SEEDS))
+    return cast("T", np.concatenate(chains))
 
 
 def seed_of(what: str, settings: SamplerSettings) -> np.random.SeedSequence:
-    return spawned_seeds(settings)[SEEDS.index(what)]
+    """Seed of one of `SEEDS`."""
+    return np.random.SeedSequence(settings.seed).spawn(len(SEEDS))[SEEDS.index(what)]
 
 
 def make_settings(
@@ -134,6 +163,7 @@ def make_settings(
     progressbar: bool,
     method: Literal["fast", "nuts"],
 ) -> SamplerSettings:
+    """Check the arguments of `Estimator.fit` that say how to draw."""
     if method not in ("fast", "nuts"):
         raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
     draws, tune, chains = (

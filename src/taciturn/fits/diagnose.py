@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from taciturn.estimators import (
+from taciturn.diagnostics import (
     Diagnostics,
     ImportanceDiagnostics,
-    LinearPool,
     PooledDiagnostics,
     check_convergence,
     mixture_diagnostics,
-    pooled_diagnostics,
 )
+from taciturn.estimators import LinearPool
+from taciturn.estimators.mixture import pooled_diagnostics
 from taciturn.fits.mixtures import stack_weights
 from taciturn.fits.parts import recorded_estimator
 
@@ -61,7 +61,7 @@ def diagnose(fit: xr.DataTree, risk: xr.Dataset | None = None) -> AnyDiagnostics
         return mixture_diagnostics(members, weights, fit["posterior"].to_dataset()["member"].size)
     estimator = recorded_estimator(fit)
     if isinstance(estimator, LinearPool):
-        return pooled_diagnostics(estimator, fit)
+        return pooled_diagnostics(estimator.members, estimator.share_of, fit)
     if "importance" in fit.attrs:
         return ImportanceDiagnostics.from_json(fit.attrs["importance"])
     if "posterior" not in fit.children:

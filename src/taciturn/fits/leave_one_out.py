@@ -231,7 +231,7 @@ def _shares(fit: xr.DataTree, terms: xr.Dataset, whose: str) -> dict[str, float]
         return {names[0]: 1.0}
     pool = recorded_estimator(fit)
     if isinstance(pool, LinearPool) and set(names) == set(pool.members):
-        return dict(zip(pool.members, pool.shares.tolist(), strict=True))
+        return pool.share_of
     raise TableError(
         f"{whose} has the log likelihoods {names}: only one, or those of a LinearPool, can be"
         " compared"

@@ -8,11 +8,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import FileFormatError
-from taciturn.estimators import (
-    Estimator,
-    LinearPool,
-    member_draws,
-)
+from taciturn.estimators import Estimator, LinearPool
+from taciturn.estimators.mixture import member_draws
 from taciturn.fits.parts import fit_parts, recorded_estimator
 
 __all__ = ["Maker", "fit_makers", "stack_weights"]
@@ -95,6 +92,6 @@ def _makers(fit: xr.DataTree, made: npt.NDArray[np.bool_]) -> dict[str, Maker]:
     if isinstance(estimator, LinearPool) and posterior is not None:
         return {
             name: Maker(estimator.members[name], own if own.data_vars else None, made & turn)
-            for name, (own, turn) in member_draws(estimator, posterior).items()
+            for name, (own, turn) in member_draws(estimator.members, posterior).items()
         }
     return {"": Maker(estimator, posterior, made)}

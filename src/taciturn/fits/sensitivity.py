@@ -9,10 +9,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator
+from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
-from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.estimators.settings import Parameters, SamplerSettings, by_blocks
 from taciturn.fits.mixtures import Maker, fit_makers
 from taciturn.fits.parts import fit_parts, known_margins
 from taciturn.fits.risk import fit_risk
@@ -165,7 +165,7 @@ def _with_priors(makers: Mapping[str, Maker], problem: Problem) -> dict[str, Mak
     fitted = {
         name: maker
         for name, maker in makers.items()
-        if isinstance(maker.estimator, BayesianEstimator) and maker.estimator._priors(problem)
+        if isinstance(maker.estimator, BayesianEstimator) and maker.estimator.priors_for(problem)
     }
     if not fitted:
         made_by = ", ".join(repr(maker.estimator) for maker in makers.values())
@@ -191,20 +191,22 @@ def _in_one_chain(draws: xr.Dataset, chosen: npt.NDArray[np.bool_]) -> xr.Datase
 def _rows(maker: Maker, problem: Problem, risk: xr.Dataset) -> dict[str, dict[str, Any]]:
     estimator = maker.estimator
     assert isinstance(estimator, BayesianEstimator)
-    priors = estimator._priors(problem)
+    priors = estimator.priors_for(problem)
     posterior = xr.Dataset() if maker.posterior is None else maker.posterior
     missing = [name for name in priors if name not in posterior]
     if missing:
         raise TableError(f"the fit has no draws of the parameter {missing[0]!r} of {estimator!r}")
     posterior, risk = _in_one_chain(posterior, maker.made), _in_one_chain(risk, maker.made)
     parameters = Parameters(posterior)
-    densities = estimator._log_prior(problem, parameters)
+    densities = estimator.log_prior(problem, parameters)
     assert densities is not None
     each = {str(name): density.values.ravel() for name, density in densities.items()}
     alone = {name: _power_weights(density) for name, density in each.items()}
     together = _power_weights(np.sum(list(each.values()), axis=0))
     settings = SamplerSettings(posterior.sizes["draw"], 0, 1, 0, False)
-    likelihood = _power_weights(estimator.log_joint(problem, settings, parameters).ravel())
+    likelihood = _power_weights(
+        by_blocks(estimator.log_joint, problem, settings, parameters).ravel()
+    )
     rows = {}
     for name, values in _quantities(priors, posterior, risk):
         moved_by = {one: _sensitivity(values, weights) for one, weights in alone.items()}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.estimators.pool import turns
+from taciturn.estimators.mixture import turns
 from taciturn.fits.comparison import checked_fits, compared
 from taciturn.fits.leave_one_out import first_cell
 from taciturn.fits.parts import fit_parts, known_margins

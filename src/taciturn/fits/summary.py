@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from taciturn.diagnostics import Diagnostics
 from taciturn.errors import TaciturnError
-from taciturn.estimators import Diagnostics
 from taciturn.fits.checks import check_lines, predictive_checks
 from taciturn.fits.diagnose import (
     AnyDiagnostics,

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import EstimationError, ParameterError, TaciturnError
-from taciturn.estimators.base import BayesianEstimator, Estimator
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.parallel import run_all
@@ -134,7 +135,7 @@ def calibrate(
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
-    estimator._draw_prior(problem, 1, np.random.default_rng(0))
+    estimator.draw_prior(problem, 1, np.random.default_rng(0))
     margins = known_table(problem.sample, known_margins)
     estimator.check_margins(replace(problem, known_margins=margins))
     jobs = [
@@ -193,7 +194,7 @@ def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
         job.seed, spawn_key=(job.number,)
     ).spawn(3)
     rng = np.random.default_rng(prior_seed)
-    parameters, samples, populations = job.estimator._draw_prior(job.problem, 1, rng)
+    parameters, samples, populations = job.estimator.draw_prior(job.problem, 1, rng)
     sample, population = (
         job.problem.sample.copy(data=x[0].reshape(job.problem.sample.shape))
         for x in (samples, populations)

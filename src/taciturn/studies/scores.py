@@ -51,8 +51,8 @@ def fit_draws(
     sampler_seed, population_seed, _ = np.random.SeedSequence(seed).spawn(3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        parameters = estimator._learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
-        population = estimator._draw_population(
+        parameters = estimator.learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
+        population = estimator.draw_population(
             problem, settings, parameters, np.random.default_rng(population_seed)
         )
     converged = True

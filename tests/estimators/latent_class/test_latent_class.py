@@ -135,7 +135,7 @@ def test_the_number_of_classes_is_that_of_enumeration(chain_draws) -> None:
 def test_one_variable_at_a_time_the_gibbs_step_alone_reaches_the_same(monkeypatch) -> None:
     """Splits and mergers only help: without them the divisions have the same
     chances."""
-    monkeypatch.setattr("taciturn.estimators.latent_class.estimator._PROPOSALS", 0)
+    monkeypatch.setattr("taciturn.estimators.latent_class.chain._PROPOSALS", 0)
     chain = Chain(make_problem(SAMPLE, 50), fixed(ALPHA, **PROFILES), np.random.default_rng(2))
     layout, shares = Layout(make_problem(SAMPLE, 50)), []
     for _ in range(20_000):
@@ -384,7 +384,7 @@ def test_draws_from_the_prior_live_where_they_can() -> None:
     zeros[:, 1:3] = True
     sample = table(np.where(zeros, 0, [[3, 0, 0, 1]] * 3))
     problem = make_problem(sample, 100, table(zeros))
-    _, samples, populations = tc.LatentClass()._draw_prior(problem, 2000, np.random.default_rng(1))
+    _, samples, populations = tc.LatentClass().draw_prior(problem, 2000, np.random.default_rng(1))
     assert (populations.sum(axis=1) == 100).all()
     assert (samples.sum(axis=1) == 12).all()
     assert (populations[:, zeros.ravel()] == 0).all()

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import taciturn as tc
-from taciturn.estimators.log_linear.dirichlet import _main_effects
-from taciturn.estimators.log_linear.interactions import Interactions, halves
+from taciturn.estimators.halves import halves
+from taciturn.estimators.log_linear.interactions import Interactions
+from taciturn.estimators.log_linear.model import main_effects
 
 CASES = [
     ({"a": 2, "b": 3}, (("a", "b"),)),
@@ -68,8 +69,8 @@ def test_main_effects_are_added_up() -> None:
     sizes = {"a": 2, "b": 3, "c": 4}
     margins = {dim: rng.normal(size=size) for dim, size in sizes.items()}
     total = margins["a"][:, None, None] + margins["b"][:, None] + margins["c"]
-    np.testing.assert_allclose(_main_effects(margins, sizes).eval().ravel(), total.ravel())
-    only = _main_effects({"b": margins["b"]}, sizes).eval()
+    np.testing.assert_allclose(main_effects(margins, sizes).eval().ravel(), total.ravel())
+    only = main_effects({"b": margins["b"]}, sizes).eval()
     np.testing.assert_allclose(
         only.ravel(), np.broadcast_to(margins["b"][:, None], (2, 3, 4)).ravel()
     )

@@ -291,11 +291,11 @@ def _held(value: float) -> Prior:
 
 @pytest.mark.parametrize("discount", [0.4, 0.0])
 def test_joint_distribution_of_sample_and_population(discount) -> None:
-    """`_draw_prior`: f the first 3 and F the first 5 of the urn over 3 cells, which
+    """`draw_prior`: f the first 3 and F the first 5 of the urn over 3 cells, which
     often closes in between."""
     estimator = ChineseRestaurant(discount=discount, priors={"theta": _held(1.5)})
     problem = make_problem(table([[1, 1, 1]]), 5)
-    parameters, f, F = estimator._draw_prior(problem, DRAWS, np.random.default_rng(9))
+    parameters, f, F = estimator.draw_prior(problem, DRAWS, np.random.default_rng(9))
     assert set(parameters) == {"theta"}
     exact = {
         (*first, *then): chance * more
@@ -311,7 +311,7 @@ def test_posterior_population_against_the_prior_given_the_sample(base) -> None:
     that closed the urn, too."""
     problem = make_problem(table([[2, 1, 0]]), 7)
     estimator = ChineseRestaurant(base=base, priors={"theta": Prior("LogNormal", mu=0, sigma=1.5)})
-    parameters, f, F = estimator._draw_prior(problem, 400_000, np.random.default_rng(10))
+    parameters, f, F = estimator.draw_prior(problem, 400_000, np.random.default_rng(10))
     assert set(parameters) == {"theta", "discount"}
     for counts in [(2, 1, 0), (1, 1, 1)]:
         hit = (f == counts).all(axis=1)
@@ -448,8 +448,8 @@ def test_nuts_where_quadrature_cannot(religion_sample, monkeypatch) -> None:
     called = []
     monkeypatch.setattr(chinese_restaurant, "sample_urn_parameters", lambda *_: None)
     estimator = ChineseRestaurant()
-    monkeypatch.setattr(ChineseRestaurant, "_learn_nuts", lambda *args: called.append(args) or args)
-    estimator._learn(make_problem(religion_sample, 2449), SamplerSettings(10, 10, 2, 1, False), 1)
+    monkeypatch.setattr(ChineseRestaurant, "learn_nuts", lambda *args: called.append(args) or args)
+    estimator.learn(make_problem(religion_sample, 2449), SamplerSettings(10, 10, 2, 1, False), 1)
     assert len(called) == 1
 
 

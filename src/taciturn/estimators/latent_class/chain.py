@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import EstimationError, PriorError
+from taciturn.estimators.halves import halves
 from taciturn.estimators.latent_class.kernels import (
     assign_classes,
     class_shares,
@@ -18,11 +19,10 @@ from taciturn.estimators.latent_class.kernels import (
     log_of_profile,
     split_or_merge,
 )
-from taciturn.estimators.log_linear.interactions import halves
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
-__all__ = ["Chain", "Layout", "_sticks"]
+__all__ = ["Chain", "Draw", "Layout", "sticks"]
 
 _HIGHEST: Final = 1e12
 _LOWEST: Final = 1e-100
@@ -195,7 +195,7 @@ class Chain:
         concentration = float(np.exp(self.logs["concentration"]))
         gammas = self.rng.standard_gamma(np.append(self.by_class[: self.used], concentration))
         gammas /= gammas.sum()
-        unseen = _sticks(gammas[-1], concentration, _UNSEEN, _MOST_UNSEEN, self.rng)
+        unseen = sticks(gammas[-1], concentration, _UNSEEN, _MOST_UNSEEN, self.rng)
         each = np.repeat(self._profile_weights / self.table.sizes, self.table.sizes)
         weights = np.repeat(each[:, None], self.used + len(unseen), axis=1)
         weights[:, : self.used] += self.by_level[:, : self.used]
@@ -234,7 +234,7 @@ class Chain:
         self._recount(int(self.classes.max()) + 1 + _SPARE)
 
 
-def _sticks(
+def sticks(
     whole: float, concentration: float, smallest: float, most: int, rng: np.random.Generator
 ) -> Floats:
     """Break `whole` into pieces until less than `smallest` is left or there are `most`;

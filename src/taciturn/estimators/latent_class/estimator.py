@@ -14,13 +14,9 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.diagnostics import check_convergence
-from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator
-from taciturn.estimators.latent_class.chain import (
-    Chain,
-    Layout,
-    _sticks,
-)
+from taciturn.errors import ParameterError
+from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.latent_class.chain import Chain, Draw, Layout, sticks
 from taciturn.estimators.priors import (
     Prior,
     check_priors,
@@ -38,28 +34,8 @@ from taciturn.estimators.settings import (
 __all__ = ["LatentClass"]
 
 Floats = npt.NDArray[np.float64]
-Draw = tuple[dict[str, float], Floats, Floats]
-"""Numbers by name, weights of the classes and their shares of the categories of all
-variables."""
-_START: Final = 3
-"""Classes a chain starts with. From many the sampler takes long to join them again."""
 _THIN: Final = 5
 """Sweeps a draw, after the warm-up."""
-_PROPOSALS: Final = 10
-"""To split or merge classes, a sweep."""
-_SPARE: Final = 64
-"""Classes that can open in a sweep."""
-_UNSEEN: Final = 1e-4
-"""Share of the population in classes nobody sampled is in, that is left to the last of
-them."""
-_MOST_UNSEEN: Final = 100
-_MOST_MISSES: Final = 1_000_000
-"""Individuals at structural zeros that the sampler adds to the sample at most."""
-_TRIES: Final = 100
-_LOWEST: Final = 1e-100
-_HIGHEST: Final = 1e12
-_TAIL: Final = 1e-10
-_GRID: Final = 4001
 _NAMES: Final = frozenset(
     {"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight"}
 )
@@ -150,6 +126,7 @@ class LatentClass(BayesianEstimator):
         " where single cells go their own way."
     )
     title: ClassVar[str] = "Latent classes: Dirichlet process mixture of independent variables"
+    command_name: ClassVar[str] = "latent-class"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
@@ -162,23 +139,21 @@ class LatentClass(BayesianEstimator):
         varying = [name for name, values in told.data_vars.items() if float(values.std()) > 0]
         return told[varying] if varying else posterior[["concentration"]]
 
-    def _priors(self, problem: Problem) -> dict[str, Prior]:
+    def priors_for(self, problem: Problem) -> dict[str, Prior]:
+        """Return the priors of the concentration and of each variable's profile weight."""
         defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
         defaults |= {
             f"profile_{dim}": Prior("LogNormal", mu=0.0, sigma=2.0) for dim in problem.variables
         }
-        names = {*defaults, *(f"share_{dim}" for dim in problem.variables), *_NAMES}
-        clash = sorted(names & set(problem.variables))
-        if clash:
-            raise TableError(
-                f"the variable {clash[0]!r} has the name of a parameter of the model: rename it"
-            )
+        shares = {f"share_{dim}" for dim in problem.variables}
+        problem.refuse_names({*defaults, *shares, *_NAMES})
         return merge_priors(defaults, self.priors)
 
-    def _learn_fast(
+    def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters:
-        priors = self._priors(problem)
+        """Draw the parameters by collapsed Gibbs sampling, one thread for each chain."""
+        priors = self.priors_for(problem)
         stop = Event()
 
         def run(own: np.random.Generator, show: bool) -> list[Draw]:
@@ -208,29 +183,33 @@ class LatentClass(BayesianEstimator):
         check_convergence(self.monitored(posterior), None, warn=True)
         return Parameters(posterior, sampler="collapsed Gibbs")
 
-    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Refuse: the model has a sampler of its own."""
         raise ParameterError("LatentClass has a sampler of its own: use method='fast'")
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw the individuals not sampled from the mixture."""
         rest = problem.population_size - problem.sample_size
         return problem.counts + draw_multinomial(rest, _all_shares(problem, parameters), rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw samples of the same size from the mixture."""
         return draw_multinomial(problem.sample_size, _all_shares(problem, parameters), rng)
 
-    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the mixture's share of each occupied cell."""
         shares = _all_shares(problem, parameters)
         terms: Floats = np.log(shares[:, problem.occupied]) - np.log(
             shares.sum(axis=1, keepdims=True)
@@ -240,11 +219,13 @@ class LatentClass(BayesianEstimator):
             parameters.posterior.sizes["chain"], parameters.posterior.sizes["draw"], -1
         )
 
-    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
-        return self._log_conditionals(problem, parameters) @ problem.counts[problem.occupied]
+    def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the multinomial probability of the sample, up to a constant."""
+        return self.log_conditionals(problem, parameters) @ problem.counts[problem.occupied]
 
-    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        priors = self._priors(problem)
+    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Draw parameters, samples and populations."""
+        priors = self.priors_for(problem)
         parameters = {name: prior.draw(rng, draws) for name, prior in priors.items()}
         table, fillable = Layout(problem), problem.fillable.ravel()
         shares = np.zeros((draws, problem.sample.size))
@@ -253,7 +234,7 @@ class LatentClass(BayesianEstimator):
             weights = [parameters[f"profile_{dim}"][number] for dim in problem.variables]
             each = np.repeat(np.divide(weights, table.sizes), table.sizes)
             while not shares[number].any():  # a population lives where there are cells to live in
-                weight = _sticks(1.0, concentration, 1e-12, 10_000, rng)
+                weight = sticks(1.0, concentration, 1e-12, 10_000, rng)
                 share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
                 shares[number] = table.all_cells(weight, share) * fillable
         population = draw_multinomial(problem.population_size, shares, rng)
@@ -262,7 +243,7 @@ class LatentClass(BayesianEstimator):
             rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
             for F in population
         ]
-        return parameters, np.array(sample), population
+        return PriorDraws(parameters, np.array(sample), population)
 
 
 def _with_progress(sweeps: range, show: bool) -> Iterable[int]:

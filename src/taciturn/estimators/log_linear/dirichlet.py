@@ -5,7 +5,7 @@ or less closely.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,20 @@ import xarray as xr
 
 from taciturn.diagnostics import check_convergence
 from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.base import BayesianEstimator
+from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.formula import Terms, parse_formula
-from taciturn.estimators.log_linear.interactions import Interactions, halves
-from taciturn.estimators.log_linear.main_effects import (
-    log_likelihood,
-    log_margin_likelihood,
-    sample_main_effects,
+from taciturn.estimators.log_linear.importance import sample_main_effects
+from taciturn.estimators.log_linear.interactions import Interactions
+from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
+from taciturn.estimators.log_linear.model import (
+    COORDINATES,
+    build_model,
+    effect_name,
+    free_interactions,
+    model_coords,
+    model_data,
+    model_names,
+    scale_name,
 )
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
@@ -34,9 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["DirichletLogLinear"]
 
 Floats = npt.NDArray[np.float64]
-
-
-_COORDINATES: Final = "interaction_coordinates"
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,14 +73,14 @@ class DirichletLogLinear(BayesianEstimator):
     Notes
     -----
     Default priors: ``kappa`` is log-normal around `e n`, so that the weight
-    :math:`\kappa/(\kappa + n)` that the log-linear model has beside the sample is
-    spread widely whatever `n`; margins are uniform on the simplex; interaction scales
+    :math:`\kappa/(\kappa + n)` of the log-linear model relative to the sample is widely
+    spread whatever `n`; margins are uniform on the simplex; interaction scales
     half-normal with scale 1.
 
-    Known margins of the population say something of :math:`\kappa` and of the margins,
-    too: their likelihood given the sample is Dirichlet-multinomial over the strata,
-    with the weights :math:`\kappa\pi + f` summed in each. Within a stratum the
-    population is then Dirichlet-multinomial on its own.
+    Known margins of the population also inform :math:`\kappa` and the margins: their
+    likelihood given the sample is Dirichlet-multinomial over the strata, with the
+    weights :math:`\kappa\pi + f` summed in each. Given them the strata are independent,
+    and the population within each is Dirichlet-multinomial.
 
     Examples
     --------
@@ -92,6 +96,8 @@ class DirichletLogLinear(BayesianEstimator):
 
     keeps_margins: ClassVar[bool] = True
     title: ClassVar[str] = "Dirichlet-multinomial log-linear model, Bayesian"
+    command_name: ClassVar[str] = "dirichlet-log-linear"
+    takes_formula: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
@@ -111,72 +117,22 @@ class DirichletLogLinear(BayesianEstimator):
         vector of standard normal coordinates, ``interaction_coordinates``, from which
         come the effects, ``effect_<variable>_<variable>``.
         """
-        return self._build(make_problem(sample, population_size, structural_zeros, known_margins))
+        problem = make_problem(sample, population_size, structural_zeros, known_margins)
+        return build_model(problem, self.terms_for(problem), self.priors_for(problem))
 
-    def _build(self, problem: Problem) -> "pm.Model":
-        import pymc as pm
-        import pytensor.tensor as pt
-
-        terms = self._terms(problem)
-        priors = self._priors(problem)
-        sizes = _sizes(problem)
-        with pm.Model(coords=_labels(problem)) as model:
-            hyperparameters = {
-                name.removeprefix("kappa_"): pm.Data(name, value)
-                for name, value in _hyperparameters(priors["kappa"]).items()
-            }
-            kappa = priors["kappa"].variable("kappa", parameters=hyperparameters)
-            margins = {
-                dim: pt.log(
-                    priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim])
-                )
-                for (dim,) in (term for term in terms if len(term) == 1)
-            }
-            full = _main_effects(margins, sizes)
-            if interactions := _interactions(terms, sizes):
-                scales = [
-                    priors[name].variable(name) for name in map(_scale_name, interactions.terms)
-                ]
-                raw = pm.Normal(_COORDINATES, 0, 1, shape=interactions.size)
-                coordinates = raw * pt.stack(scales)[interactions.term]
-                between = pt.zeros(interactions.shape)[interactions.row, interactions.column].set(
-                    coordinates
-                )
-                full = full + pt.dot(pt.dot(interactions.left, between), interactions.right.T)
-                for number, term in enumerate(interactions.terms):
-                    effect = pt.dot(
-                        interactions.basis(number), coordinates[interactions.term == number]
-                    )
-                    shape = [sizes[dim] for dim in term]
-                    pm.Deterministic(_effect_name(term), effect.reshape(shape), dims=term)
-            full = full.ravel()
-            kept = np.flatnonzero(problem.fillable.ravel())
-            pi = pm.math.softmax(full[kept])
-            counts = pm.Data("counts", problem.counts[kept])
-            _dirichlet_multinomial("sample_counts", kappa * pi, counts)
-            if problem.known_margins is not None:
-                of_stratum = np.eye(problem.known_margins.size)[problem.strata[kept]]
-                sampled = pt.dot(counts, of_stratum)
-                a = pt.dot(kappa * pi, of_stratum) + sampled
-                rest = pm.Data("margins", problem.stratum_sizes) - sampled
-                # Of the individuals not sampled: Dirichlet-multinomial over the strata.
-                log_p = (pt.gammaln(a + rest) - pt.gammaln(a))[pt.nonzero(rest)[0]].sum()
-                pm.Potential(
-                    "known_margins", log_p + pt.gammaln(a.sum()) - pt.gammaln(a.sum() + rest.sum())
-                )
-        return model
-
-    def _terms(self, problem: Problem) -> Terms:
-        """Terms of the formula that have something to estimate: a variable with one
-        category has not.
+    def terms_for(self, problem: Problem) -> Terms:
+        """Return the terms of the formula that have something to estimate: a variable
+        with one category has not.
         """
         terms = parse_formula(self.formula, problem.variables)
         return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
 
-    def _priors(self, problem: Problem) -> dict[str, Prior]:
-        terms = self._terms(problem)
+    def priors_for(self, problem: Problem) -> dict[str, Prior]:
+        """Return the priors of ``kappa``, of the margins and of the interactions' scales."""
+        terms = self.terms_for(problem)
         priors = merge_priors(self._default_priors(problem, terms), self.priors)
-        _refuse_name_clash(problem, priors, terms)
+        problem.refuse_names(model_names(terms, priors))
+        _refuse_same_name(terms)
         return priors
 
     def _default_priors(self, problem: Problem, terms: Terms) -> dict[str, Prior]:
@@ -185,16 +141,19 @@ class DirichletLogLinear(BayesianEstimator):
             if len(term) == 1:
                 priors[f"margin_{term[0]}"] = Prior("Dirichlet", a=1.0)
             else:
-                priors[_scale_name(term)] = Prior("HalfNormal", sigma=1.0)
+                priors[scale_name(term)] = Prior("HalfNormal", sigma=1.0)
         return priors
 
-    def _learn_fast(
+    def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters | None:
-        terms = self._terms(problem)
+        """Draw the parameters by importance sampling; None for a model with
+        interactions.
+        """
+        terms = self.terms_for(problem)
         if any(len(term) > 1 for term in terms):
             return None
-        priors = self._priors(problem)
+        priors = self.priors_for(problem)
         dims = [term[0] for term in terms]
         kappa, margins, diagnostics = sample_main_effects(
             problem, dims, priors, settings.total, rng
@@ -202,26 +161,30 @@ class DirichletLogLinear(BayesianEstimator):
         posterior = _posterior(problem, kappa, dict(zip(dims, margins, strict=True)), settings)
         return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
 
-    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        terms = self._terms(problem)
-        priors = self._priors(problem)
-        interactions = _interactions(terms, _sizes(problem))
-        names = ["kappa", *(_effect_name(term) for term in terms if len(term) == 1)]
-        names += [_COORDINATES, *map(_scale_name, interactions.terms)] if interactions else []
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Draw the parameters by NUTS."""
+        terms = self.terms_for(problem)
+        priors = self.priors_for(problem)
+        interactions = free_interactions(terms, problem)
+        names = ["kappa", *(effect_name(term) for term in terms if len(term) == 1)]
+        names += [COORDINATES, *map(scale_name, interactions.terms)] if interactions else []
         # The prior of κ depends on the sample size by default, so its parameters are
-        # data, too.
-        kappa = priors.pop("kappa")
-        others = {name: prior.to_dict() for name, prior in priors.items()}
+        # data as well.
+        kappa = priors["kappa"]
+        others = {name: prior.to_dict() for name, prior in priors.items() if name != "kappa"}
         key = (
-            f"{type(self)} {terms} {others} {kappa.distribution} {_labels(problem)}"
+            f"{type(self)} {terms} {others} {kappa.distribution} {model_coords(problem)}"
             f" {problem.fillable.tobytes()!r}"
         )
-        data = {"counts": problem.counts[problem.fillable.ravel()], **_hyperparameters(kappa)}
         if problem.known_margins is not None:
             key += f" margins of {problem.known_margins.dims}"
-            data["margins"] = problem.stratum_sizes
         posterior, stats, sampler = sample_posterior(
-            lambda: self._build(problem), settings, seed, names, key=key, data=data
+            lambda: build_model(problem, terms, priors),
+            settings,
+            seed,
+            names,
+            key=key,
+            data=model_data(problem, kappa),
         )
         if interactions:
             posterior = _with_effects(posterior, interactions)
@@ -239,8 +202,8 @@ class DirichletLogLinear(BayesianEstimator):
         assert posterior is not None
         kappa = posterior["kappa"].transpose("chain", "draw").values.ravel()
         log_pi = np.zeros((len(kappa), *problem.sample.shape))
-        for term in self._terms(problem):
-            effect = posterior[_effect_name(term)].transpose("chain", "draw", *term).values
+        for term in self.terms_for(problem):
+            effect = posterior[effect_name(term)].transpose("chain", "draw", *term).values
             with np.errstate(divide="ignore"):
                 values = np.log(effect) if len(term) == 1 else effect
             log_pi += values.reshape(
@@ -254,35 +217,38 @@ class DirichletLogLinear(BayesianEstimator):
         weights *= (kappa / weights.sum(axis=1))[:, None]
         return weights
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw the individuals not sampled, stratum by stratum of the known margins."""
         weights = self._weights(problem, parameters) + problem.counts
         return problem.counts + draw_rest(
             problem, settings.total, weights, draw_dirichlet_multinomial, rng
         )
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw samples of the same size."""
         weights = self._weights(problem, parameters)
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
-    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        terms = self._terms(problem)
+    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Draw parameters, samples and populations; of a model with main effects only."""
+        terms = self.terms_for(problem)
         if any(len(term) > 1 for term in terms):
             raise ParameterError(
                 f"calibration knows main effects only, the formula is {self.formula!r}"
             )
-        priors = self._priors(problem)
+        priors = self.priors_for(problem)
         settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
         kappa = priors["kappa"].draw(rng, draws)
         margins = {
@@ -297,9 +263,10 @@ class DirichletLogLinear(BayesianEstimator):
             for F in population
         ]
         drawn = {f"margin_{dim}": margin for dim, margin in margins.items()}
-        return {"kappa": kappa, **drawn}, np.array(sample), population
+        return PriorDraws({"kappa": kappa, **drawn}, np.array(sample), population)
 
-    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of p(sample, known margins | parameters), up to a constant."""
         posterior = parameters.posterior
         assert posterior is not None
         kappa = posterior["kappa"].transpose("chain", "draw").values
@@ -311,7 +278,10 @@ class DirichletLogLinear(BayesianEstimator):
             value += log_margin_likelihood(kappa.ravel(), strata, problem)
         return value.reshape(kappa.shape)
 
-    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of p(x_i | x_-i, parameters): within the stratum, where margins are
+        known.
+        """
         posterior = parameters.posterior
         assert posterior is not None
         occupied, weights = problem.occupied, self._weights(problem, parameters)
@@ -343,103 +313,21 @@ def _posterior(
 
 def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:
     """The effect of each interaction in place of the coordinates of all."""
-    coordinates = posterior[_COORDINATES].transpose("chain", "draw", ...).values
+    coordinates = posterior[COORDINATES].transpose("chain", "draw", ...).values
     effects = {}
     for number, term in enumerate(interactions.terms):
-        scale = posterior[_scale_name(term)].transpose("chain", "draw").values
+        scale = posterior[scale_name(term)].transpose("chain", "draw").values
         effect = interactions.effect(number, coordinates)
-        effects[_effect_name(term)] = (
+        effects[effect_name(term)] = (
             ("chain", "draw", *term),
             effect * scale.reshape(*scale.shape, *[1] * len(term)),
         )
-    (own,) = set(posterior[_COORDINATES].dims) - {"chain", "draw"}
+    (own,) = set(posterior[COORDINATES].dims) - {"chain", "draw"}
     return posterior.drop_dims([own]).assign(effects)
 
 
-def _main_effects(margins: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
-    """Sum of the main effects, a matrix: combinations of the first variables'
-    categories by those of the others.
-    """
-    import pytensor.tensor as pt
-
-    sums = []
-    for half in halves(sizes):
-        total = pt.zeros(1)
-        for dim in half:
-            total = (total[:, None] + margins.get(dim, np.zeros(sizes[dim]))).ravel()
-        sums.append(total)
-    return sums[0][:, None] + sums[1]
-
-
-def _interactions(terms: Terms, sizes: Mapping[str, int]) -> Interactions | None:
-    own = tuple(term for term in terms if len(term) > 1)
-    return Interactions(own, sizes) if own else None
-
-
-def _scale_name(term: tuple[str, ...]) -> str:
-    return f"scale_{'_'.join(term)}"
-
-
-def _effect_name(term: tuple[str, ...]) -> str:
-    return f"margin_{term[0]}" if len(term) == 1 else f"effect_{'_'.join(term)}"
-
-
-def _refuse_name_clash(problem: Problem, priors: Mapping[str, Prior], terms: Terms) -> None:
-    names = {
-        "sample_counts",
-        "counts",
-        "margins",
-        _COORDINATES,
-        *priors,
-        *(_effect_name(term) for term in terms),
-    }
-    names |= set(_hyperparameters(priors["kappa"]))
-    clash = sorted(names & set(problem.variables))
-    if clash:
-        raise TableError(
-            f"the variable {clash[0]!r} has the name of a parameter of the model: rename it"
-        )
-    effects = [_effect_name(term) for term in terms]
+def _refuse_same_name(terms: Terms) -> None:
+    effects = [effect_name(term) for term in terms]
     twice = sorted({name for name in effects if effects.count(name) > 1})
     if twice:
         raise TableError(f"two interactions would both be named {twice[0]!r}: rename a variable")
-
-
-def _sizes(problem: Problem) -> dict[str, int]:
-    return {dim: problem.sample.sizes[dim] for dim in problem.variables}
-
-
-def _labels(problem: Problem) -> dict[str, list[Any]]:
-    return {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
-
-
-def _hyperparameters(kappa: Prior) -> dict[str, Floats]:
-    return {f"kappa_{name}": np.asarray(value) for name, value in kappa.parameters.items()}
-
-
-def _dirichlet_multinomial(name: str, alpha: Any, observed: Any) -> Any:
-    """Observed Dirichlet-multinomial whose log-probability works on occupied cells
-    only: an empty cell adds nothing.
-    """
-    import pymc as pm
-    import pytensor.tensor as pt
-
-    def logp(value: Any, alpha: Any, _size: Any) -> Any:
-        n, total = value.sum(), alpha.sum()
-        occupied = pt.nonzero(value)[0]
-        x, a = value[occupied], alpha[occupied]
-        cells = pt.gammaln(a + x) - pt.gammaln(a) - pt.gammaln(x + 1)
-        return pt.gammaln(n + 1) + pt.gammaln(total) - pt.gammaln(total + n) + cells.sum()
-
-    def dist(alpha: Any, size: Any, batch: Any) -> Any:
-        return pm.DirichletMultinomial.dist(n=size, a=alpha, size=batch)
-
-    return pm.CustomDist(
-        name,
-        alpha,
-        observed.sum(),
-        dist=dist,
-        logp=logp,
-        signature="(n),()->(n)",
-        observed=observed,
-    )

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.estimators.formula import Terms
+from taciturn.estimators.halves import halves
 
-__all__ = ["Interactions", "halves"]
+__all__ = ["Interactions"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,16 +97,6 @@ class Interactions:
             starts[part] = start
             start += block.shape[1]
         return np.concatenate(blocks, axis=1).reshape(prod(shape), start), starts
-
-
-def halves(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """The variables in two groups with about as many combinations of categories, in
-    their order.
-    """
-    dims = list(sizes)
-    logs = np.cumsum(np.log(list(sizes.values())))
-    at = int(np.abs(2 * logs - logs[-1]).argmin()) + 1
-    return dims[:at], dims[at:]
 
 
 @cache

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.estimators.base import PlugInEstimator
 from taciturn.estimators.formula import parse_formula
-from taciturn.estimators.log_linear.ipf import fit_margins
+from taciturn.estimators.ipf import fit_margins
+from taciturn.estimators.plug_in import PlugInEstimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
@@ -19,17 +19,17 @@ __all__ = ["LogLinear"]
 
 @dataclass(frozen=True, repr=False)
 class LogLinear(PlugInEstimator):
-    r"""Log-linear model with its maximum-likelihood probabilities put in as if they
+    r"""Log-linear model with its maximum-likelihood probabilities plugged in as if they
     were known.
 
     .. math:: F = f + \text{Multinomial}(N - n, \hat p)
 
     :math:`\hat p` comes from iterative proportional fitting; with main effects of two variables it is
-    :math:`n_{i\bullet} n_{\bullet j} / n^2`. Its intervals leave out that :math:`\hat p` is estimated, and are too
-    narrow for it.
+    :math:`n_{i\bullet} n_{\bullet j} / n^2`. The intervals ignore that :math:`\hat p` is estimated, and are too
+    narrow for that reason.
 
-    Known margins of the population replace the sample's where the formula has them, and
-    every draw keeps them.
+    Known margins of the population replace those of the sample where the formula
+    includes them, and every draw reproduces them.
 
     Parameters
     ----------
@@ -54,8 +54,11 @@ class LogLinear(PlugInEstimator):
 
     keeps_margins: ClassVar[bool] = True
     title: ClassVar[str] = "Log-linear model, plug-in"
+    command_name: ClassVar[str] = "log-linear"
+    takes_formula: ClassVar[bool] = True
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Fit the probabilities of the cells, ``probability``."""
         terms = parse_formula(self.formula, problem.variables)
         fitted = fit_margins(
             problem.sample.values, problem.variables, terms, problem.fillable, problem.known_margins
@@ -64,31 +67,32 @@ class LogLinear(PlugInEstimator):
             constants={"probability": problem.sample.copy(data=fitted).rename("probability")}
         )
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw the individuals not sampled from a multinomial."""
         probability = parameters.constants["probability"].values.reshape(1, -1)
         return problem.counts + draw_rest(
             problem, settings.total, probability, draw_multinomial, rng
         )
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw samples of the same size from a multinomial."""
         probability = parameters.constants["probability"].values.reshape(1, -1)
         return draw_replicates(problem, settings.total, probability, draw_multinomial, rng)
 
-    def _log_conditionals(
-        self, problem: Problem, parameters: Parameters
-    ) -> npt.NDArray[np.float64]:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of each occupied cell."""
         probability, strata = parameters.constants["probability"].values.ravel(), problem.strata
         whole = np.bincount(strata, probability)[strata]  # 1 without known margins
         within = np.divide(

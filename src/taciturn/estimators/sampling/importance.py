@@ -1,6 +1,6 @@
 """Importance sampling: from weighted proposals to draws, and how far to trust them."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,6 @@ from taciturn.diagnostics import ImportanceDiagnostics
 
 __all__ = ["resample"]
 
-HIGHEST_K_HAT: Final = 0.7
-SMALLEST_ESS: Final = 400.0
 Floats = npt.NDArray[np.float64]
 
 

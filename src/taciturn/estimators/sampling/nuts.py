@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
-from taciturn.diagnostics import _bare
 from taciturn.estimators.settings import SamplerSettings
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sample_posterior"]
 
-HIGHEST_R_HAT: Final = 1.01
-SMALLEST_ESS: Final = 400.0
 _TARGET_ACCEPT: Final = 0.9
 """Above the usual 0.8: margins of categories nobody in the sample has, have long tails
 that ask for smaller steps."""
@@ -73,6 +70,11 @@ def sample_posterior(
     stats = trace["sample_stats"].to_dataset()
     kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
     return _bare(posterior), _bare(stats[kept]), sampler
+
+
+def _bare(dataset: xr.Dataset) -> xr.Dataset:
+    """Without the attributes in which samplers record themselves and the time."""
+    return xr.Dataset(dataset.variables).drop_attrs() if dataset.attrs else dataset
 
 
 def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) -> Any:

@@ -3,7 +3,7 @@ in a table of K cells.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,7 +14,7 @@ import xarray as xr
 
 from taciturn.diagnostics import check_convergence
 from taciturn.errors import ParameterError, PriorError
-from taciturn.estimators.base import BayesianEstimator
+from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
@@ -53,7 +53,7 @@ class ChineseRestaurant(BayesianEstimator):
 
     with :math:`(x)_m = x (x + 1) \cdots (x + m - 1)`. Where the sample leaves a cell
     empty, :math:`s = n` and this is Pitman's formula, exactly. Where it fills all `K`,
-    the urn closed with individual `s`, which the table does not tell: :math:`P(s)` is
+    the urn closed with individual `s`, which the table does not show: :math:`P(s)` is
     its distribution over all orders of the individuals, exact up to `n = 512` and from
     512 random orders beyond.
 
@@ -69,8 +69,9 @@ class ChineseRestaurant(BayesianEstimator):
         proportion to the product of the sample's margins, each category's count plus 1
         (the mean of its proportion under a uniform prior). The cells still empty share
         all the chance. The margins are plugged in: their uncertainty is left out. The
-        likelihood above does not depend on it; where the sample fills all cells that
-        takes the order in which cells opened to tell nothing about when.
+        likelihood above does not depend on the base; where the sample fills all cells,
+        this assumes that the order in which cells opened is not informative about
+        when.
     priors : mapping of str to Prior, optional
         Replaces the priors of ``theta`` and, where it is fitted, of ``discount``, which
         is a Beta or a Uniform within 0 and 1.
@@ -88,15 +89,15 @@ class ChineseRestaurant(BayesianEstimator):
     Default priors: ``theta`` is log-normal around the number of cells with scale
     ``max(1.5, log(K)/3)``, so that urns with one filled cell, and urns that fill far
     more than `K`, both lie within three standard deviations whatever `K` is.
-    ``discount`` is Beta(1, 2): it falls from the urn of Ewens at 0 to none at 1, where
-    every individual would open a cell of its own, which is no description of a table.
+    ``discount`` is Beta(1, 2): its density falls from the urn of Ewens at 0 to none at
+    1, where every individual would open a cell of its own, which describes no table.
 
     The fast path is quadrature on a grid over both parameters; see
-    `taciturn.estimators.restaurant_fast`.
+    `taciturn.estimators.urn.quadrature`.
 
-    The individual left out in ``log_likelihood`` is read as the one that comes after
-    all others: a lone individual's cell was empty to them and, with the log-linear
-    base, adds nothing to their margins.
+    The individual left out in ``log_likelihood`` is taken as the one that comes after
+    all others: to them the cell of a lone individual was empty and, with the log-linear
+    base, it adds nothing to their margins.
 
     References
     ----------
@@ -119,6 +120,7 @@ class ChineseRestaurant(BayesianEstimator):
     priors: Mapping[str, Prior] = field(default_factory=dict)
 
     title: ClassVar[str] = "Chinese restaurant (Ewens-Pitman urn), Bayesian"
+    command_name: ClassVar[str] = "chinese-restaurant"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "discount", _checked_discount(self.discount))
@@ -141,7 +143,7 @@ class ChineseRestaurant(BayesianEstimator):
     def _build(self, problem: Problem) -> "pm.Model":
         import pymc as pm
 
-        priors = self._priors(problem)
+        priors = self.priors_for(problem)
         fillable = problem.fillable.ravel()
         base = self._base(problem)
         with pm.Model() as model:
@@ -154,8 +156,8 @@ class ChineseRestaurant(BayesianEstimator):
             urn_variable("sample_counts", theta, discount, problem.counts[fillable], weights)
         return model
 
-    def _priors(self, problem: Problem) -> dict[str, Prior]:
-        """Priors of the parameters that are fitted."""
+    def priors_for(self, problem: Problem) -> dict[str, Prior]:
+        """Return the priors of ``theta`` and ``discount``, where they are fitted."""
         if self._is_dirichlet and self.priors:
             raise PriorError(
                 f"a prior is given for {sorted(self.priors)}, but a negative discount leaves none"
@@ -191,10 +193,13 @@ class ChineseRestaurant(BayesianEstimator):
             else _margin_product(problem.counts.reshape(problem.sample.shape))
         )
 
-    def _learn_fast(
+    def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters | None:
-        priors = self._priors(problem)
+        """Draw the parameters by quadrature; None where the posterior cannot be
+        computed.
+        """
+        priors = self.priors_for(problem)
         if self._is_dirichlet:
             return Parameters()
         likelihood = UrnLikelihood(problem.counts, problem.cells)
@@ -202,8 +207,9 @@ class ChineseRestaurant(BayesianEstimator):
         if found is None:
             return None
         theta, discount, diagnostics = found
-        posterior = _no_variables(settings)
         shape = (settings.chains, settings.draws)
+        coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+        posterior = xr.Dataset(coords=coords)
         for name, values in {"theta": theta, "discount": discount}.items():
             if name in priors:
                 posterior[name] = (("chain", "draw"), values.reshape(shape))
@@ -211,8 +217,9 @@ class ChineseRestaurant(BayesianEstimator):
             posterior, sampler="quadrature with importance sampling", importance=diagnostics
         )
 
-    def _learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        priors = self._priors(problem)
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Draw the parameters by NUTS."""
+        priors = self.priors_for(problem)
         if not priors:
             return Parameters()
         exact = {name: prior.to_dict() for name, prior in priors.items()}
@@ -227,27 +234,35 @@ class ChineseRestaurant(BayesianEstimator):
         check_convergence(posterior, stats, warn=True)
         return Parameters(posterior=posterior, sample_stats=stats, sampler=sampler)
 
-    def _theta_and_discount(self, problem: Problem, posterior: xr.Dataset) -> tuple[Floats, Floats]:
-        """Both parameters of each draw, shape (chain, draw)."""
-        shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    def _theta_and_discount(
+        self, problem: Problem, posterior: xr.Dataset | None, shape: tuple[int, int] = (1, 1)
+    ) -> tuple[Floats, Floats]:
+        """Both parameters of each draw, (chain, draw); of that shape where neither is
+        fitted.
+        """
+        if posterior is not None:
+            shape = (posterior.sizes["chain"], posterior.sizes["draw"])
 
         def values(name: str, fixed: float) -> Floats:
-            if name not in posterior:
+            if posterior is None or name not in posterior:
                 return np.full(shape, fixed)
             return np.asarray(posterior[name].transpose("chain", "draw").values, dtype=float)
 
         discount = values("discount", self.discount or 0.0)
         return values("theta", -problem.cells * (self.discount or 0.0)), discount
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Continue the urn from the sample."""
         empty = problem.fillable.ravel() & (problem.counts == 0)
-        theta, discount = self._theta_and_discount(problem, _posterior(parameters, settings))
+        theta, discount = self._theta_and_discount(
+            problem, parameters.posterior, (settings.chains, settings.draws)
+        )
         return draw_urn(
             problem.counts,
             empty,
@@ -258,14 +273,17 @@ class ChineseRestaurant(BayesianEstimator):
             base=self._base(problem),
         )
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        theta, discount = self._theta_and_discount(problem, _posterior(parameters, settings))
+        """Draw samples of the same size from the urn."""
+        theta, discount = self._theta_and_discount(
+            problem, parameters.posterior, (settings.chains, settings.draws)
+        )
         return draw_urn_from_nothing(
             problem.fillable.ravel(),
             problem.sample_size,
@@ -275,25 +293,17 @@ class ChineseRestaurant(BayesianEstimator):
             base=self._base(problem),
         )
 
-    def _draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        """Parameters from their priors, samples and populations from the urn with them,
-        for calibration.
+    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Draw parameters, samples and populations.
 
-        The urn closes, so a sample is the first `n` individuals and no random choice of
-        `n` out of `N`: the population is continued from the sample. Sizes and fillable
-        cells are those of `problem`; so are the margins of the log-linear base, which
-        no prior covers, and each simulated sample would plug in its own.
-
-        Returns
-        -------
-        dict of array, shape (draws,)
-            The parameters that are fitted.
-        array, shape (draws, cells)
-            Samples.
-        array, shape (draws, cells)
-            Populations.
+        The urn closes, so that a sample is its first `n` individuals and not a random
+        choice of `n` out of `N`: the population is continued from the sample. The
+        margins of the log-linear base, which have no prior, are those of `problem`;
+        each simulated sample would plug in its own.
         """
-        parameters = {name: prior.draw(rng, draws) for name, prior in self._priors(problem).items()}
+        parameters = {
+            name: prior.draw(rng, draws) for name, prior in self.priors_for(problem).items()
+        }
         fixed = self.discount or 0.0
         theta = parameters.get("theta", np.full(draws, -problem.cells * fixed))
         discount = parameters.get("discount", np.full(draws, fixed))
@@ -303,27 +313,20 @@ class ChineseRestaurant(BayesianEstimator):
         )
         empty = fillable & (sample == 0)
         size = problem.population_size
-        return (
-            parameters,
-            sample,
-            draw_urn(sample, empty, size, theta, rng, discount=discount, base=base),
-        )
+        population = draw_urn(sample, empty, size, theta, rng, discount=discount, base=base)
+        return PriorDraws(parameters, sample, population)
 
-    def _log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the probability of the sample's partition."""
         assert parameters.posterior is not None
         return UrnLikelihood(problem.counts, problem.cells)(
             *self._theta_and_discount(problem, parameters.posterior)
         )
 
-    def _pointwise(
-        self, problem: Problem, settings: SamplerSettings, parameters: Parameters
-    ) -> xr.Dataset | None:
-        return super()._pointwise(
-            problem, settings, replace(parameters, posterior=_posterior(parameters, settings))
-        )
-
-    def _log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
-        assert parameters.posterior is not None
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Logarithm of the probability that the next individual, after all others, is
+        in this cell.
+        """
         theta, sigma = (
             x[..., None] for x in self._theta_and_discount(problem, parameters.posterior)
         )
@@ -376,14 +379,3 @@ def _margin_product(table: Counts) -> Floats:
         margin = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis)) + 1.0
         product = product[..., None] * (margin / margin.sum())
     return np.asarray(product).ravel()
-
-
-def _no_variables(settings: SamplerSettings) -> xr.Dataset:
-    return xr.Dataset(
-        coords={"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-    )
-
-
-def _posterior(parameters: Parameters, settings: SamplerSettings) -> xr.Dataset:
-    """Draws of the parameters; without variables where nothing is fitted."""
-    return _no_variables(settings) if parameters.posterior is None else parameters.posterior

@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 from scipy.special import digamma
 
 from taciturn.errors import EstimationError, ParameterError
-from taciturn.estimators.base import PlugInEstimator
 from taciturn.estimators.formula import parse_formula
-from taciturn.estimators.log_linear.ipf import fit_margins
+from taciturn.estimators.ipf import fit_margins
+from taciturn.estimators.plug_in import PlugInEstimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
@@ -81,6 +81,8 @@ class PolyaUrn(PlugInEstimator):
     formula: str | None = None
 
     title: ClassVar[str] = "Pólya urn, plug-in"
+    command_name: ClassVar[str] = "polya-urn"
+    takes_formula: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.theta is not None:
@@ -97,7 +99,8 @@ class PolyaUrn(PlugInEstimator):
                 )
             object.__setattr__(self, "empty_cells", int(empty))
 
-    def _learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Solve for ``theta``; ``expected_empty_cells`` is kept beside it."""
         empty = problem.cells - int((problem.counts > 0).sum())
         if self.theta is not None:
             return Parameters(constants={"theta": float(self.theta)})
@@ -117,30 +120,33 @@ class PolyaUrn(PlugInEstimator):
         theta = solve_theta(empty - expected, problem.sample_size, problem.population_size)
         return Parameters(constants={"theta": theta, "expected_empty_cells": expected})
 
-    def _draw_population(
+    def draw_population(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Continue the urn from the sample."""
         theta = np.full(settings.chains * settings.draws, parameters.constants["theta"])
         empty = problem.fillable.ravel() & (problem.counts == 0)
         return draw_urn(problem.counts, empty, problem.population_size, theta, rng)
 
-    def _draw_replicates(
+    def draw_replicates(
         self,
         problem: Problem,
         settings: SamplerSettings,
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
+        """Draw samples of the same size from the urn."""
         theta = np.full(settings.chains * settings.draws, parameters.constants["theta"])
         return draw_urn_from_nothing(problem.fillable.ravel(), problem.sample_size, theta, rng)
 
-    def _log_conditionals(
-        self, problem: Problem, parameters: Parameters
-    ) -> npt.NDArray[np.float64]:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability that the next draw of the urn, after all others,
+        is of this cell.
+        """
         theta, others = parameters.constants["theta"], problem.sample_size - 1
         counts = problem.counts[problem.occupied]
         seen = len(counts)

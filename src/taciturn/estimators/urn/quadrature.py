@@ -16,9 +16,9 @@ from scipy.ndimage import maximum_filter
 from scipy.special import comb, expit, gammaln, log_expit, logsumexp
 
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.log_linear.main_effects import log_rising
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.sampling.importance import resample
+from taciturn.estimators.special import log_rising
 
 __all__ = ["UrnLikelihood", "closing_times", "sample_urn_parameters"]
 

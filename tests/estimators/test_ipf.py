@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from taciturn.errors import EstimationError
 from taciturn.estimators.formula import generating_class, parse_formula
-from taciturn.estimators.log_linear.ipf import fit_margins
+from taciturn.estimators.ipf import fit_margins
 
 ABC = ("a", "b", "c")
 

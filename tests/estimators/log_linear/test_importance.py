@@ -10,12 +10,9 @@ from scipy.special import gammaln
 
 import taciturn as tc
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.log_linear.main_effects import (
-    _expected_tables,
-    _table_information,
-    log_rising,
-)
+from taciturn.estimators.log_linear.importance import _expected_tables, _table_information
 from taciturn.estimators.sampling.importance import resample
+from taciturn.estimators.special import log_rising
 
 TIGHT = {"draws": 5000, "chains": 4, "random_seed": 11, "method": "fast"}
 
@@ -188,7 +185,7 @@ def test_nuts_takes_over_where_the_diagnostics_fail(religion_sample, monkeypatch
 
     real = module.sample_main_effects
     monkeypatch.setattr(module, "sample_main_effects", fails)
-    monkeypatch.setattr(tc.DirichletLogLinear, "_learn_nuts", nuts)
+    monkeypatch.setattr(tc.DirichletLogLinear, "learn_nuts", nuts)
     with pytest.raises(TookOverError):
         tc.DirichletLogLinear().fit(religion_sample, population_size=2449, draws=100)
 
@@ -200,7 +197,7 @@ def test_interactions_are_left_to_nuts(religion_sample, monkeypatch):
     def nuts(*_):
         raise AskedError
 
-    monkeypatch.setattr(tc.DirichletLogLinear, "_learn_nuts", nuts)
+    monkeypatch.setattr(tc.DirichletLogLinear, "learn_nuts", nuts)
     with pytest.raises(AskedError):
         tc.DirichletLogLinear("~ area * religion").fit(religion_sample, population_size=2449)
 

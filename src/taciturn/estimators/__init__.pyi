@@ -1,0 +1,24 @@
+from .base import Estimator as Estimator
+from .bayesian import BayesianEstimator as BayesianEstimator
+from .latent_class import LatentClass as LatentClass
+from .log_linear import (
+    DirichletLogLinear as DirichletLogLinear,
+    LogLinear as LogLinear,
+)
+from .plug_in import PlugInEstimator as PlugInEstimator
+from .pool import LinearPool as LinearPool
+from .priors import Prior as Prior
+from .problem import Problem as Problem
+from .registry import (
+    ESTIMATORS as ESTIMATORS,
+    estimator_from_spec as estimator_from_spec,
+)
+from .settings import (
+    Parameters as Parameters,
+    PriorDraws as PriorDraws,
+    SamplerSettings as SamplerSettings,
+)
+from .urn import (
+    ChineseRestaurant as ChineseRestaurant,
+    PolyaUrn as PolyaUrn,
+)

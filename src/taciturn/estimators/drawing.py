@@ -1,0 +1,75 @@
+"""The tables of a fit: drawn at once, or block by block as they are read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.settings import (
+    SEEDS,
+    Counts,
+    Parameters,
+    SamplerSettings,
+    is_streamed,
+    seed_of,
+)
+from taciturn.schema import draws_at_a_time
+from taciturn.tables.on_demand import DrawnTables
+
+__all__ = ["DrawTables", "labelled_tables"]
+
+DrawTables = Callable[[Problem, SamplerSettings, Parameters, np.random.Generator], Counts]
+"""Draws tables given the parameters, shape (chains * draws, cells)."""
+
+
+def labelled_tables(
+    ways: Mapping[str, DrawTables],
+    problem: Problem,
+    settings: SamplerSettings,
+    parameters: Parameters,
+) -> xr.Dataset:
+    """Tables drawn in each of these ways, by chain, draw and the variables.
+
+    Beyond fifty million values each they are not stored but drawn as they are read, a
+    block of draws at a time.
+
+    Parameters
+    ----------
+    ways : mapping of str to callable
+        ``population`` and ``count``, and how each is drawn. Each has a seed of its own.
+    """
+    tables = {}
+    for what, draw in ways.items():
+        if is_streamed(problem, settings):
+            shape = (settings.chains, settings.draws, *problem.sample.shape)
+            block = partial(_draw_block, what, draw, problem, settings, parameters)
+            tables[what] = problem.label(DrawnTables(shape, block).lazily(), what)
+        else:
+            rng = np.random.default_rng(seed_of(what, settings))
+            drawn = draw(problem, settings, parameters, rng)
+            tables[what] = problem.draws(drawn, settings.chains, what)
+    return xr.Dataset(tables)
+
+
+def _draw_block(
+    what: str,
+    draw: DrawTables,
+    problem: Problem,
+    settings: SamplerSettings,
+    parameters: Parameters,
+    chain: int,
+    block: int,
+) -> Counts:
+    """Tables at consecutive draws of one chain, (draws, cells); each block has a seed
+    of its own.
+    """
+    step = draws_at_a_time(problem.sample.size)
+    rows = slice(block * step, min((block + 1) * step, settings.draws))
+    own = replace(settings, chains=1, draws=rows.stop - rows.start)
+    seed = np.random.SeedSequence(
+        seed_of(what, settings).entropy, spawn_key=(SEEDS.index(what), chain, block)
+    )
+    return draw(problem, own, parameters.at(chain, rows), np.random.default_rng(seed))

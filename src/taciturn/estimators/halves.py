@@ -1,0 +1,19 @@
+"""The variables of a table in two halves, so that a value for every cell is one product
+of two matrices.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+__all__ = ["halves"]
+
+
+def halves(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """Split the variables, in their order, so that both halves have about as many
+    combinations of categories.
+    """
+    dims = list(sizes)
+    logs = np.cumsum(np.log(list(sizes.values())))
+    at = int(np.abs(2 * logs - logs[-1]).argmin()) + 1
+    return dims[:at], dims[at:]

@@ -1,0 +1,182 @@
+"""The Dirichlet-multinomial log-linear model in PyMC, and the names in it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.estimators.formula import Terms
+from taciturn.estimators.halves import halves
+from taciturn.estimators.log_linear.interactions import Interactions
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = [
+    "COORDINATES",
+    "build_model",
+    "effect_name",
+    "free_interactions",
+    "main_effects",
+    "model_coords",
+    "model_data",
+    "model_names",
+    "scale_name",
+]
+
+COORDINATES: Final = "interaction_coordinates"
+Floats = npt.NDArray[np.float64]
+
+
+def scale_name(term: tuple[str, ...]) -> str:
+    """Name of the size of an interaction."""
+    return f"scale_{'_'.join(term)}"
+
+
+def effect_name(term: tuple[str, ...]) -> str:
+    """Name of the effect of a term, the margin of a main effect."""
+    return f"margin_{term[0]}" if len(term) == 1 else f"effect_{'_'.join(term)}"
+
+
+def model_names(terms: Terms, priors: Mapping[str, Prior]) -> set[str]:
+    """All names in the model."""
+    fixed = {"sample_counts", "counts", "margins", COORDINATES}
+    return {*fixed, *priors, *map(effect_name, terms), *_hyperparameters(priors["kappa"])}
+
+
+def model_coords(problem: Problem) -> dict[str, list[Any]]:
+    """Categories of every variable of the table."""
+    return {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
+
+
+def model_data(problem: Problem, kappa: Prior) -> dict[str, npt.NDArray[Any]]:
+    """What the model holds as data: samples that differ in nothing else share a
+    compiled model.
+    """
+    data = {"counts": problem.counts[problem.fillable.ravel()], **_hyperparameters(kappa)}
+    if problem.known_margins is not None:
+        data["margins"] = problem.stratum_sizes
+    return data
+
+
+def free_interactions(terms: Terms, problem: Problem) -> Interactions | None:
+    """The coordinates of all interactions; None for main effects only."""
+    own = tuple(term for term in terms if len(term) > 1)
+    return Interactions(own, problem.sizes) if own else None
+
+
+def build_model(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
+    """Build the PyMC model of a sample.
+
+    Parameters
+    ----------
+    problem : Problem
+        The sample and what is known of its population.
+    terms : Terms
+        Those with something to estimate.
+    priors : mapping of str to Prior
+        Of all parameters.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    sizes = problem.sizes
+    with pm.Model(coords=model_coords(problem)) as model:
+        hyperparameters = {
+            name.removeprefix("kappa_"): pm.Data(name, value)
+            for name, value in _hyperparameters(priors["kappa"]).items()
+        }
+        kappa = priors["kappa"].variable("kappa", parameters=hyperparameters)
+        margins = {
+            dim: pt.log(
+                priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim])
+            )
+            for (dim,) in (term for term in terms if len(term) == 1)
+        }
+        full = main_effects(margins, sizes)
+        if interactions := free_interactions(terms, problem):
+            full = full + _interaction_effects(interactions, priors)
+        kept = np.flatnonzero(problem.fillable.ravel())
+        pi = pm.math.softmax(full.ravel()[kept])
+        counts = pm.Data("counts", problem.counts[kept])
+        _dirichlet_multinomial("sample_counts", kappa * pi, counts)
+        if problem.known_margins is not None:
+            of_stratum = np.eye(problem.known_margins.size)[problem.strata[kept]]
+            sampled = pt.dot(counts, of_stratum)
+            a = pt.dot(kappa * pi, of_stratum) + sampled
+            rest = pm.Data("margins", problem.stratum_sizes) - sampled
+            # Of the individuals not sampled: Dirichlet-multinomial over the strata.
+            log_p = (pt.gammaln(a + rest) - pt.gammaln(a))[pt.nonzero(rest)[0]].sum()
+            pm.Potential(
+                "known_margins", log_p + pt.gammaln(a.sum()) - pt.gammaln(a.sum() + rest.sum())
+            )
+    return model
+
+
+def main_effects(margins: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
+    """Sum of the main effects as a matrix: combinations of categories of the first half
+    of the variables by those of the second.
+    """
+    import pytensor.tensor as pt
+
+    sums = []
+    for half in halves(sizes):
+        total = pt.zeros(1)
+        for dim in half:
+            total = (total[:, None] + margins.get(dim, np.zeros(sizes[dim]))).ravel()
+        sums.append(total)
+    return sums[0][:, None] + sums[1]
+
+
+def _interaction_effects(interactions: Interactions, priors: Mapping[str, Prior]) -> Any:
+    """Sum of all interactions as a matrix like that of `main_effects`; each effect is
+    kept under its name.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    scales = [priors[name].variable(name) for name in map(scale_name, interactions.terms)]
+    raw = pm.Normal(COORDINATES, 0, 1, shape=interactions.size)
+    coordinates = raw * pt.stack(scales)[interactions.term]
+    between = pt.zeros(interactions.shape)[interactions.row, interactions.column].set(coordinates)
+    whole = pt.dot(pt.dot(interactions.left, between), interactions.right.T)
+    for number, term in enumerate(interactions.terms):
+        effect = pt.dot(interactions.basis(number), coordinates[interactions.term == number])
+        shape = [interactions.sizes[dim] for dim in term]
+        pm.Deterministic(effect_name(term), effect.reshape(shape), dims=term)
+    return whole
+
+
+def _hyperparameters(kappa: Prior) -> dict[str, Floats]:
+    return {f"kappa_{name}": np.asarray(value) for name, value in kappa.parameters.items()}
+
+
+def _dirichlet_multinomial(name: str, alpha: Any, observed: Any) -> Any:
+    """Observed Dirichlet-multinomial whose log-probability is computed from occupied
+    cells only: an empty cell adds nothing.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    def logp(value: Any, alpha: Any, _size: Any) -> Any:
+        n, total = value.sum(), alpha.sum()
+        occupied = pt.nonzero(value)[0]
+        x, a = value[occupied], alpha[occupied]
+        cells = pt.gammaln(a + x) - pt.gammaln(a) - pt.gammaln(x + 1)
+        return pt.gammaln(n + 1) + pt.gammaln(total) - pt.gammaln(total + n) + cells.sum()
+
+    def dist(alpha: Any, size: Any, batch: Any) -> Any:
+        return pm.DirichletMultinomial.dist(n=size, a=alpha, size=batch)
+
+    return pm.CustomDist(
+        name,
+        alpha,
+        observed.sum(),
+        dist=dist,
+        logp=logp,
+        signature="(n),()->(n)",
+        observed=observed,
+    )

@@ -1,0 +1,168 @@
+"""Mixtures of members: whose turn each draw is, the variables of each member, and what
+its leave-one-out terms and diagnostics come to.
+
+Draws of all members stand side by side, each member's variables under its own name and
+an underscore; ``member`` is the number of the member that made the tables of a draw.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from math import log
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.special import logsumexp
+
+from taciturn.diagnostics import (
+    Diagnostics,
+    ImportanceDiagnostics,
+    PooledDiagnostics,
+    check_convergence,
+    mixture_diagnostics,
+)
+from taciturn.estimators.base import Estimator
+
+__all__ = [
+    "draws_at",
+    "member_draws",
+    "member_variables",
+    "mixture_terms",
+    "pooled_diagnostics",
+    "prefixed",
+    "turns",
+]
+
+_NEWTON_STEPS: Final = 50
+_PRECISION: Final = 1e-12
+
+Floats = npt.NDArray[np.float64]
+Turn = npt.NDArray[np.bool_]
+
+
+def turns(shares: Floats, draws: int) -> npt.NDArray[np.int64]:
+    """Number of the member that makes each draw, as close to the shares as whole
+    numbers of draws allow.
+    """
+    ends = np.cumsum(shares)
+    return np.searchsorted(ends / ends[-1], (np.arange(draws) + 0.5) / draws)
+
+
+def prefixed(dataset: xr.Dataset, name: str) -> xr.Dataset:
+    """A member's variables under the names that they have in the mixture."""
+    return dataset.rename_vars({variable: f"{name}_{variable}" for variable in dataset.data_vars})
+
+
+def member_variables(dataset: xr.Dataset, name: str) -> xr.Dataset:
+    """A member's variables under their own names."""
+    prefix = f"{name}_"
+    own = dataset[[variable for variable in dataset.data_vars if str(variable).startswith(prefix)]]
+    return own.rename_vars(
+        {variable: str(variable).removeprefix(prefix) for variable in own.data_vars}
+    )
+
+
+def member_draws(
+    members: Iterable[str], posterior: xr.Dataset
+) -> dict[str, tuple[xr.Dataset, Turn]]:
+    """Parameters of each member under their own names, and at which draws it made the
+    tables, (chain, draw).
+    """
+    member = posterior["member"].transpose("chain", "draw").values
+    return {
+        name: (member_variables(posterior, name), member == number)
+        for number, name in enumerate(members)
+    }
+
+
+def draws_at(posterior: xr.Dataset, turn: Turn) -> xr.Dataset:
+    """The draws of each chain where `turn` is True, equally many in each chain."""
+    chosen = np.nonzero(turn)[1].reshape(len(turn), -1)
+    chains = xr.DataArray(np.arange(len(turn)), dims="chain")
+    bare = posterior.drop_vars(["chain", "draw"], errors="ignore")
+    return bare.isel(chain=chains, draw=xr.DataArray(chosen, dims=("chain", "draw")))
+
+
+def mixture_terms(terms: xr.Dataset, shares: Mapping[str, float]) -> xr.DataArray:
+    r"""One leave-one-out term for each draw of a mixture, from those of its members.
+
+    The members learn from the sample on their own, so that the mixture predicts an
+    individual `i` from the others with density
+
+    .. math:: p(x_i \mid x_{-i}) = \sum_m w_m \Big/ \frac1S \sum_s \frac{1}{p_{ms}},
+              \qquad p_{ms} = p_m(x_i \mid x_{-i}, \theta_{ms})
+
+    over `S` draws, whereas the harmonic mean of
+    :math:`\bar p_s = \sum_m w_m p_{ms}`, which is what ArviZ would take, is larger: at
+    each draw the members' deviations partly cancel. The term of draw `s` is therefore
+    :math:`a_i + b_i \log \bar p_s`, with the two constants of each individual chosen so
+    that the harmonic mean over draws is :math:`p(x_i \mid x_{-i})` above, and the
+    arithmetic mean that of :math:`\bar p_s`, the density with everybody in the sample.
+
+    Parameters
+    ----------
+    terms : Dataset
+        One variable a member, (chain, draw, occupied_cell), in nats.
+    shares : mapping of str to float
+        Of each member, summing to 1.
+
+    Returns
+    -------
+    DataArray
+        (chain, draw, occupied_cell), in nats.
+    """
+    each = np.stack([terms[name].transpose("chain", "draw", ...).values for name in shares])
+    log_shares = np.log(list(shares.values()))
+    mixture: Floats = logsumexp(log_shares[:, None, None, None] + each, axis=0)
+    with_all = _log_mean(mixture)
+    left_out = logsumexp(log_shares[:, None] - np.stack([_log_mean(-own) for own in each]), axis=0)
+    stretched = _stretch(mixture, with_all - left_out) * mixture
+    first = terms[next(iter(shares))].transpose("chain", "draw", ...)
+    return first.copy(data=stretched + (with_all - _log_mean(stretched)))
+
+
+def _log_mean(logs: Floats) -> Floats:
+    """Logarithm of the mean over chains and draws."""
+    return np.asarray(logsumexp(logs, axis=(0, 1)) - log(logs.shape[0] * logs.shape[1]))
+
+
+def _stretch(logs: Floats, gap: Floats) -> Floats:
+    """Factor by which the logarithms of each cell must be multiplied for the arithmetic
+    mean over draws to exceed the harmonic by `gap`, as a logarithm; 1 where the draws
+    are all alike.
+    """
+    factor = np.ones(logs.shape[2])
+    varies = np.ptp(logs, axis=(0, 1)) > 0
+    for _ in range(_NEWTON_STEPS):  # convex and increasing: it converges from anywhere above 0
+        above, below = _log_mean(factor * logs), _log_mean(-factor * logs)
+        excess = above + below - gap
+        if not (np.abs(excess[varies]) > _PRECISION).any():
+            break
+        slope = (logs * (np.exp(factor * logs - above) - np.exp(-factor * logs - below))).mean(
+            axis=(0, 1)
+        )
+        factor[varies] -= excess[varies] / slope[varies]
+    return factor
+
+
+def pooled_diagnostics(
+    members: Mapping[str, Estimator], shares: Mapping[str, float], fit: xr.DataTree
+) -> PooledDiagnostics:
+    """Diagnostics of the fit of a pool: for each member those of importance sampling or
+    of the Markov chain, whichever drew its parameters.
+    """
+    importance = json.loads(fit.attrs.get("importance", "{}"))
+    posterior = fit["posterior"].to_dataset().compute()
+    stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else xr.Dataset()
+    found: dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None] = {}
+    for name, member in members.items():
+        if name in importance:
+            values: dict[str, Any] = importance[name]
+            found[name] = ImportanceDiagnostics(**values)
+            continue
+        own = member.monitored(member_variables(posterior, name))
+        found[name] = (
+            check_convergence(own, member_variables(stats, name)) if own.data_vars else None
+        )
+    return mixture_diagnostics(found, shares, posterior["member"].size)
