@@ -142,6 +142,25 @@ def test_a_module_lists_names_that_it_has_each_once(name):
     assert [each for each in listed if not hasattr(module, each)] == []
 
 
+def test_no_module_hides_a_name_of_its_folder():
+    """A module that is imported becomes an attribute of its folder, before what the
+    folder has under this name."""
+    checks = [
+        f"hidden = [n for n in {every_module()!r} if importlib.import_module(n) is None]",
+        f"for folder in {FOLDERS!r}:",
+        "    module = importlib.import_module('taciturn.' + folder)",
+        "    hidden += [n for n in module.__all__ if inspect.ismodule(getattr(module, n))]",
+        "print('hidden', *hidden)",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(["import importlib, inspect", *checks])],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["hidden"]
+
+
 def subclasses(base: type) -> set[type]:
     return {found for child in base.__subclasses__() for found in {child, *subclasses(child)}}
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from taciturn.errors import ParameterError
 from taciturn.perturbation.replicates import labelled
-from taciturn.perturbation.swapping_joint import SwappedCells
+from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
 from taciturn.tables.long import LongTable
 from taciturn.tables.placing import code_rows
