@@ -121,7 +121,13 @@ def test_samples_that_cannot_be_drawn(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"random_seed": -1}, {"rounding_base": "a"}, {"rounding_base": float("nan")}, {"replicates": 1.5}]
+    "options",
+    [
+        {"random_seed": -1},
+        {"rounding_base": "a"},
+        {"rounding_base": float("nan")},
+        {"replicates": 1.5},
+    ],
 )
 def test_roundings_that_cannot_be_made(options):
     with pytest.raises(tc.TaciturnError):

@@ -362,7 +362,7 @@ def test_other_bad_input(people):
     with pytest.raises(TableError, match=r"no variable \['religion'\]"):
         tc.perturbation.cell_key_records(people, ["religion"], perturbation=noise)
     with pytest.raises(
-        ParameterError, match="replicates must be 1 where record keys are given, got 2"
+        ParameterError, match="replicates must be 1 if record keys are given, got 2"
     ):
         tc.perturbation.cell_key_records(
             people, ["area"], perturbation=noise, keys="key", replicates=2

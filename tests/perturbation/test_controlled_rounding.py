@@ -115,9 +115,9 @@ def test_many_cells_of_three_variables_are_settled_in_two_steps():
 @pytest.mark.parametrize("shape", [(2,), (2, 2), (2, 2, 2)])
 def test_multiples_stay(shape):
     table = xr.DataArray(np.full(shape, 6), dims=list("abc"[: len(shape)]))
-    assert tc.controlled_round(table, rounding_base=3, replicates=2).equals(table.expand_dims(replicate=2).assign_coords(
-        replicate=[0, 1], **{dim: range(2) for dim in table.dims}
-    ))  # fmt: skip
+    labels = {dim: range(2) for dim in table.dims}
+    expected = table.expand_dims(replicate=2).assign_coords(replicate=[0, 1], **labels)
+    assert tc.controlled_round(table, rounding_base=3, replicates=2).equals(expected)
 
 
 def test_a_million_cells_take_little_beside_the_result():

@@ -51,7 +51,7 @@ def test_totals_of_three_variables_are_all_margins():
 
 def test_a_label_that_is_taken():
     table = xr.DataArray([1, 2], dims="a", coords={"a": ["x", "Total"]})
-    with pytest.raises(TableError, match="'Total' is a category of 'a' already"):
+    with pytest.raises(TableError, match="'Total' is already a category of 'a'"):
         tc.random_round(table, totals="Total")
 
 

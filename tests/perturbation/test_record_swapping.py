@@ -412,7 +412,7 @@ def test_swaps_of_other_records():
     with pytest.raises(TableError, match="swaps are of 6 records, the data frame has 3"):
         tc.perturbation.swapped_table(PEOPLE[:3], swaps, ["area"])
     with pytest.raises(
-        ParameterError, match=r"must hold the geography 'area', .* got \['religion'\]"
+        ParameterError, match=r"must include the geography 'area', .* got \['religion'\]"
     ):
         tc.perturbation.swapped_table(PEOPLE, swaps, ["religion"])
     with pytest.raises(TableError, match="swaps must be a result of swap_records, got DataArray"):
@@ -438,7 +438,7 @@ def test_names_that_are_none(change) -> None:
     with pytest.raises(ParameterError, match=next(iter(change))):
         tc.swap_records(people, **arguments)
     swaps = tc.swap_records(people, geography="area", rate=1, random_seed=1)
-    with pytest.raises(ParameterError, match="dims must be names of variables, got None"):
+    with pytest.raises(ParameterError, match="variables must be names of variables, got None"):
         tc.perturbation.swapped_table(people, swaps, None)
     with pytest.raises(TableError, match="swaps must be over replicate and record"):
         tc.perturbation.swapped_table(people, swaps.isel(replicate=0), ["area", "sex"])

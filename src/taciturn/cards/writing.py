@@ -138,7 +138,8 @@ def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
     for name, tree in (("fit", fit), ("reference", reference)):
         if not {"estimator", "settings", "versions"} <= set(tree.attrs):
             raise ParameterError(
-                f"the {name} does not record its estimator and settings, so that no card can describe it"
+                f"the {name} does not record its estimator and settings, so that no card can"
+                " describe it"
             )
     estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
     (_, *ours), (_, *theirs) = fit_parts(fit), fit_parts(reference)

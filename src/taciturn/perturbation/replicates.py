@@ -1,6 +1,4 @@
-"""What protection methods share: replicates drawn a block at a time, and their
-labels.
-"""
+"""Shared by protection methods: replicates, drawn in blocks, and their labels."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +13,7 @@ __all__ = ["Counts", "labelled", "replicated"]
 
 Counts = npt.NDArray[np.int64]
 
-_BLOCK_CELLS: Final = 2**20  # cells to work on at a time, so that little is held beside the result
+_BLOCK_CELLS: Final = 2**20  # at a time, so that little memory is needed beside the result
 
 
 def replicated(
@@ -33,8 +31,6 @@ def replicated(
 
 
 def labelled(table: xr.DataArray, releases: Counts) -> xr.DataArray:
-    """Releases of shape ``(replicates, *table.shape)`` with the labels of their
-    table.
-    """
+    """Releases of shape ``(replicates, *table.shape)``, labelled as their table is."""
     coords = {"replicate": np.arange(len(releases)), **{dim: table[dim] for dim in table.dims}}
     return xr.DataArray(releases, dims=("replicate", *table.dims), coords=coords, name=COUNT)
