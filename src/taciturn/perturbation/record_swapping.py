@@ -10,7 +10,7 @@ import xarray as xr
 from numba import njit
 
 from taciturn.errors import ParameterError
-from taciturn.perturbation.replicates import labelled
+from taciturn.perturbation.replicates import Counts, labelled
 from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
 from taciturn.tables.long import LongTable
@@ -125,27 +125,10 @@ def swap_records(
             f"{geography!r} cannot be in match: the records of a pair live in different areas"
         )
     long = read_records(records, list(dict.fromkeys([geography, *match, *at_risk])))
-    area, _ = code_rows(long, [geography], None)
-    group = (
-        np.unique(code_rows(long, match, None)[0], return_inverse=True)[1]
-        if match
-        else np.zeros_like(area)
-    )
-    # Records that agree on match, and those of them in one area.
-    pools, local = (
-        np.bincount(group),
-        np.unique(group * (area.max() + 1) + area, return_inverse=True)[1],
-    )
-    if (pools[group] == np.bincount(local)[local]).all():
-        own = ", ".join(f"{name}={long.columns[name][0]}" for name in [geography, *match])
-        agreeing = f" that agrees on {match}" if match else ""
-        raise ParameterError(
-            f"no record has an eligible partner: row 1, {own}, like every other, has none{agreeing}"
-            " in another area"
-        )
+    group, local = _groups(long, geography, match)
     risky = _in_small_cell(long, at_risk, minimum)
     members = np.argsort(group, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(pools)])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
     rng = generator(random_seed)
     wanted = round(rate * long.rows / 2)
     partner = np.empty((replicates, long.rows), dtype=np.int64)
@@ -229,6 +212,25 @@ def swapped_table(
         counts.reshape(cells.shape), dims=list(cells.coords), coords=cells.coords, name=COUNT
     )
     return labelled(table, released.reshape(-1, *cells.shape))
+
+
+def _groups(long: LongTable, geography: str, match: list[str]) -> tuple[Counts, Counts]:
+    """Number of each record's group, which agrees on `match`, and of the part of the
+    group in its area; raise unless a record has an eligible partner.
+    """
+    area, _ = code_rows(long, [geography], None)
+    group = np.zeros_like(area)
+    if match:
+        group = np.unique(code_rows(long, match, None)[0], return_inverse=True)[1]
+    local = np.unique(group * (area.max() + 1) + area, return_inverse=True)[1]
+    if (np.bincount(group)[group] == np.bincount(local)[local]).all():
+        own = ", ".join(f"{name}={long.columns[name][0]}" for name in [geography, *match])
+        agreeing = f" that agrees on {match}" if match else ""
+        raise ParameterError(
+            f"no record has an eligible partner: row 1, {own}, like every other, has none{agreeing}"
+            " in another area"
+        )
+    return group, local
 
 
 def _in_small_cell(long: LongTable, dims: list[str], minimum: int) -> npt.NDArray[np.bool_]:
