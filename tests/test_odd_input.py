@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from taciturn.validate import generator, number_between, seed_number, whole_number
+from taciturn.validate import generator, real_number, seed_number, whole_number
 
 QUICK = {"population_size": 50, "random_seed": 1, "progressbar": False}
 
@@ -121,18 +121,43 @@ def test_samples_that_cannot_be_drawn(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"random_seed": -1}, {"base": "a"}, {"base": float("nan")}, {"replicates": 1.5}]
+    "options",
+    [
+        {"random_seed": -1},
+        {"rounding_base": "a"},
+        {"rounding_base": float("nan")},
+        {"replicates": 1.5},
+    ],
 )
 def test_roundings_that_cannot_be_made(options):
     with pytest.raises(tc.TaciturnError):
         tc.random_round(table("a", "b"), **options)
 
 
+@pytest.mark.parametrize("base", ["a", None, True, float("inf"), [2]])
+def test_bases_of_logarithms(base):
+    if base is None:
+        assert float(tc.information.entropy(table("a", "b"), base=base)) > 0
+        return
+    with pytest.raises(tc.TaciturnError, match="base must be above 1 and finite"):
+        tc.information.entropy(table("a", "b"), base=base)
+
+
 def test_shared_checks():
     assert whole_number(3.0, "x", least=1) == 3
-    assert number_between(np.float32(0.5), "x", 0, 1) == 0.5
-    assert seed_number(7) == 7
+    assert type(whole_number(np.int8(3), "x", least=1)) is int
+    assert real_number(np.float32(0.5), "x", least=0, most=1) == 0.5
+    assert type(real_number(np.float32(0.5), "x", above=0)) is float
+    assert seed_number(7) == seed_number(np.uint8(7)) == 7
     assert generator(7).integers(10**9) == np.random.default_rng(7).integers(10**9)
-    for value in (True, 0, 2.5, float("nan"), "3", None):
+    for value in (True, np.True_, 0, 2.5, float("nan"), "3", None, np.timedelta64(3, "D"), [3]):
         with pytest.raises(tc.TaciturnError, match="x must be a whole number of at least 1, got"):
             whole_number(value, "x", least=1)
+    for value in (True, np.True_, 0, -1, float("inf"), float("nan"), 10**400, "3", None):
+        with pytest.raises(tc.TaciturnError, match="x must be a finite number above 0, got"):
+            real_number(value, "x", above=0)
+    with pytest.raises(tc.TaciturnError, match=r"x must be a number above 0 and at most 1, got 2"):
+        real_number(2, "x", above=0, most=1)
+    for value in (True, -1, 1.0, "3"):
+        with pytest.raises(tc.TaciturnError, match="random_seed must be a non-negative whole"):
+            seed_number(value)

@@ -1,9 +1,9 @@
 """Bayesian modelling of statistical disclosure risk in tables.
 
-The names of the main way are here, everything else in the public folders, such as
-``taciturn.information`` and ``taciturn.perturbation``. All of them are imported on
-first use: ``import taciturn`` itself loads nothing heavy. The stub beside this file
-says what there is and where it lives.
+The names that most users need are here, all others in the public folders, such as
+``taciturn.information`` and ``taciturn.perturbation``. Everything is imported on first
+use: ``import taciturn`` itself loads nothing heavy. The stub beside this file lists
+the names and where they are defined.
 """
 
 from importlib.metadata import version

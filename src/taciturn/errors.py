@@ -1,7 +1,7 @@
-"""Everything taciturn raises or warns on purpose, under one root.
+"""Errors and warnings of taciturn; all errors have one root.
 
 Each error also derives from the built-in exception a caller would expect, so ``except
-ValueError`` keeps working. A message names the value, where it stands and what would be
+ValueError`` keeps working. A message names the value, its place and what would be
 accepted.
 """
 
@@ -26,9 +26,7 @@ class TaciturnError(Exception):
 
 
 class TableError(TaciturnError, ValueError):
-    """A table does not hold what a frequency table must hold, or two tables do not
-    match.
-    """
+    """The input is not a valid frequency table, or two tables do not match."""
 
 
 class ParameterError(TaciturnError, ValueError):
@@ -36,7 +34,7 @@ class ParameterError(TaciturnError, ValueError):
 
 
 class FormulaError(TaciturnError, ValueError):
-    """A formula names an unknown variable or holds more than names and ``+ : * ^``."""
+    """A formula names an unknown variable or has more than names and ``+ : * ^``."""
 
 
 class PriorError(TaciturnError, ValueError):
@@ -48,9 +46,7 @@ class EstimationError(TaciturnError, RuntimeError):
 
 
 class PerturbationError(TaciturnError, RuntimeError):
-    """A protection method has no result for this table, or found none in the time it
-    had.
-    """
+    """A protection method has no result for this table, or found none in time."""
 
 
 class AttackError(TaciturnError, RuntimeError):
@@ -66,8 +62,8 @@ class MissingDependencyError(TaciturnError, ImportError):
 
 
 class ComparisonWarning(UserWarning):
-    """Fits are compared by leave-one-out terms some of which cannot be trusted."""
+    """Fits are compared by leave-one-out terms, some of which are not reliable."""
 
 
 class ConvergenceWarning(UserWarning):
-    """The sampler did not converge: the draws must not be used for a decision."""
+    """The sampler did not converge: no decision must rest on the draws."""

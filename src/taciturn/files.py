@@ -1,13 +1,35 @@
-"""Files that are written: checked before any work, there as a whole or not at all."""
+"""Files that are read and written: checked before any work, written as a whole or not
+at all.
+"""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from taciturn.errors import FileFormatError
 
-__all__ = ["check_writable", "whole_file"]
+__all__ = ["TABLE_ENDINGS", "check_readable", "check_writable", "whole_file"]
+
+TABLE_ENDINGS: Final = (".csv", ".parquet")
+"""Files in long form that are read."""
+
+
+def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
+    """Raise `FileFormatError` unless a file of one of these endings, or of any, is
+    there.
+    """
+    ending = path.suffix.lower()
+    if endings and ending not in endings:
+        accepted = " and ".join(map(repr, endings))
+        raise FileFormatError(f"{path}: cannot read the ending {ending!r}; accepted are {accepted}")
+    try:
+        found = path.is_file()
+    except OSError as error:  # a name that is too long
+        raise FileFormatError(f"{path}: cannot be read: {error}") from error
+    if not found:
+        raise FileFormatError(f"{path}: no such file")
 
 
 def check_writable(path: Path) -> None:

@@ -1,6 +1,4 @@
-"""Plots of risk; each returns the matplotlib axes, so that a user can go on from
-there.
-"""
+"""Plots of risk; each returns the matplotlib axes, to be refined further."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +10,8 @@ import xarray as xr
 
 from taciturn.errors import MissingDependencyError, ParameterError
 from taciturn.fits.risk import assess
-from taciturn.validate import number_between
+from taciturn.schema import RISK_MEASURES
+from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,46 +27,46 @@ _UTILITY_IN_WORDS: Final = {
 
 _ATTACK_COLOURS: Final = {"published": "#dddddd", "disclosed": "black", "not asked for": "white"}
 _RISK_IN_WORDS: Final = r"risk $1/\log_2 m$ (1/bits)"
-_MOST_LABELS: Final = 40  # of an axis that can be told apart
+_MOST_LABELS: Final = 40  # that are legible on one axis
 
 
 def plot_attack(
     bounds: xr.Dataset, *, ax: "Axes | None" = None
 ) -> "Axes | npt.NDArray[np.object_]":
-    """Heat map of what an attacker can work out: the risk of each cell that is not
-    published.
+    """Heat map of the risk of each cell that is not published.
 
     Cells that are disclosed without being published are black and hatched, published
-    ones grey, those that were not asked for white. The colours of the others go from no
-    risk to that of two values left, and are told apart by colour-blind readers and in
-    print.
+    ones grey, those that were not asked for white. The colours of the others range from
+    no risk to the risk of a cell with two possible values, and can be distinguished by
+    colour-blind readers and in print.
 
     Parameters
     ----------
     bounds : Dataset
-        What `attacker_bounds` returns, over one to three variables: columns; rows and
+        Result of `attacker_bounds`, over one to three variables: columns; rows and
         columns; or rows, columns and one map for each category of the third.
-        ``bounds.transpose(...)`` chooses, ``bounds.sel(...)`` takes a part.
+        ``bounds.transpose(...)`` changes their order, ``bounds.sel(...)`` selects.
     ax : matplotlib Axes, optional
-        Where to draw a single map; a new figure without it.
+        Axes for a single map; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes or array of them
-        An array, one a category, for three variables.
+        For three variables an array, one for each category of the third.
 
     Raises
     ------
     MissingDependencyError
         matplotlib is not installed.
     ParameterError
-        Something else than bounds, no variable or more than three, or `ax` for three.
+        Not bounds, no variable or more than three, or `ax` with three.
 
     Examples
     --------
     >>> import taciturn as tc
     >>> table = tc.load_dataset("area_by_religion")
-    >>> bounds = tc.attacker_bounds(tc.Suppression(table, tc.perturbation.small_cells(table, minimum=5)), progressbar=False)
+    >>> hidden = tc.perturbation.small_cells(table, minimum=5)
+    >>> bounds = tc.attacker_bounds(tc.Suppression(table, hidden), progressbar=False)
     >>> tc.plot_attack(bounds).get_ylabel()
     'area'
     """
@@ -120,7 +119,7 @@ def _map_size(rows: int, columns: int) -> tuple[float, float]:
 
 
 def _kinds(bounds: xr.Dataset) -> dict[str, npt.NDArray[np.bool_]]:
-    """Which cells are drawn without a colour for their risk."""
+    """Cells that are drawn without a colour for their risk, by kind."""
     published = bounds["published"].values
     asked = bounds["lower"].notnull().values
     return {
@@ -162,7 +161,7 @@ def _risk_map(bounds: xr.Dataset, ax: "Axes") -> Any:
 
 
 def _attack_legend(bounds: xr.Dataset, where: Any) -> None:
-    """What cells without a colour of risk are, above one map or below several."""
+    """Legend of cells without a colour for their risk, above the maps."""
     from matplotlib.patches import Patch
 
     handles = [
@@ -184,7 +183,7 @@ def _attack_legend(bounds: xr.Dataset, where: Any) -> None:
 
 
 def _plain(label: Any) -> str:
-    return str(label).replace("$", r"\$")  # no formula
+    return str(label).replace("$", r"\$")  # not a formula
 
 
 def plot_risk(
@@ -203,15 +202,15 @@ def plot_risk(
     Parameters
     ----------
     fits : DataTree or mapping of str to DataTree
-        One fit, or several under their names.
+        One fit, or several by name.
     measure : {"R2", "R1", "tau1", "tau2"}
-        What to show.
+        The risk measure.
     probability : float
-        Of the interval, from 0.01 to 0.9999.
+        Probability of the interval, from 0.01 to 0.9999.
     truth : float, optional
         A known value to mark, in studies.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure without it.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -227,7 +226,8 @@ def plot_risk(
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> census = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(census, fraction=0.1, random_seed=1)
     >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
     >>> tc.plot_risk({"log-linear": fit}).get_xlabel()
     'R2'
@@ -242,9 +242,9 @@ def plot_risk(
     named = {"": fits} if isinstance(fits, xr.DataTree) else dict(fits)
     if not named:
         raise ParameterError("there is no fit to plot")
-    if measure not in ("R1", "R2", "tau1", "tau2"):
+    if measure not in RISK_MEASURES:
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
-    probability = number_between(probability, "probability", 0.01, 0.9999)
+    probability = real_number(probability, "probability", least=0.01, most=0.9999)
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.8 * len(named)), layout="constrained")
     tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
@@ -283,18 +283,18 @@ def plot_risk_utility(
     risk: Literal["R1", "R2"] = "R2",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Risk against information loss, a point with its intervals for each method.
+    """Risk against information loss, one point with its intervals per method.
 
     Parameters
     ----------
     result : Dataset
-        What `risk_utility` returns.
+        Result of `risk_utility`.
     utility : str
         The measure of information loss on the horizontal axis.
     risk : {"R2", "R1"}
         The measure of risk on the vertical axis.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure without it.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def plot_risk_utility(
     MissingDependencyError
         matplotlib is not installed.
     ParameterError
-        A measure that the result does not have.
+        A measure that is not in the result.
 
     Examples
     --------
@@ -352,7 +352,7 @@ def plot_risk_utility(
 
 
 def _arms(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    """How far the interval reaches below and above the mean, which may lie outside of a
+    """How far the interval reaches below and above the mean, which may lie outside a
     narrow one.
     """
     mean, lower, upper = (float(values.sel(statistic=name)) for name in ("mean", "lower", "upper"))

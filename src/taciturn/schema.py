@@ -18,6 +18,7 @@ __all__ = [
     "DRAW_DIMS",
     "MAX_COUNT",
     "RESERVED_NAMES",
+    "RISK_MEASURES",
     "SCHEMA_VERSION",
     "cell_label",
     "check_population",
@@ -41,6 +42,9 @@ sample."""
 
 RESERVED_NAMES: Final = frozenset({*DRAW_DIMS, COUNT})
 """Names a classifying variable cannot have."""
+
+RISK_MEASURES: Final = ("R1", "R2", "tau1", "tau2")
+"""Measures of an assessed fit that are one number for each draw."""
 
 MAX_COUNT: Final = 2**53
 """Largest count that double precision holds exactly."""

@@ -1,51 +1,97 @@
 """Checks of arguments that many functions share; each returns the normalised value or
-quotes the bad one.
+quotes the bad one and says what would be accepted.
+
+A number is one of Python or NumPy; True, text and arrays are none. Nothing heavy is
+imported here, so that the command line can refuse an argument at once.
 """
 
+from collections.abc import Sequence
 from math import isfinite
-from numbers import Real
-from typing import Any
-
-import numpy as np
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from taciturn.errors import ParameterError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 __all__ = [
-    "checked_number",
+    "check_weights",
     "generator",
+    "is_real",
     "is_whole",
     "names_of",
-    "number_between",
+    "real_number",
     "seed_number",
     "whole_number",
 ]
 
 
-def is_whole(value: Any) -> bool:
-    """Whether something is a whole number; ``3.0`` is one, True is none."""
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
+def is_real(value: Any) -> bool:
+    """Whether something is a finite number; True is not, nor is a length of time."""
+    duration = getattr(getattr(value, "dtype", None), "kind", "") == "m"
+    if isinstance(value, bool) or not isinstance(value, Real) or duration:
         return False
-    return isinstance(value, int | np.integer) or (isfinite(value) and int(value) == value)
+    try:
+        return isfinite(value)
+    except OverflowError:  # a whole number beyond double precision
+        return False
+
+
+def is_whole(value: Any) -> bool:
+    """Whether something is a whole number; ``3.0`` is, True is not."""
+    return is_real(value) and int(value) == value
 
 
 def whole_number(value: Any, name: str, *, least: int, most: int | None = None) -> int:
-    """A whole number in a range, as int."""
+    """A whole number from `least` to `most`, as int."""
     if is_whole(value) and least <= value <= (value if most is None else most):
         return int(value)
-    rule = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise ParameterError(f"{name} must be a whole number {rule}, got {value!r}")
+    rule = f"of at least {least}" if most is None else f"from {least} to {_shown(most)}"
+    raise ParameterError(f"{name} must be a whole number {rule}, got {value!r:.80}")
 
 
-def number_between(value: Any, name: str, low: float, high: float) -> float:
-    """A number from `low` to `high`, both included."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-        value, bool
-    )
-    if not number or not low <= value <= high:
-        raise ParameterError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
-    return float(value)
+def real_number(
+    value: Any,
+    name: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A finite number of at least `least`, or above `above`, and at most `most`, as
+    float.
+    """
+    if (
+        is_real(value)
+        and (least is None or value >= least)
+        and (above is None or value > above)
+        and (most is None or value <= most)
+    ):
+        return float(value)
+    low = f"of at least {least:g}" if above is None else f"above {above:g}"
+    if most is None:
+        rule = f"a finite number {low}"
+    elif above is None:
+        rule = f"a number from {least:g} to {most:g}"
+    else:
+        rule = f"a number {low} and at most {most:g}"
+    raise ParameterError(f"{name} must be {rule}, got {value!r:.80}")
+
+
+def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
+    """The three weights of R1 and R2 as floats: at least 0, their sum 1."""
+    try:
+        values = tuple(float(weight) for weight in weights)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"weights must be three numbers, got {weights!r}") from error
+    if len(values) != 3:
+        raise ParameterError(f"weights must be three numbers, got {len(values)}: {values}")
+    if not all(isfinite(value) and value >= 0 for value in values) or abs(sum(values) - 1) > 1e-9:
+        raise ParameterError(
+            f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}"
+        )
+    return values
 
 
 def names_of(value: Any, name: str) -> list[str]:
@@ -56,8 +102,10 @@ def names_of(value: Any, name: str) -> list[str]:
     return names
 
 
-def generator(random_seed: Any) -> np.random.Generator:
+def generator(random_seed: Any) -> "np.random.Generator":
     """A generator of random numbers from a seed, a generator or None."""
+    import numpy as np
+
     if random_seed is None or isinstance(random_seed, np.random.Generator):
         return np.random.default_rng(random_seed)
     return np.random.default_rng(seed_number(random_seed))
@@ -67,26 +115,20 @@ def seed_number(random_seed: Any) -> int:
     """A whole number as a seed that can be recorded: the given one, one from a
     generator, or a new one.
     """
+    import numpy as np
+
     if random_seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_seed, np.random.Generator):
         return int(random_seed.integers(2**32))
-    if (
-        isinstance(random_seed, int | np.integer)
-        and not isinstance(random_seed, bool)
-        and random_seed >= 0
-    ):
+    if isinstance(random_seed, Integral) and is_whole(random_seed) and int(random_seed) >= 0:
         return int(random_seed)
     raise ParameterError(
-        f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r}"
+        f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r:.80}"
     )
 
 
-def checked_number(value: Any, name: str) -> float:
-    """Return a finite number of at least 0 as a float, so that a specification holds
-    plain values only.
-    """
-    number = isinstance(value, Real | np.floating | np.integer) and not isinstance(value, bool)
-    if not number or not 0 <= float(value) < float("inf"):
-        raise ParameterError(f"{name} must be a finite number of at least 0, got {value!r}")
-    return float(value)
+def _shown(number: int) -> str:
+    """A bound for a message, a large power of two as that."""
+    power = number.bit_length() - 1
+    return f"2**{power}" if power > 40 and number == 2**power else str(number)

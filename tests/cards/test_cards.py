@@ -494,7 +494,7 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["estimator", "not_given"], ["formula", "theta"], "not_given must list arguments of LogLinear"),
         (["estimator", "not_given"], "formula", "not_given must list"),
         (["estimator", "not_given"], [["formula"]], "not_given must list"),
-        (["estimator", "formula"], "~ area", "not_given must list arguments .* that stand nowhere else"),
+        (["estimator", "formula"], "~ area", "not_given must list arguments .* that are given nowhere else"),
         (["estimator"], {"estimator": "LogLinear", "formula": 3}, "formula must be text, got 3"),
         (["estimator"], "LogLinear", "estimator must be a table, got 'LogLinear'"),
         (["estimator"], None, "the field estimator is missing"),
@@ -533,7 +533,7 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["fit", "summary", "R2", "q"], 0.9, "no field fit.summary.R2.q: the fields here are mean, sd"),
         (["fit", "summary", "extra"], 1.0, "fit.summary.extra must be a table"),
         (["reference", "summary", "R1"], None, "the field reference.summary.R1 is missing"),
-        (["reference", "checks", "speed"], 1.0, "reference.checks.speed is no diagnostic"),
+        (["reference", "checks", "speed"], 1.0, "reference.checks.speed is not a diagnostic"),
         (["reference", "checks", "k_hat"], "low", "reference.checks.k_hat must be a number"),
         (["calibration"], {}, "the field calibration.sample_size is missing"),
         (["calibration", "p_values"], {}, "no field calibration.p_values"),
@@ -854,7 +854,7 @@ def test_assess_takes_the_estimator_of_a_card(taciturn, card, tmp_path):
     status, _, err = taciturn(*arguments, plain, "--formula", "~ area")
     assert (status, "does not apply to a model card" in err) == (2, True)
     status, _, err = taciturn(*arguments, tmp_path)
-    assert (status, "no model card and none of linear-pool" in err) == (2, True)
+    assert (status, "neither a model card nor one of linear-pool" in err) == (2, True)
 
 
 # ---- the cards of this repository

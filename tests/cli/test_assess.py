@@ -1,6 +1,7 @@
 """The command line as a person meets it: exit statuses, messages, files, and nothing
 like a traceback."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import taciturn as tc
 from taciturn import cli
+from taciturn.estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "area_by_religion_sample.csv"
@@ -49,17 +51,19 @@ def test_assess_prints_what_python_gives(taciturn, tmp_path):
 
 
 def test_every_model_can_be_named():
-    from taciturn.estimators import ESTIMATORS
+    from taciturn.cli.assess import assess
 
-    assert set(cli._MODELS.values()) == set(ESTIMATORS)
+    (option,) = [each for each in assess.params if each.name == "model"]
+    for name, cls in ESTIMATORS.items():
+        assert option.type.convert(cls.command_name, None, None) == cls.command_name
+        assert cls.command_name in option.help, name
 
 
 def test_a_fit_that_does_not_converge_has_its_own_exit_status(taciturn, monkeypatch):
     from taciturn.diagnostics import Diagnostics
 
-    monkeypatch.setattr(
-        "taciturn.fits.diagnose.diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5)
-    )
+    module = importlib.import_module("taciturn.fits.summary")
+    monkeypatch.setattr(module, "diagnose", lambda *_: Diagnostics(1.2, 30.0, 20.0, 5))
     status, out, err = taciturn("assess", SAMPLE, "-N", 2449, *QUICK)
     assert status == 3
     assert "NOT CONVERGED" in out

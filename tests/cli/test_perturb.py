@@ -30,7 +30,7 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
     arguments = [
         "--method",
         "random-round",
-        "--base",
+        "--rounding-base",
         3,
         "--seed",
         1,
@@ -59,15 +59,15 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
         (["conventional-round"], lambda t: tc.perturbation.conventional_round(t)),
         (["controlled-round", "--seed", 2], lambda t: tc.controlled_round(t, random_seed=2)),
         (
-            ["small-cell-adjust", "--seed", 2],
+            ["adjust-small-cells", "--seed", 2],
             lambda t: tc.perturbation.adjust_small_cells(t, random_seed=2),
         ),
         (
-            ["suppress-cells", "--threshold", 4],
+            ["suppress-small-cells", "--minimum", 4],
             lambda t: tc.perturbation.suppress_small_cells(t, minimum=4),
         ),
         (
-            ["geometric-noise", "--epsilon", 0.5, "--seed", 2],
+            ["add-noise", "--epsilon", 0.5, "--seed", 2],
             lambda t: tc.add_noise(t, epsilon=0.5, random_seed=2),
         ),
         (
@@ -98,20 +98,28 @@ def test_every_method(arguments, release, path, tmp_path, religion, capsys, monk
             "--epsilon does not apply to --method random-round",
         ),
         (
-            ["--method", "geometric-noise", "--report"],
+            ["--method", "add-noise", "--report"],
             2,
-            "--method geometric-noise needs --epsilon",
+            "--method add-noise needs --epsilon",
         ),
         (
-            ["--method", "suppress-cells", "--report"],
+            ["--method", "suppress-small-cells", "--report"],
             2,
-            "--method suppress-cells needs --threshold",
+            "--method suppress-small-cells needs --minimum",
         ),
         (["--method", "conventional-round", "--seed", 1, "--report"], 2, "has no randomness"),
         (["--method", "swap", "--report"], 2, "is not one of"),
-        (["--method", "random-round", "--base", 1, "--report"], 1, "base must be"),
-        (["--method", "geometric-noise", "--epsilon", 0, "--report"], 1, "epsilon must be"),
-        (["--method", "geometric-noise", "--epsilon", "nan", "--report"], 1, "epsilon must be"),
+        (
+            ["--method", "random-round", "--rounding-base", 1, "--report"],
+            2,
+            "1 is not in the range",
+        ),
+        (["--method", "add-noise", "--epsilon", 0, "--report"], 2, "0.0 is not in the range"),
+        (
+            ["--method", "add-noise", "--epsilon", "nan", "--report"],
+            2,
+            "nan is not a finite number",
+        ),
         (["--method", "cell-key", "--variance", 40, "--report"], 1, "variance"),
         (["--method", "random-round", "--output", "/no/such/folder/out.csv"], 1, "does not exist"),
     ],
@@ -190,7 +198,7 @@ def test_the_column_keeps_its_name(path, tmp_path, capsys, monkeypatch) -> None:
     assert list(pd.read_csv(out).columns) == ["area", "religion", "people"]
 
 
-@pytest.mark.parametrize("option", ["--base", "--replicates"])
+@pytest.mark.parametrize("option", ["--rounding-base", "--replicates"])
 def test_numbers_beyond_all_machines(option, path, capsys, monkeypatch) -> None:
     arguments = ["--method", "random-round", option, 10**20, "--report"]
     code, _, error = run(capsys, monkeypatch, path, *arguments)

@@ -147,8 +147,11 @@ def test_infeasible_rows_are_named_with_what_they_accept():
     [
         ({"max_noise": 0, "variance": 1}, "max_noise must be a whole number from 1 to 100, got 0"),
         ({"max_noise": 2.5, "variance": 1}, "max_noise must be .* got 2.5"),
-        ({"max_noise": 3, "variance": 0}, "variance must be above 0 and at most 9, got 0"),
-        ({"max_noise": 3, "variance": -1}, "variance must be a number from 0 to 9, got -1"),
+        ({"max_noise": 3, "variance": 0}, "variance must be a number above 0 and at most 9, got 0"),
+        (
+            {"max_noise": 3, "variance": -1},
+            "variance must be a number above 0 and at most 9, got -1",
+        ),
         ({"max_noise": 3, "variance": float("nan")}, "variance must be .* got nan"),
         (
             {"max_noise": 3, "variance": 1, "js": -1},
@@ -288,7 +291,7 @@ def test_the_same_records_get_the_same_noise(people):
 def test_neither_the_order_of_the_records_nor_how_they_come_matters(people, tmp_path):
     noise = tc.perturbation.perturbation_table(3, 1)
     ask = {
-        "dims": ["area", "sex"],
+        "variables": ["area", "sex"],
         "perturbation": noise,
         "keys": "key",
         "categories": {"area": list("ABC"), "sex": list("fm")},
@@ -359,7 +362,7 @@ def test_other_bad_input(people):
     with pytest.raises(TableError, match=r"no variable \['religion'\]"):
         tc.perturbation.cell_key_records(people, ["religion"], perturbation=noise)
     with pytest.raises(
-        ParameterError, match="replicates must be 1 where record keys are given, got 2"
+        ParameterError, match="replicates must be 1 if record keys are given, got 2"
     ):
         tc.perturbation.cell_key_records(
             people, ["area"], perturbation=noise, keys="key", replicates=2

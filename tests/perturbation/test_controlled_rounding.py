@@ -115,9 +115,9 @@ def test_many_cells_of_three_variables_are_settled_in_two_steps():
 @pytest.mark.parametrize("shape", [(2,), (2, 2), (2, 2, 2)])
 def test_multiples_stay(shape):
     table = xr.DataArray(np.full(shape, 6), dims=list("abc"[: len(shape)]))
-    assert tc.controlled_round(table, rounding_base=3, replicates=2).equals(table.expand_dims(replicate=2).assign_coords(
-        replicate=[0, 1], **{dim: range(2) for dim in table.dims}
-    ))  # fmt: skip
+    labels = {dim: range(2) for dim in table.dims}
+    expected = table.expand_dims(replicate=2).assign_coords(replicate=[0, 1], **labels)
+    assert tc.controlled_round(table, rounding_base=3, replicates=2).equals(expected)
 
 
 def test_a_million_cells_take_little_beside_the_result():
@@ -155,8 +155,8 @@ CUBE = xr.DataArray(np.ones((2, 2, 2), dtype=int), dims=("a", "b", "c"))
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base": 1}, "base must be a whole number of at least 2, got 1"),
-        ({"base": 2**60}, r"base must be at most 2\*\*53"),
+        ({"rounding_base": 1}, r"rounding_base must be a whole number from 2 to 2\*\*53, got 1"),
+        ({"rounding_base": 2**60}, r"rounding_base must be a whole number from 2 to 2\*\*53"),
         ({"replicates": 0}, "replicates must be a whole number of at least 1, got 0"),
         ({"time_limit": 0}, "time_limit must be a finite number above 0, got 0"),
         ({"time_limit": float("nan")}, "time_limit must be a finite number above 0, got nan"),

@@ -23,7 +23,7 @@ RANDOM = {
 }
 CERTAIN = {
     "conventional": tc.perturbation.conventional_round,
-    "suppressed": partial(tc.perturbation.suppress_small_cells, threshold=3),
+    "suppressed": partial(tc.perturbation.suppress_small_cells, minimum=3),
 }
 METHODS = {**RANDOM, **CERTAIN}
 
@@ -57,7 +57,7 @@ def test_the_seed_decides(method, table, seed, replicates):
 @pytest.mark.parametrize("method", ["random", "controlled", "conventional"])
 @given(table=some_tables(max_count=50), base=BASES)
 def test_neighbouring_multiples(method, table, base):
-    rounded = METHODS[method](table, base=base)
+    rounded = METHODS[method](table, rounding_base=base)
     assert bool((rounded % base == 0).all())
     assert bool((abs(rounded - table) < base).all())
 

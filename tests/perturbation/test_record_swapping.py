@@ -85,7 +85,7 @@ def test_distribution_of_the_pairs(rate, match, at_risk, pairs):
     assert_same_distribution(swaps.partner.values, expected)
 
 
-def test_records_at_risk_come_first_and_the_threshold_widens_them():
+def test_records_at_risk_come_first_and_the_minimum_widens_them():
     swaps = tc.swap_records(
         PEOPLE, geography="area", rate=1 / 3, at_risk=["religion"], replicates=50, random_seed=1
     )
@@ -97,7 +97,7 @@ def test_records_at_risk_come_first_and_the_threshold_widens_them():
         geography="area",
         rate=1 / 3,
         at_risk=["religion"],
-        minimum=4,
+        minimum=5,
         replicates=50,
         random_seed=1,
     )
@@ -150,14 +150,14 @@ def microdata(draw):
     return pd.DataFrame(columns)
 
 
-@given(microdata(), st.floats(0, 1), st.booleans(), st.integers(1, 3), st.integers(0, 2**32))
-def test_what_swapping_keeps(people, rate, matched, threshold, seed):
+@given(microdata(), st.floats(0, 1), st.booleans(), st.integers(2, 4), st.integers(0, 2**32))
+def test_what_swapping_keeps(people, rate, matched, minimum, seed):
     match = ["household"] if matched else []
     arguments = {
         "rate": rate,
         "match": match,
         "at_risk": ["area", "religion"],
-        "threshold": threshold,
+        "minimum": minimum,
     }
     eligible = any(len(set(rest.area)) > 1 for _, rest in people.groupby(match or (lambda _: 0)))
     if not eligible:
@@ -378,7 +378,7 @@ def test_forms_of_microdata_and_the_seed(tmp_path):
     [
         ({"rate": 1.5}, ParameterError, "rate must be a number from 0 to 1, got 1.5"),
         ({"rate": -0.1}, ParameterError, "got -0.1"),
-        ({"threshold": 0}, ParameterError, "threshold must be a whole number of at least 1, got 0"),
+        ({"minimum": 1}, ParameterError, "minimum must be a whole number of at least 2, got 1"),
         (
             {"replicates": 0},
             ParameterError,
@@ -412,7 +412,7 @@ def test_swaps_of_other_records():
     with pytest.raises(TableError, match="swaps are of 6 records, the data frame has 3"):
         tc.perturbation.swapped_table(PEOPLE[:3], swaps, ["area"])
     with pytest.raises(
-        ParameterError, match=r"must hold the geography 'area', .* got \['religion'\]"
+        ParameterError, match=r"must include the geography 'area', .* got \['religion'\]"
     ):
         tc.perturbation.swapped_table(PEOPLE, swaps, ["religion"])
     with pytest.raises(TableError, match="swaps must be a result of swap_records, got DataArray"):
@@ -438,7 +438,7 @@ def test_names_that_are_none(change) -> None:
     with pytest.raises(ParameterError, match=next(iter(change))):
         tc.swap_records(people, **arguments)
     swaps = tc.swap_records(people, geography="area", rate=1, random_seed=1)
-    with pytest.raises(ParameterError, match="dims must be names of variables, got None"):
+    with pytest.raises(ParameterError, match="variables must be names of variables, got None"):
         tc.perturbation.swapped_table(people, swaps, None)
     with pytest.raises(TableError, match="swaps must be over replicate and record"):
         tc.perturbation.swapped_table(people, swaps.isel(replicate=0), ["area", "sex"])

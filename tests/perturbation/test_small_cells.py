@@ -12,12 +12,12 @@ from taciturn.errors import ParameterError
 
 
 @pytest.mark.parametrize(
-    ("counts", "threshold"), [([0, 1, 2, 3, 4], 3), ([1, 2, 3, 4, 5, 0], 5), ([1, 2, 1], 2)]
+    ("counts", "minimum"), [([0, 1, 2, 3, 4], 3), ([1, 2, 3, 4, 5, 0], 5), ([1, 2, 1], 2)]
 )
-def test_adjusted_cells_follow_their_exact_distribution(counts, threshold):
-    share = [Fraction(count, threshold) for count in counts]
+def test_adjusted_cells_follow_their_exact_distribution(counts, minimum):
+    share = [Fraction(count, minimum) for count in counts]
     cells = [
-        {threshold: p, 0: 1 - p} if 0 < p < 1 else {count: Fraction(1)}
+        {minimum: p, 0: 1 - p} if 0 < p < 1 else {count: Fraction(1)}
         for count, p in zip(counts, share, strict=True)
     ]
     pmf = product_pmf(cells)
@@ -25,7 +25,7 @@ def test_adjusted_cells_follow_their_exact_distribution(counts, threshold):
     table = xr.DataArray(counts, dims="x")
     assert_follows(
         tc.perturbation.adjust_small_cells(
-            table, minimum=threshold, replicates=20_000, random_seed=7
+            table, minimum=minimum, replicates=20_000, random_seed=7
         ),
         pmf,
     )
@@ -42,7 +42,7 @@ def test_suppressed_cells_are_the_small_ones():
     assert not bool(released.isel(replicate=0).where(small, 0).any())
 
 
-def test_a_lower_threshold_suppresses_less():
+def test_a_lower_minimum_suppresses_less():
     religion = tc.load_dataset("area_by_religion")
     numbers = [int(tc.perturbation.small_cells(religion, minimum=t).sum()) for t in (2, 3, 5, 10)]
     assert numbers == sorted(numbers)
@@ -71,12 +71,13 @@ def test_a_million_cells():
         tc.perturbation.small_cells,
     ],
 )
-@pytest.mark.parametrize("threshold", [1, 0, 2.5, True, "3"])
-def test_bad_threshold(function, threshold):
+@pytest.mark.parametrize("minimum", [1, 0, 2.5, True, "3"])
+def test_bad_minimum(function, minimum):
     with pytest.raises(
-        ParameterError, match=f"threshold must be a whole number of at least 2, got {threshold!r}"
+        ParameterError,
+        match=rf"minimum must be a whole number from 2 to 2\*\*53, got {minimum!r}",
     ):
-        function(xr.DataArray([1, 2], dims="x"), threshold=threshold)
+        function(xr.DataArray([1, 2], dims="x"), minimum=minimum)
 
 
 def test_bad_replicates():

@@ -309,7 +309,7 @@ def microdata(tmp_path):
     return path
 
 
-COMMON = ["--dims", "area,size", "--value", "sales", "--contributor", "firm"]
+COMMON = ["--variables", "area,size", "--value", "sales", "--contributor", "firm"]
 
 
 def test_the_command_protects(microdata, small, tmp_path):
@@ -343,7 +343,7 @@ def test_the_command_without_output_judges_only(microdata):
     [
         ([*COMMON, "--rule", "nonsense:1"], "no rule 'nonsense:1'"),
         ([*COMMON, "--rule", "p%:0"], "the rule 'p%:0'"),
-        (["--dims", "region", "--value", "sales", "--rule", "freq:3"], "region"),
+        (["--variables", "region", "--value", "sales", "--rule", "freq:3"], "region"),
         ([*COMMON, "--rule", "freq:3", "--output", "out.txt"], "ends in .csv"),
     ],
 )

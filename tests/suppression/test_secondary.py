@@ -451,7 +451,7 @@ TABLE = xr.DataArray([[20, 50], [8, 19]], dims=("a", "b"))
         ({"costs": {"a": TABLE.sum("b")}}, ParameterError, r"costs must be of margins .*got 'a'"),
         ({"linked": ["a"]}, ParameterError, r"primary must be of margins .*got \('a', 'b'\)"),
         ({"linked": ["c"]}, ParameterError, r"must name variables of the table"),
-        ({"time_limit": 0}, ParameterError, r"seconds above 0, got 0"),
+        ({"time_limit": 0}, ParameterError, r"time_limit must be a finite number above 0, got 0"),
         ({"gap": 1}, ParameterError, r"gap must be from 0 to below 1, got 1"),
         ({"gap": "small"}, ParameterError, r"gap must be a number from 0 to 1, got 'small'"),
         ({"random_seed": -1}, ParameterError, r"random_seed must be .* got -1"),

@@ -603,7 +603,7 @@ class TestDrawSample:
             ({}, "either fraction or size"),
             ({"fraction": 0.5, "size": 3}, "either fraction or size"),
             ({"fraction": 0}, "above 0 and at most 1, got 0"),
-            ({"fraction": 1.1}, r"from 0 to 1, got 1\.1"),
+            ({"fraction": 1.1}, r"above 0 and at most 1, got 1\.1"),
             ({"fraction": float("nan")}, "got nan"),
             ({"fraction": 0.01}, "from 1 to 6, got 0"),
             ({"size": 7}, "from 1 to 6, got 7"),

@@ -1,5 +1,5 @@
-"""Model cards: a specification, the table it was fitted to, and numbers to hold a new
-fit against. Data, never code.
+"""Model cards: an estimator, the table it was fitted to, and numbers with which a new
+fit can be compared. Data, never code.
 """
 
 from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash

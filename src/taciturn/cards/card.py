@@ -1,4 +1,4 @@
-"""What a model card holds."""
+"""The content of a model card."""
 
 import hashlib
 import json
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
-    "MEASURES",
     "Calibration",
     "Card",
     "CardTable",
@@ -32,13 +31,13 @@ __all__ = [
     "table_hash",
 ]
 
-MEASURES: Final = ("R1", "R2", "tau1", "tau2")
 COLUMNS: Final = ("mean", "sd", "2.5%", "50%", "97.5%", "mcse")
+"""Statistics of each quantity."""
 
 
 @dataclass(frozen=True)
 class CardTable:
-    """The table of a card, and how its sample was drawn.
+    """The table of a card, and how the sample was drawn from it.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class CardTable:
     file : str or None
         Otherwise a CSV or Parquet file in the card's folder or below.
     citation : str
-        Where the table comes from.
+        Source of the table.
     hash : str
         `table_hash` of the table.
     fraction, random_seed : float and int, or None
@@ -63,10 +62,10 @@ class CardTable:
         Cells that cannot be filled, by their labels in the order of the table's
         variables.
     known_margins : tuple of str
-        Variables over which the fit knew the population's table.
+        Variables over which the fit was given the population's table.
     known_counts : tuple of int
-        The counts of that table, cells in row-major order, where the sample is the
-        table itself and cannot tell them.
+        Counts of that table in row-major order, if the sample is the table itself and
+        the population therefore not in it.
     """
 
     dataset: str | None
@@ -84,7 +83,7 @@ class CardTable:
 
     @property
     def source(self) -> str:
-        """The packaged table or the file."""
+        """Name of the packaged table, or the file."""
         return str(self.dataset or self.file)
 
     def __str__(self) -> str:
@@ -103,19 +102,19 @@ class CardTable:
 
 @dataclass(frozen=True)
 class Run:
-    """A fit in numbers.
+    """Settings and results of a fit.
 
     Attributes
     ----------
     draws, tune, chains, random_seed, method
         As in an estimator's `fit`.
     sampler : str
-        What drew the parameters.
+        The method that drew the parameters.
     checks : mapping of str to float
-        Diagnostics by name, with the member's name before it in a pool; empty for a
+        Diagnostics by name, in a pool prefixed with the member's name; empty for a
         plug-in estimator.
     summary : mapping of str to mapping
-        For R1, R2, tau1, tau2 and each parameter that is one number: ``mean``, ``sd``,
+        For R1, R2, tau1, tau2 and each scalar parameter: ``mean``, ``sd``,
         ``2.5%``, ``50%``, ``97.5%`` and ``mcse``, the Monte Carlo error of the mean.
     """
 
@@ -156,17 +155,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Simulation-based calibration of the estimator on tables of this shape, or the
-    reason there is none.
+    """Simulation-based calibration on tables of this shape, or why there is none.
 
     Attributes
     ----------
     reason : str or None
-        Why there are no numbers.
+        Why the estimator was not calibrated.
     settings : mapping
         ``sample_size``, ``population_size``, ``simulations``, ``draws``, ``thin``,
         ``bins``, ``random_seed``, ``method``, ``version`` and ``failures``, and
-        ``known_margins`` where there were any; see `calibrate`.
+        ``known_margins`` if there were any; see `calibrate`.
     p_values : mapping of str to mapping
         For each quantity the p-values ``chi_square`` and ``kolmogorov_smirnov`` of
         uniform ranks.
@@ -195,27 +193,28 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Card:
-    """One estimator on one table, with numbers to hold a new fit against; printing it
-    gives the text.
+    """One estimator on one table, and results with which a new fit can be compared.
+
+    Printing a card gives its text.
 
     Attributes
     ----------
     estimator : Estimator
         Ready to fit.
     table : CardTable
-        What it was fitted to.
+        The table it was fitted to.
     weights : tuple of float
-        Of the three terms of R1 and R2.
+        Weights of the three terms of R1 and R2.
     fit : Run
         The fit that `validate_card` repeats.
     reference : Run
-        A longer one to compare with, by NUTS where the estimator is Bayesian.
+        A longer fit to compare with, by NUTS if the estimator is Bayesian.
     calibration : Calibration
-        Whether the estimator finds again what its own prior made.
+        Whether the estimator recovers what its own prior generated.
     versions : mapping of str to str
-        Packages that made the fits.
+        Versions of the packages that made the fits.
     command : str
-        What wrote the card.
+        The command that wrote the card.
     path : Path
         The file.
     """
@@ -232,11 +231,11 @@ class Card:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The estimator's whole specification as plain values."""
+        """The whole specification of the estimator, as plain values."""
         return self.estimator.spec()
 
     def load_table(self) -> xr.DataArray:
-        """Load the table and hold it against its hash.
+        """Load the table and compare it with its hash.
 
         Raises
         ------
@@ -252,13 +251,13 @@ class Card:
         return self._checked(table, "table.hash", of.hash)
 
     def load_sample(self) -> xr.DataArray:
-        """Load the table, draw the sample again and hold both against their hashes.
+        """Load the table, draw the sample again and compare both with their hashes.
 
         Raises
         ------
         FileFormatError
-            What `load_table` refuses, or another sample: another version of NumPy may
-            draw another one.
+            Whatever `load_table` refuses, or a different sample, as another version of
+            NumPy may draw.
         """
         table = self.load_table()
         if self.table.fraction is not None:
@@ -268,13 +267,12 @@ class Card:
         return self._checked(table, "sample.hash", self.table.sample_hash)
 
     def fit_arguments(self) -> dict[str, Any]:
-        """Everything but the sample that the fit of the card was given: `N`, what was
-        known, and the settings.
+        """Arguments of the fit other than the sample: `N`, what was known, settings.
 
         Raises
         ------
         FileFormatError
-            Structural zeros or known margins that the table does not have.
+            Structural zeros or known margins that are not in the table.
         """
         table = self.load_table()
         arguments: dict[str, Any] = {
@@ -313,7 +311,7 @@ class Card:
             f"Calibration: {self.calibration}",
             f"Versions:    {versions}",
             "",
-            "Reference, and the mean of the fit beside it:",
+            "Reference, and beside it the mean of the fit:",
             numbers.to_string(float_format=lambda value: f"{value:.4f}"),
         ]
         return "\n".join(lines)
@@ -323,8 +321,9 @@ class Card:
 
 
 def table_hash(table: xr.DataArray) -> str:
-    """SHA-256 of a table's variables, labels and counts, all in their order; ``1`` and
-    ``"1"`` are different labels.
+    """SHA-256 of a table's variables, labels and counts, each in their order.
+
+    The labels ``1`` and ``"1"`` differ.
 
     Examples
     --------
@@ -340,15 +339,14 @@ def table_hash(table: xr.DataArray) -> str:
 
 
 def _margins(table: xr.DataArray, described: CardTable) -> xr.DataArray:
-    """The population's table over the known margins: that of the table, or the counts
-    that the card has itself.
+    """The population's table over the known margins, from the table or from the card.
 
     Raises
     ------
     ParameterError
-        A variable that the table does not have.
+        A variable that is not in the table.
     TableError
-        Another number of counts than the margins have cells.
+        More or fewer counts than the margins have cells.
     """
     margins = margin(table, described.known_margins)
     if not described.known_counts:
@@ -366,7 +364,7 @@ def cells_mask(table: xr.DataArray, cells: tuple[tuple[Any, ...], ...]) -> xr.Da
     Raises
     ------
     TableError
-        A cell that the table does not have.
+        A cell that is not in the table.
     """
     mask = np.zeros(table.shape, dtype=bool)
     for cell in cells:

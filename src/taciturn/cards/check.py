@@ -1,4 +1,4 @@
-"""Fits in numbers, held against each other."""
+"""Numbers of a fit, and their comparison with those of another."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import xarray as xr
 
-from taciturn.cards.card import COLUMNS, MEASURES, Card
+from taciturn.cards.card import COLUMNS, Card
 from taciturn.cards.reading import load_card
 from taciturn.diagnostics import Diagnostics, PooledDiagnostics
 from taciturn.fits.diagnose import AnyDiagnostics, diagnose, draws_table
 from taciturn.fits.risk import assess
+from taciturn.schema import RISK_MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +28,9 @@ __all__ = [
 ]
 
 MOST_ERRORS: Final = 4.0
-"""Combined Monte Carlo errors that two means of one quantity may lie apart."""
+"""How many combined Monte Carlo errors two means of one quantity may differ by."""
 
-_TINY: Final = 1e-9  # relative: what is left of a constant after rounding
+_TINY: Final = 1e-9  # relative difference that rounding leaves between equal constants
 _DIGITS: Final = 6
 
 Rows = Mapping[str, Mapping[str, float]]
@@ -37,18 +38,17 @@ Rows = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class CardCheck:
-    """A new fit held against a card; printing it gives the text.
+    """Comparison of a new fit with a card; printing it gives the text.
 
     Attributes
     ----------
     card : Card
         The card.
     table : pandas.DataFrame
-        One row a quantity: the means of ``reference`` and ``refit``, their
-        ``difference``, its Monte Carlo ``error``, and how many of these it is,
-        ``errors``.
+        One row per quantity: the means of ``reference`` and ``refit``, their
+        ``difference``, its Monte Carlo ``error``, and their ratio, ``errors``.
     problems : tuple of str
-        What does not agree, in words; empty when all does.
+        What does not agree, in words; empty if everything does.
     """
 
     card: Card
@@ -69,11 +69,11 @@ class CardCheck:
 
 
 def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> CardCheck:
-    """Fit again what a card describes and compare every mean with its reference.
+    """Repeat the fit that a card describes and compare every mean with its reference.
 
-    The table and the sample are held against their hashes; the fit has the recorded
-    settings. A mean agrees when it lies within four combined Monte Carlo errors of the
-    reference; by chance alone one in 16,000 does not.
+    The table and the sample are compared with their hashes, and the fit has the
+    recorded settings. A mean agrees if it lies within four combined Monte Carlo errors
+    of the reference; by chance alone one in 16,000 does not.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     Raises
     ------
     FileFormatError
-        What `load_card` refuses, or a table or sample that is not the one that was
+        Whatever `load_card` refuses, or a table or sample other than the one that was
         fitted.
 
     Examples
@@ -109,8 +109,8 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
 
 
 def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDiagnostics | None]:
-    """Summary of an assessed fit's measures and of each parameter that is one number,
-    and its diagnostics.
+    """Summary of the risk measures and scalar parameters of an assessed fit, and its
+    diagnostics.
     """
     risk = fit["risk"].to_dataset()
     diagnostics = diagnose(fit, risk)
@@ -121,7 +121,7 @@ def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDi
     ]
     parameters = posterior[[name for name in single if name != "member"]]
     rows = draws_table(
-        risk[list(MEASURES)].merge(parameters, join="override"), 0.95, independent
+        risk[list(RISK_MEASURES)].merge(parameters, join="override"), 0.95, independent
     ).to_dict("index")
     numbers = {
         str(name): {column: rounded(row[column]) for column in COLUMNS}
@@ -131,7 +131,7 @@ def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDi
 
 
 def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
-    """Diagnostics as numbers by name, with the member's name before it in a pool."""
+    """Diagnostics as numbers by name, in a pool prefixed with the member's name."""
     if diagnostics is None:
         return {}
     if isinstance(diagnostics, PooledDiagnostics):
@@ -148,8 +148,8 @@ def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
 
 
 def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
-    """Means beside each other, and which are further apart than their Monte Carlo
-    errors explain.
+    """Means side by side, and those that differ by more than their Monte Carlo errors
+    explain.
     """
     import pandas as pd
 
@@ -177,5 +177,5 @@ def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str
 
 
 def rounded(value: float) -> float:
-    """As it stands in a card: six significant digits."""
+    """A number to six significant digits, as in a card."""
     return float(f"{value:.{_DIGITS}g}")

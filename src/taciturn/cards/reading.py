@@ -1,6 +1,4 @@
-"""From a TOML file to a model card and back; every field is checked, and none is
-run.
-"""
+"""A model card from a TOML file and back; every field is checked and none is run."""
 
 import re
 import sys
@@ -10,13 +8,13 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from taciturn.cards.card import COLUMNS, MEASURES, Calibration, Card, CardTable, Run
+from taciturn.cards.card import COLUMNS, Calibration, Card, CardTable, Run
 from taciturn.cards.toml import Fields, read_toml
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators import ESTIMATORS, Estimator, estimator_from_spec
-from taciturn.risk.table_risk import check_weights
-from taciturn.schema import MAX_COUNT
+from taciturn.schema import MAX_COUNT, RISK_MEASURES
 from taciturn.tables.datasets import DATASETS
+from taciturn.validate import check_weights
 
 __all__ = ["card_content", "load_card"]
 
@@ -32,14 +30,14 @@ _MOST_DRAWS: Final = 10**6
 _LARGEST_SEED: Final = 2**63 - 1
 _LARGEST: Final = sys.float_info.max
 _NOT_GIVEN: Final = "not_given"
-"""Arguments that are None, which TOML has no word for."""
+"""Lists the arguments that are None, for which TOML has no word."""
 
 
 def load_card(path: str | PathLike[str]) -> Card:
     """Read a model card.
 
     The file is data: it can name the estimators and priors of this package and nothing
-    else. Its table is read when it is asked for.
+    else. Its table is read on request.
 
     Parameters
     ----------
@@ -55,9 +53,9 @@ def load_card(path: str | PathLike[str]) -> Card:
     Raises
     ------
     FileFormatError
-        No file, not UTF-8 or no TOML; another format version; a field that is missing,
-        unknown, of the wrong type or out of its range; an unknown estimator or prior.
-        The message names the file and the field.
+        The file is missing, not UTF-8 or not TOML, or has another format version; a
+        field is missing, unknown, of the wrong type or out of its range; an unknown
+        estimator or prior. The message names the file and the field.
 
     Examples
     --------
@@ -128,9 +126,7 @@ def card_content(card: Card) -> dict[str, Any]:
 
 
 def _given(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A specification without its arguments that are None, whose names stand in a
-    list.
-    """
+    """A specification without the arguments that are None, whose names are listed."""
     given = {name: value for name, value in spec.items() if value is not None}
     if "members" in given:
         given["members"] = {name: _given(member) for name, member in given["members"].items()}
@@ -147,7 +143,7 @@ def _estimator(found: Fields) -> Estimator:
 
 
 def _all_given(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Back from `_given`; every argument must be there or be said not to be."""
+    """Inverse of `_given`; each argument must be given or listed as not given."""
     given = dict(spec)
     absent = given.pop(_NOT_GIVEN, [])
     name = given.get("estimator")
@@ -160,14 +156,16 @@ def _all_given(spec: Mapping[str, Any]) -> dict[str, Any]:
     )
     if wrong:
         raise FileFormatError(
-            f"{_NOT_GIVEN} must list arguments of {name} that stand nowhere else, got {absent!r}"
+            f"{_NOT_GIVEN} must list arguments of {name} that are given nowhere else, got"
+            f" {absent!r}"
         )
     missing = [
         argument for argument in arguments if argument not in given and argument not in absent
     ]
     if missing:
         raise FileFormatError(
-            f"the argument {missing[0]!r} of {name} is missing; one that is None is in {_NOT_GIVEN}"
+            f"the argument {missing[0]!r} of {name} is missing; list it in {_NOT_GIVEN} if it is"
+            " None"
         )
     members = given.get("members")
     if isinstance(members, Mapping):
@@ -272,7 +270,8 @@ def _run(found: Fields) -> Run:
     checks = found.table("checks")
     summary = found.table("summary")
     rows = {
-        name: _row(summary.table(name)) for name in dict.fromkeys((*MEASURES, *summary.remaining()))
+        name: _row(summary.table(name))
+        for name in dict.fromkeys((*RISK_MEASURES, *summary.remaining()))
     }
     run = Run(
         draws=found.whole("draws", least=1, most=_MOST_DRAWS),
@@ -290,7 +289,7 @@ def _run(found: Fields) -> Run:
     if unknown:
         raise checks.error(
             unknown[0],
-            "is no diagnostic: there are k_hat, ess, r_hat, ess_bulk, ess_tail, divergences",
+            "is not a diagnostic: there are k_hat, ess, r_hat, ess_bulk, ess_tail, divergences",
         )
     if run.draws * run.chains > _MOST_DRAWS:
         raise found.error(

@@ -1,8 +1,7 @@
-"""TOML as plain data: read with every field checked, written so that it reads back as
-the same values.
+"""TOML as plain data: every field is checked when read, and reads back as written.
 
 The standard library reads TOML; what is written here is tables, text, numbers and lists
-of them, and nothing more.
+of them, nothing more.
 """
 
 import re
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from taciturn.errors import FileFormatError
+from taciturn.validate import is_real
 
 __all__ = ["Fields", "read_toml", "toml_text"]
 
 _LARGEST_FILE: Final = 2**16  # bytes
-_LONGEST_LINE: Final = 8192  # characters: a key of very many dots takes its square in time
+_LONGEST_LINE: Final = 8192  # characters: reading a key of n dots takes time n**2
 _DEEPEST: Final = 16  # tables and lists in each other
 _TOO_DEEP: Final = f"tables and lists are nested more than {_DEEPEST} deep"
 _LARGEST_NUMBER: Final = 2**53
@@ -60,9 +60,7 @@ def read_toml(path: Path) -> "Fields":
 
 
 def _check_contents(values: dict[str, Any], path: Path) -> None:
-    """Refuse tables without end, and text that would act on a terminal when it is
-    printed.
-    """
+    """Refuse endless nesting, and text that would act on a terminal when printed."""
     level: list[Any] = [values]
     for _ in range(_DEEPEST):
         for found in level:
@@ -79,8 +77,8 @@ def _check_contents(values: dict[str, Any], path: Path) -> None:
 
 
 class Fields:
-    """The fields of a table of a TOML file, each of which must be asked for once; `end`
-    refuses the rest.
+    """The fields of a table of a TOML file, each to be asked for once; `end` refuses
+    the rest.
 
     Parameters
     ----------
@@ -102,11 +100,11 @@ class Fields:
         return field in self._left
 
     def error(self, field: str, problem: str) -> FileFormatError:
-        """What is wrong with a field, with the file and the full name of the field."""
+        """An error that names the file, the field in full and what is wrong."""
         return FileFormatError(f"{self._origin}: {self._full(field)} {problem}")
 
     def text(self, field: str, among: Collection[str] | None = None) -> str:
-        """Text, one of some where `among` is given."""
+        """Text, one of `among` if given."""
         value = self._take(field)
         if not isinstance(value, str) or (among is not None and value not in among):
             rule = "text" if among is None else " or ".join(map(repr, among))
@@ -127,11 +125,7 @@ class Fields:
     ) -> float:
         """A finite number in a range."""
         value = self._take(field)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not least <= value <= most
-        ):
+        if not is_real(value) or not least <= value <= most:
             raise self.error(
                 field, f"must be a number from {least:g} to {most:g}, got {_shown(value)}"
             )
@@ -145,20 +139,18 @@ class Fields:
         return value
 
     def plain(self, field: str) -> dict[str, Any]:
-        """A table as it is, for the caller to check."""
+        """A table as read, for the caller to check."""
         value = self._take(field)
         if not isinstance(value, dict):
             raise self.error(field, f"must be a table, got {_shown(value)}")
         return value
 
     def table(self, field: str) -> "Fields":
-        """A table, whose fields are to be asked for in turn."""
+        """A table whose fields are to be asked for in turn."""
         return Fields(self.plain(field), self._origin, self._full(field))
 
     def remaining(self) -> Iterator[str]:
-        """Names of the fields that are still to be asked for, where any name may
-        stand.
-        """
+        """Names of the fields not yet asked for, where any name is allowed."""
         yield from list(self._left)
 
     def end(self) -> None:
@@ -182,14 +174,14 @@ class Fields:
 def toml_text(content: Mapping[str, Any]) -> str:
     """A mapping as TOML: text, numbers, booleans, lists of these, and tables.
 
-    Tables without tables in them stand on one line from the third level on, which makes
-    rows of numbers.
+    From the third level on, tables that hold no tables are written on one line, which
+    makes rows of numbers.
 
     Raises
     ------
     FileFormatError
-        Values that TOML would not give back as they are: None, NaN, arrays, keys that
-        are no text.
+        Values that TOML would not give back unchanged: None, NaN, arrays, keys that are
+        not text.
     """
     return "\n".join(_lines(content, ())).lstrip("\n") + "\n"
 
@@ -222,7 +214,7 @@ def _key(key: Any) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         if any("\ud800" <= character <= "\udfff" for character in value):
-            raise FileFormatError(f"{value!r} is no text that UTF-8 can hold")
+            raise FileFormatError(f"{value!r} is not text that UTF-8 can hold")
         return '"' + _ESCAPED.sub(_escape, value) + '"'
     if isinstance(value, bool):
         return str(value).lower()

@@ -1,4 +1,4 @@
-"""From a fit and its reference to a model card."""
+"""A model card from a fit and its reference."""
 
 import json
 from os import PathLike
@@ -42,55 +42,63 @@ def write_card(
     Parameters
     ----------
     path : path
-        Where to; an existing file is replaced.
+        The file to write; an existing one is replaced.
     fit : DataTree
-        What an estimator of this package returned.
+        A fit by an estimator of this package.
     reference : DataTree
         Another fit of the same estimator to the same sample, with more draws and
-        another seed: by NUTS where the estimator is Bayesian.
+        another seed: by NUTS if the estimator is Bayesian.
     table : str or path
-        Name of a packaged table, or a file of one in the folder of the card or below,
-        its counts in ``count``.
+        Name of a packaged table, or a file in the folder of the card or below, with
+        counts in the column ``count``.
     citation : str
-        Where the table comes from.
+        Source of the table.
     fraction, random_seed : float and int, optional
-        How `draw_sample` drew the sample from the table; without them the table is the
-        sample.
+        Arguments with which `draw_sample` drew the sample from the table; without them
+        the table is the sample.
     calibration : Dataset or str
-        What `calibrate` returned for the estimator, or why there is no calibration.
+        Result of `calibrate` for the estimator, or the reason why there is none.
     command : str
-        What wrote the card, so that it can be written again.
+        The command that writes the card, so that it can be written again.
 
     Returns
     -------
     Card
-        As read back from the file.
+        The card as it reads from the file.
 
     Raises
     ------
     ParameterError
         `fit` and `reference` are not of the same estimator, sample and population; the
-        table does not give the sample or its known margins; the calibration is another
-        estimator's, or knew other margins than the fit; the file lies outside the
-        card's folder.
+        table does not give the sample or its known margins; the calibration is of
+        another estimator, or with other known margins than the fit; the file lies
+        outside the folder of the card.
     EstimationError
-        A fit did not converge, or the means of the two are further apart than their
+        A fit did not converge, or the two means of a quantity differ by more than their
         Monte Carlo errors explain.
     FileFormatError
-        The place cannot be written to, or something would not survive the writing.
+        The file cannot be written, or something would not be read back as it was.
 
     Examples
     --------
     >>> import taciturn as tc
     >>> from tempfile import TemporaryDirectory
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), fraction=0.1, random_seed=1)
+    >>> census = tc.load_dataset("area_by_sex")
+    >>> drawn = {"fraction": 0.1, "random_seed": 1}
+    >>> sample = tc.draw_sample(census, **drawn)
     >>> settings = {"population_size": 2449, "progressbar": False}
     >>> fit = tc.LogLinear().fit(sample, draws=500, random_seed=1, **settings)
     >>> longer = tc.LogLinear().fit(sample, draws=2000, random_seed=2, **settings)
     >>> with TemporaryDirectory() as folder:
     ...     card = tc.cards.write_card(
-    ...         f"{folder}/card.toml", fit, reference=longer, table="area_by_sex", citation="Census of 2001",
-    ...         fraction=0.1, random_seed=1, calibration="A plug-in estimator has no prior.", command="by hand",
+    ...         f"{folder}/card.toml",
+    ...         fit,
+    ...         reference=longer,
+    ...         table="area_by_sex",
+    ...         citation="Census of 2001",
+    ...         calibration="A plug-in estimator has no prior.",
+    ...         command="by hand",
+    ...         **drawn,
     ...     )
     >>> card.estimator
     LogLinear()
@@ -121,7 +129,7 @@ def write_card(
     with whole_file(path) as temporary:
         temporary.write_text(toml_text(card_content(card)), encoding="utf-8")
         if load_card(temporary) != card:
-            raise FileFormatError(f"{path}: something of the card would not be read back as it is")
+            raise FileFormatError(f"{path}: part of the card would not be read back as it was")
     return card
 
 
@@ -130,7 +138,8 @@ def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
     for name, tree in (("fit", fit), ("reference", reference)):
         if not {"estimator", "settings", "versions"} <= set(tree.attrs):
             raise ParameterError(
-                f"the {name} does not record its estimator and settings; a card cannot describe it"
+                f"the {name} does not record its estimator and settings, so that no card can"
+                " describe it"
             )
     estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
     (_, *ours), (_, *theirs) = fit_parts(fit), fit_parts(reference)

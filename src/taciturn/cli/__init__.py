@@ -25,7 +25,7 @@ __all__ = ["cli", "main"]
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="taciturn")
 def cli() -> None:
-    """Measure how much a table gives away about people, and how sure one can be."""
+    """Measure how much a table gives away about people, and how sure that is."""
 
 
 for _command in (assess, compare, study, validate, perturb, attack, rules):

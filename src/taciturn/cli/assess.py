@@ -1,4 +1,4 @@
-"""The command that fits a model to a sample and gives its risk: ``assess``."""
+"""``taciturn assess``: fit a model to a sample and summarise its risk."""
 
 import sys
 from pathlib import Path
@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from taciturn.cli.files import check_output, check_tables
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
-    MODELS,
     Model,
+    Number,
     Weights,
+    check_model,
     is_card,
 )
+from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
     import taciturn as tc
@@ -23,7 +26,11 @@ __all__ = ["assess"]
 @click.command()
 @click.argument("sample", type=click.Path(path_type=Path))
 @click.option(
-    "--population-size", "-N", type=int, required=True, help="Individuals in the population."
+    "--population-size",
+    "-N",
+    type=click.IntRange(1),
+    required=True,
+    help="Individuals in the population.",
 )
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
 @click.option(
@@ -32,12 +39,12 @@ __all__ = ["assess"]
     metavar="NAME|CARD.toml",
     default="linear-pool",
     show_default=True,
-    help=f"Estimator: {', '.join(MODELS)}, or that of a model card.",
+    help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card.",
 )
 @click.option(
     "--known-margins",
     type=click.Path(path_type=Path),
-    help="File with the population's table over some variables.",
+    help="File of the population's table over some of the variables.",
 )
 @click.option(
     "--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default."
@@ -47,12 +54,12 @@ __all__ = ["assess"]
     type=Weights(),
     default="0.1,0.8,0.1",
     show_default=True,
-    help="Of the three terms of R1 and R2.",
+    help="Weights of the three terms of R1 and R2.",
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
-    help="Also give the probability that R2 is above this.",
+    type=Number(0, 1),
+    help="Also give the probability that R2 exceeds this.",
 )
 @click.option(
     "--draws", type=click.IntRange(1), default=1000, show_default=True, help="Draws per chain."
@@ -70,7 +77,7 @@ __all__ = ["assess"]
     type=click.Choice(["fast", "nuts"]),
     default="fast",
     show_default=True,
-    help="Without a Markov chain where that works, or by NUTS.",
+    help="Draw without a Markov chain where that works, or by NUTS.",
 )
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
 @click.option(
@@ -96,28 +103,25 @@ def assess(
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
-    SAMPLE is a CSV or Parquet file in long form: one row a cell, one column a variable,
-    one column of counts. List categories that nobody in the sample has with count 0:
-    they are cells too.
+    SAMPLE is a CSV or Parquet file in long form: one row per cell, one column per
+    variable, one column of counts. List categories that nobody in the sample has with
+    count 0: they are cells too.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
     """
     import warnings
 
     import taciturn as tc
-    from taciturn.files import check_writable
 
-    if threshold is not None and not 0 <= threshold <= 1:  # click lets NaN pass
-        raise click.UsageError(f"--threshold must be from 0 to 1, got {threshold}")
+    check_model(model, formula)
+    check_tables(sample, known_margins)
+    check_output(save, sample, known_margins)
     table = tc.read_table(sample, count=count)
     margins = None if known_margins is None else tc.read_table(known_margins, count=count)
-    if save is not None:
-        check_writable(save)
     estimator = _estimator(model, formula)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", tc.ConvergenceWarning
-        )  # the summary and the exit status say it
+        # The summary and the exit status say it.
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)
         fit = estimator.fit(
             table,
             population_size=population_size,
@@ -140,22 +144,10 @@ def assess(
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
-    """The estimator of that name or card; in a pool the formula is the log-linear
-    member's.
-    """
+    """The estimator of that name or card, with the formula if there is one."""
     import taciturn as tc
-    from taciturn.estimators import ESTIMATORS, estimator_from_spec
 
     if is_card(model):
-        if formula is not None:
-            raise click.UsageError("--formula does not apply to a model card, which has its own")
         return tc.cards.load_card(model).estimator
-    if formula is None:
-        return ESTIMATORS[MODELS[model]]()
-    if model in ("chinese-restaurant", "latent-class"):
-        raise click.UsageError(f"--formula does not apply to --model {model}")
-    if model == "linear-pool":
-        return tc.LinearPool(
-            {**tc.LinearPool().members, "dirichlet": tc.DirichletLogLinear(formula)}
-        )
-    return estimator_from_spec({"estimator": MODELS[model], "formula": formula})
+    estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()
+    return estimator if formula is None else estimator.with_formula(formula)

@@ -1,4 +1,4 @@
-"""The command that says what an attacker can work out from a release: ``attack``."""
+"""``taciturn attack``: what an attacker can work out from a release."""
 
 import sys
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.attack_input import read_level, read_suppressed, read_values
-from taciturn.cli.files import check_csv, write_csv
-from taciturn.cli.options import Margin
+from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.options import Names
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
 
@@ -32,13 +32,13 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     type=click.Path(path_type=Path),
     multiple=True,
     help=(
-        "File of cells that are not published, a row each, whose columns name the variables;"
-        " repeatable."
+        "File of cells that are not published, one per row, whose columns are named after the"
+        " variables; repeatable."
     ),
 )
 @click.option(
     "--linked",
-    type=Margin(),
+    type=Names(),
     multiple=True,
     help=(
         "Variables of a released projection of TABLE, which is then not released itself;"
@@ -47,7 +47,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--totals",
-    type=Margin(),
+    type=Names(),
     multiple=True,
     help="Variables of published totals; all totals by default; repeatable.",
 )
@@ -62,8 +62,8 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--margin",
-    type=Margin(),
-    help="Bound the totals over these variables instead of what is suppressed.",
+    type=Names(),
+    help="Bound the totals over these variables instead of suppressed cells.",
 )
 @click.option(
     "--decimals",
@@ -76,7 +76,9 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     "--top", type=click.IntRange(0), default=20, show_default=True, help="Cells to print."
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Write all of them to this CSV file."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the bounds of all cells to this CSV file.",
 )
 def attack(
     table: Path,
@@ -90,13 +92,13 @@ def attack(
     top: int,
     output: Path | None,
 ) -> None:
-    """Bound the cells that a release of TABLE does not show, as an attacker can,
-    riskiest first.
+    """Bound the cells that a release does not show, riskiest first.
 
     TABLE is the true table, a CSV or Parquet file in long form as for assess; with
-    --decimals its values may be magnitudes. Released are its cells and all totals, or
-    the projections of --linked, but for the cells of --suppressed. A column `status`
-    there holds safe, primary or secondary, and safe cells are released.
+    --decimals its values may be magnitudes. What is released is its cells and all
+    totals, or the projections of --linked, without the cells of --suppressed. If these
+    files have a column `status`, it holds safe, primary or secondary, and safe cells
+    are released.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
@@ -108,12 +110,15 @@ def attack(
         raise click.UsageError(
             "give --suppressed, --linked or both: a whole table leaves nothing to work out"
         )
+    check_tables(table, *suppressed, *hierarchy)
+    check_csv(output, table, *suppressed, *hierarchy)
     true = read_values(table, count=count, decimals=decimals)
     for path in hierarchy:
         true = read_level(path, true)
-    if output is not None:
-        for source in (table, *suppressed, *hierarchy):
-            check_csv(output, source=source)
+    if margin is not None:
+        from taciturn.tables.margins import margin_names
+
+        margin = margin_names(margin, true, name="--margin")
     release, hidden = _release(true, suppressed, linked, totals, decimals)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:

@@ -1,12 +1,13 @@
-"""The command that compares fits: ``compare``."""
+"""``taciturn compare``: compare fits of one sample."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
-if TYPE_CHECKING:
-    pass
+from taciturn.cli.files import check_output
+from taciturn.errors import ParameterError
+from taciturn.files import check_readable
 
 __all__ = ["compare"]
 
@@ -22,13 +23,11 @@ __all__ = ["compare"]
     show_default=True,
     help="How the weights are chosen.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), help="Of the order of the fits in the mixture that is saved."
-)
+@click.option("--seed", type=click.IntRange(0), help="The same seed saves the same mixture.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
-    help="Write the mixture with these weights to this file.",
+    help="Write the mixture with these weights to this netCDF file.",
 )
 def compare(
     fits: tuple[Path, ...],
@@ -36,18 +35,17 @@ def compare(
     seed: int | None,
     save: Path | None,
 ) -> None:
-    """Compare saved fits of one sample by how well each predicts the cell of a person
-    left out.
+    """Compare saved fits by leave-one-out prediction.
 
-    FIT.nc are files of assess --save. A fit is called by the name of its file.
+    FIT.nc are files that assess --save wrote, all of one sample. The better fit gives
+    an individual who is left out a higher probability. Each fit is named after its
+    file.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import warnings
 
     import taciturn as tc
-    from taciturn.files import check_writable
-    from taciturn.fits.comparison import comparison_text
 
     names = [path.stem for path in fits]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -55,17 +53,21 @@ def compare(
         raise click.UsageError(
             f"two fits would be called {twice[0]!r}: copy one to a file of another name"
         )
-    if save is not None:
-        check_writable(save)
+    if len(names) < 2:
+        raise ParameterError(f"a comparison needs at least two fits, got {names}")
+    for path in fits:
+        check_readable(path)
+    check_output(save)
     named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", tc.errors.ComparisonWarning
-        )  # the table and the text say it
+        # The table and the text say it.
+        warnings.simplefilter("ignore", tc.errors.ComparisonWarning)
         table = tc.compare(named, method=method)
         stacked = None if save is None else tc.fits.stack(named, method=method, random_seed=seed)
     if stacked is not None and save is not None:
         tc.save_fit(stacked, save)
+    from taciturn.fits.comparison import comparison_text
+
     shown = table.drop(columns=["rank", "diag_diff", "high_k"])
     click.echo(shown.to_string(float_format=lambda value: f"{value:.2f}"))
     click.echo(f"\n{comparison_text(table)}")

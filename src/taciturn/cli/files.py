@@ -1,34 +1,45 @@
-"""Files that commands write: checked before any work, complete or not at all."""
+"""Files that commands read and write: checked before any work."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from taciturn.errors import FileFormatError
-from taciturn.files import check_writable, whole_file
+from taciturn.files import TABLE_ENDINGS, check_readable, check_writable, whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_csv", "check_output", "write_csv"]
+__all__ = ["check_csv", "check_output", "check_tables", "write_csv"]
+
+_PARQUET: Final = (".parquet", ".pq")
 
 
-def check_csv(output: Path, *, source: Path) -> None:
-    """Raise before any work where the output would not be a CSV file of its own."""
-    check_output(output, source=source)
-    if output.suffix.lower() in (".parquet", ".pq"):
-        raise FileFormatError(f"{output}: the output is a CSV file, which this is no name for")
+def check_tables(*paths: Path | None) -> None:
+    """Raise unless every file that is named exists and can be a table."""
+    for path in paths:
+        if path is not None:
+            check_readable(path, TABLE_ENDINGS)
 
 
-def check_output(output: Path, *, source: Path) -> None:
-    """Raise before any work where the output would not be a file of its own."""
+def check_csv(output: Path | None, *sources: Path | None) -> None:
+    """Raise where the output, if there is one, would not be a CSV file of its own."""
+    check_output(output, *sources)
+    if output is not None and output.suffix.lower() in _PARQUET:
+        raise FileFormatError(f"{output}: the output is a CSV file; give it another ending")
+
+
+def check_output(output: Path | None, *sources: Path | None) -> None:
+    """Raise where the output, if there is one, would not be a file of its own."""
+    if output is None:
+        return
     check_writable(output)
-    try:
-        exists, same = output.exists(), output.exists() and output.samefile(source)
-    except OSError as error:
-        raise FileFormatError(f"{output}: cannot be written: {error}") from error
-    if exists and not output.is_file():
-        raise FileFormatError(f"{output}: is no regular file")
-    if same:
+    if not output.exists():
+        return
+    if not output.is_file():
+        raise FileFormatError(f"{output}: is not a regular file")
+    if any(
+        source is not None and source.exists() and output.samefile(source) for source in sources
+    ):
         raise FileFormatError(
             f"{output}: is the file that is read; give the output a name of its own"
         )

@@ -1,18 +1,25 @@
 """What several commands share: exit statuses, names of estimators, kinds of options."""
 
 import re
+from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+
+from taciturn.estimators.registry import COMMANDS
+from taciturn.files import check_readable
+from taciturn.validate import check_weights
 
 __all__ = [
     "EXIT_ERROR",
     "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
-    "Margin",
     "Model",
+    "Names",
+    "Number",
     "Weights",
+    "check_model",
     "is_card",
 ]
 
@@ -20,14 +27,18 @@ EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
-MODELS: Final = {
-    "linear-pool": "LinearPool",
-    "dirichlet-log-linear": "DirichletLogLinear",
-    "chinese-restaurant": "ChineseRestaurant",
-    "latent-class": "LatentClass",
-    "log-linear": "LogLinear",
-    "polya-urn": "PolyaUrn",
-}
+
+class Number(click.FloatRange):
+    """A finite number in a range; click's own class lets NaN pass."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read ``0.2``."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
 
 
 class Weights(click.ParamType[tuple[float, float, float]]):
@@ -39,8 +50,6 @@ class Weights(click.ParamType[tuple[float, float, float]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, float, float]:
         """Read ``0.1,0.8,0.1``."""
-        from taciturn.risk.table_risk import check_weights
-
         if isinstance(value, tuple):
             return value
         try:
@@ -49,7 +58,7 @@ class Weights(click.ParamType[tuple[float, float, float]]):
             self.fail(f"{value!r}: {error}", param, ctx)
 
 
-class Margin(click.ParamType[tuple[str, ...]]):
+class Names(click.ParamType[tuple[str, ...]]):
     """Variables, or levels above them, joined by commas; nothing for the grand
     total.
     """
@@ -75,10 +84,23 @@ class Model(click.ParamType[str]):
     ) -> str:
         """Refuse what is neither."""
         model = str(value)
-        if model not in MODELS and not is_card(model):
-            self.fail(f"{model!r} is no model card and none of {', '.join(MODELS)}", param, ctx)
+        if model not in COMMANDS and not is_card(model):
+            self.fail(
+                f"{model!r} is neither a model card nor one of {', '.join(COMMANDS)}", param, ctx
+            )
         return model
 
 
 def is_card(model: str) -> bool:
-    return model not in MODELS and (model.lower().endswith(".toml") or Path(model).is_file())
+    """Whether what is given for ``--model`` is a file, not a name."""
+    return model not in COMMANDS and (model.lower().endswith(".toml") or Path(model).is_file())
+
+
+def check_model(model: str, formula: str | None) -> None:
+    """Raise where there is no such card, or the model takes no formula."""
+    if is_card(model):
+        check_readable(Path(model))
+        if formula is not None:
+            raise click.UsageError("--formula does not apply to a model card, which has its own")
+    elif formula is not None and not COMMANDS[model].takes_formula:
+        raise click.UsageError(f"--formula does not apply to --model {model}")

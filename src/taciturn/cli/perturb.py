@@ -1,11 +1,12 @@
-"""The command that protects a table: ``perturb``."""
+"""``taciturn perturb``: protect a table of counts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_csv, write_csv
+from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.options import Number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -13,32 +14,50 @@ if TYPE_CHECKING:
 __all__ = ["perturb"]
 
 _METHODS: Final = {
-    "random-round": ("random_round", {"base"}),
-    "conventional-round": ("conventional_round", {"base"}),
-    "controlled-round": ("controlled_round", {"base"}),
-    "small-cell-adjust": ("adjust_small_cells", {"threshold"}),
-    "suppress-cells": ("suppress_small_cells", {"threshold"}),
-    "cell-key": ("cell_key", {"max_noise", "variance"}),
-    "geometric-noise": ("add_noise", {"epsilon"}),
+    "random-round": {"rounding_base"},
+    "conventional-round": {"rounding_base"},
+    "controlled-round": {"rounding_base"},
+    "adjust-small-cells": {"minimum"},
+    "suppress-small-cells": {"minimum"},
+    "cell-key": {"max_noise", "variance"},
+    "add-noise": {"epsilon"},
 }
-"""Functions of the methods that need no microdata, and their options."""
-_CERTAIN: Final = {"conventional-round", "suppress-cells"}
-_NEEDED: Final = {"geometric-noise": "epsilon", "suppress-cells": "threshold"}
+"""Methods that need no microdata, named after their functions, and their options."""
+_CERTAIN: Final = {"conventional-round", "suppress-small-cells"}
+_NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 
 
 @click.command()
 @click.argument("table", type=click.Path(path_type=Path))
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
 @click.option(
-    "--method", type=click.Choice(list(_METHODS)), required=True, help="How to protect it."
+    "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
 )
-@click.option("--base", type=int, help="Of rounding; 3, of conventional rounding 5, by default.")
 @click.option(
-    "--threshold", type=int, help="The smallest count that is kept; 3 to adjust, by default."
+    "--rounding-base",
+    type=click.IntRange(2),
+    help="Base of rounding; by default 3, in conventional rounding 5.",
 )
-@click.option("--max-noise", type=int, help="Of the cell key: the largest change; 3 by default.")
-@click.option("--variance", type=float, help="Of the cell key's noise; 1 by default.")
-@click.option("--epsilon", type=float, help="Of geometric noise: the smaller, the more noise.")
+@click.option(
+    "--minimum",
+    type=click.IntRange(2),
+    help="Smallest count that is kept; 3 by default where cells are adjusted.",
+)
+@click.option(
+    "--max-noise",
+    type=click.IntRange(1, 100),
+    help="Largest change by the cell key; 3 by default.",
+)
+@click.option(
+    "--variance",
+    type=Number(0, min_open=True),
+    help="Variance of the cell key's noise; 1 by default.",
+)
+@click.option(
+    "--epsilon",
+    type=Number(0, min_open=True),
+    help="Privacy loss of added noise: the smaller, the more noise.",
+)
 @click.option(
     "--replicates",
     type=click.IntRange(1, 1_000_000),
@@ -53,7 +72,7 @@ _NEEDED: Final = {"geometric-noise": "epsilon", "suppress-cells": "threshold"}
     help="Write the release to this CSV file, in long form.",
 )
 @click.option(
-    "--report", is_flag=True, help="Print what the release leaves of the risk and what it costs."
+    "--report", is_flag=True, help="Print how much risk the release leaves and what it costs."
 )
 def perturb(
     table: Path,
@@ -65,11 +84,11 @@ def perturb(
     report: bool,
     **given: Any,
 ) -> None:
-    """Protect a table: round it, adjust or suppress small cells, or add noise.
+    """Protect a table: round, adjust or suppress cells, or add noise.
 
     TABLE is a CSV or Parquet file in long form, as for assess. Several replicates show
-    what the method may release; the file then has a column `replicate`. To swap records
-    takes microdata: see swap_records in Python.
+    what the method may release; the file then has a column `replicate`. Swapping
+    records takes microdata: see swap_records in Python.
     """
     import taciturn as tc
 
@@ -77,10 +96,9 @@ def perturb(
         raise click.UsageError(
             "give --output, --report or both: otherwise nothing would be done with the release"
         )
-    function, options = _METHODS[method]
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name in chosen:
-        if name not in options:
+        if name not in _METHODS[method]:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} does not apply to --method {method}"
             )
@@ -90,15 +108,15 @@ def perturb(
         raise click.UsageError(
             f"--method {method} has no randomness: --replicates and --seed do not apply"
         )
+    check_tables(table)
+    check_csv(output, table)
     original = tc.read_table(table, count=count)
-    if output is not None:
-        check_csv(output, source=table)
     if method not in _CERTAIN:
         chosen |= {"replicates": replicates, "random_seed": seed}
     if method == "cell-key":
         noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
         chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
-    release = getattr(tc, function)(original, **chosen)
+    release = getattr(tc.perturbation, method.replace("-", "_"))(original, **chosen)
     text = None
     if report:
         found = tc.risk_utility({"as it is": original, method: release}, table=original)
@@ -119,7 +137,7 @@ def _report_text(found: "xr.Dataset", method: str, replicates: int) -> str:
     for name, values in found.data_vars.items():
         before = float(values.sel(protection="as it is", statistic="mean"))
         after, low, high = (float(v) for v in values.sel(protection=method))
-        lines.append(
-            f"{str(name).replace('_', ' '):<20}{before:>12.4f}{after:>12.4f}{f'{low:.4f} to {high:.4f}':>28}"
-        )
+        shown = f"{low:.4f} to {high:.4f}"
+        title = str(name).replace("_", " ")
+        lines.append(f"{title:<20}{before:>12.4f}{after:>12.4f}{shown:>28}")
     return "\n".join(lines)

@@ -1,24 +1,27 @@
-"""The command that judges and protects a magnitude table: ``rules``."""
+"""``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_output
-from taciturn.cli.options import Margin
+from taciturn.cli.files import check_output, check_tables
+from taciturn.cli.options import Names, Number
 from taciturn.cli.text import printable
+from taciturn.errors import FileFormatError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["rules"]
+__all__ = ["RELEASE_ENDINGS", "rules"]
+
+RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 
 
 @click.command()
 @click.argument("microdata", type=click.Path(path_type=Path))
-@click.option("--dims", type=Margin(), required=True, help="Columns that classify the records.")
+@click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option("--value", required=True, help="Column of the quantity.")
 @click.option(
     "--rule",
@@ -26,16 +29,16 @@ __all__ = ["rules"]
     multiple=True,
     required=True,
     help=(
-        "nk:1,0.75  p%:10  pq:10,50  freq:3  entropy:0.5  request:0.8; repeatable, each makes a"
-        " cell sensitive."
+        "nk:1,0.75  p%:10  pq:10,50  freq:3  entropy:0.5  request:0.8; repeatable: a cell is"
+        " sensitive if any rule says so."
     ),
 )
 @click.option(
-    "--contributor", help="Column that names who contributes; each record its own without it."
+    "--contributor", help="Column that names the contributor; without it each record is one."
 )
-@click.option("--holding", help="Column that names the holding of a contributor.")
-@click.option("--weights", help="Column of sampling weights.")
-@click.option("--request", help="Column that says who asked for protection, 0 or 1.")
+@click.option("--holding", help="Column that names the holding to which a contributor belongs.")
+@click.option("--sampling-weights", help="Column of sampling weights.")
+@click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
 @click.option(
     "--decimals",
     type=click.IntRange(0, 9),
@@ -49,17 +52,17 @@ __all__ = ["rules"]
 )
 @click.option(
     "--time-limit",
-    type=float,
+    type=Number(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds to look for a pattern.",
+    help="Seconds to search for a pattern.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="The same seed, the same pattern.",
+    help="The same seed gives the same pattern.",
 )
 @click.option(
     "--output",
@@ -68,7 +71,7 @@ __all__ = ["rules"]
 )
 def rules(
     microdata: Path,
-    dims: tuple[str, ...],
+    variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
     total: str,
@@ -78,30 +81,33 @@ def rules(
     output: Path | None,
     **given: Any,
 ) -> None:
-    """Tell the sensitive cells of a magnitude table and its totals, and protect them.
+    """Find the sensitive cells of a magnitude table, and protect them.
 
-    MICRODATA is a CSV or Parquet file, a record a row. What is printed quotes true
-    values and is not for release. With --output further cells are suppressed until no
-    sensitive one can be worked out; the file has the values of safe cells, and safe,
-    primary or secondary for each.
+    MICRODATA is a CSV or Parquet file with one record per row; totals are cells, too.
+    The output on the screen quotes true values and is not for release. With --output
+    further cells are suppressed until no sensitive one can be worked out; the file
+    holds the values of safe cells, and the status of every cell: safe, primary or
+    secondary.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import taciturn as tc
-    from taciturn.magnitude import rule_from_text
-    from taciturn.suppression.release_file import check_release
 
-    chosen = [rule_from_text(text) for text in texts]
+    check_tables(microdata)
+    check_output(output, microdata)
+    if output is not None and output.suffix.lower() not in RELEASE_ENDINGS:
+        raise FileFormatError(
+            f"{output}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
+        )
+    chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
-        tables = tc.magnitude.tabulate_margins(microdata, dims, value, **given)
+        tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
         click.echo(_sensitive_text(found, top))
         return
-    check_release(output)
-    check_output(output, source=microdata)
     protected = tc.protect_table(
         microdata,
-        dims,
+        variables,
         value,
         chosen,
         time_limit=time_limit,
@@ -115,7 +121,7 @@ def rules(
     for line in str(protected.pattern).splitlines():
         click.echo(printable(line))
     if not protected.pattern.complete:
-        click.echo("the search was ended by the time limit; a longer one may suppress less")
+        click.echo("the time limit ended the search; a longer one may suppress less")
 
 
 def _sensitive_text(found: dict[tuple[str, ...], "xr.Dataset"], top: int) -> str:

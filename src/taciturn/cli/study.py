@@ -1,16 +1,15 @@
-"""The command that holds estimators against a known population: ``study``."""
+"""``taciturn study``: compare estimates with a known population."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from taciturn.cli.files import check_csv, write_csv
-from taciturn.cli.options import (
-    EXIT_INTERRUPTED,
-    MODELS,
-    Weights,
-)
+from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.options import EXIT_INTERRUPTED, Weights
+from taciturn.estimators.registry import COMMANDS
+from taciturn.files import check_writable
+from taciturn.validate import real_number
 
 __all__ = ["study"]
 
@@ -27,7 +26,8 @@ class Fractions(click.ParamType[tuple[float, ...]]):
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(float(part) for part in str(value).split(","))
+            parts = [float(part) for part in str(value).split(",")]
+            return tuple(real_number(part, "a fraction", above=0, most=1) for part in parts)
         except ValueError as error:
             self.fail(f"{value!r}: {error}", param, ctx)
 
@@ -38,7 +38,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 @click.option(
     "--model",
     "models",
-    type=click.Choice(list(MODELS)),
+    type=click.Choice(list(COMMANDS)),
     multiple=True,
     required=True,
     help="Estimator; repeatable.",
@@ -55,28 +55,28 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     type=click.IntRange(1),
     default=200,
     show_default=True,
-    help="Samples for each fraction.",
+    help="Samples per fraction.",
 )
 @click.option(
     "--draws",
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="Draws for each sample.",
+    help="Draws per sample.",
 )
 @click.option(
     "--weights",
     type=Weights(),
     default="0.1,0.8,0.1",
     show_default=True,
-    help="Of the three terms of R1 and R2.",
+    help="Weights of the three terms of R1 and R2.",
 )
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
 @click.option("--workers", type=click.IntRange(1), help="Processes; all cores by default.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
-    help="File to keep what is done in, and to continue from.",
+    help="File that keeps what is done, and from which the study continues.",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write the table to this CSV file.")
 def study(
@@ -92,24 +92,24 @@ def study(
     store: Path | None,
     output: Path | None,
 ) -> None:
-    """Hold estimators against a known population: bias, RMSE and coverage over repeated
-    samples.
+    """Compare estimates with a known population: bias, RMSE, coverage.
+
+    Repeated samples are drawn from the population, and each estimator is fitted to
+    every one of them.
 
     POPULATION is a CSV or Parquet file in long form, as for assess.
     """
     import taciturn as tc
-    from taciturn.estimators import ESTIMATORS
-    from taciturn.files import check_writable
 
-    table = tc.read_table(population, count=count)
+    check_tables(population)
     if store is not None:
         check_writable(store)
-    if output is not None:
-        check_csv(output, source=population)
+    check_csv(output, population)
+    table = tc.read_table(population, count=count)
     try:
         result = tc.study(
             table,
-            {model: ESTIMATORS[MODELS[model]]() for model in models},
+            {model: tc.estimators.ESTIMATORS[COMMANDS[model].name]() for model in models},
             fractions=fractions,
             samples=samples,
             draws=draws,
@@ -129,4 +129,6 @@ def study(
         write_csv(rows.set_index("fraction"), output)
     shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
     click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
-    click.echo(f"\n{samples} samples a fraction, {draws} draws each. Monte Carlo errors: --output.")
+    click.echo(
+        f"\n{samples} samples per fraction, {draws} draws each. Monte Carlo errors: --output."
+    )

@@ -1,4 +1,4 @@
-"""The command that fits model cards again: ``validate``."""
+"""``taciturn validate``: refit model cards."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ import click
 
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.errors import FileFormatError, TaciturnError
+from taciturn.files import check_readable
 
 __all__ = ["validate"]
 
@@ -14,12 +15,12 @@ __all__ = ["validate"]
 @click.command()
 @click.argument("cards", type=click.Path(path_type=Path), nargs=-1, required=True)
 def validate(cards: tuple[Path, ...]) -> None:
-    """Fit again what model cards describe, and compare with their reference.
+    """Refit model cards and compare the results with their references.
 
-    CARDS are model cards or folders of them. Each mean must lie within four combined
+    CARDS are model cards or folders of them. Every mean must lie within four combined
     Monte Carlo errors of its reference.
 
-    Exit status: 0 all cards agree, 1 one does not or cannot be read.
+    Exit status: 0 all cards agree, 1 a card does not agree or cannot be read.
     """
     import warnings
 
@@ -30,8 +31,9 @@ def validate(cards: tuple[Path, ...]) -> None:
     for number, path in enumerate(paths, start=1):
         click.echo(f"{number}/{len(paths)} {path}", err=True)
         try:
+            check_readable(path)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says it
+                warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says so
                 check = tc.cards.validate_card(path)
         except TaciturnError as error:
             failed.append(path)

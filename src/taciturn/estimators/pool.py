@@ -30,7 +30,7 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.schema import RESERVED_NAMES
-from taciturn.validate import checked_number
+from taciturn.validate import real_number
 
 __all__ = ["LinearPool"]
 
@@ -289,7 +289,9 @@ def _checked_members(members: Any) -> dict[str, Estimator]:
 def _checked_shares(shares: Any, members: Mapping[str, Estimator]) -> dict[str, float]:
     if not isinstance(shares, Mapping) or set(shares) != set(members):
         raise ParameterError(f"shares must have the members {list(members)}, got {shares!r}")
-    values = {name: checked_number(shares[name], f"the share of {name!r}") for name in members}
+    values = {
+        name: real_number(shares[name], f"the share of {name!r}", least=0) for name in members
+    }
     if min(values.values()) <= 0 or not isclose(sum(values.values()), 1, abs_tol=1e-9):
         raise ParameterError(f"shares must be positive and sum to 1, got {shares!r}")
     return values

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import exp, isfinite, lgamma, log
-from numbers import Real
+from math import exp, lgamma, log
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import PriorError
+from taciturn.validate import is_real
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -73,7 +73,7 @@ class Prior:
                 f"{distribution} takes the parameters {expected}, got {tuple(parameters)}"
             )
         for name, value in parameters.items():
-            if not _is_number(value) or (name not in _REAL and value <= 0):
+            if not is_real(value) or (name not in _REAL and value <= 0):
                 rule = "a finite number" if name in _REAL else "a positive number"
                 raise PriorError(f"{distribution}: {name} must be {rule}, got {value!r}")
         if distribution == "Uniform" and parameters["lower"] >= parameters["upper"]:
@@ -204,10 +204,6 @@ class _HalfStudentT:
 
     def ppf(self, probability: float) -> float:
         return float(self.whole.ppf((1 + probability) / 2))
-
-
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(value)
 
 
 def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:

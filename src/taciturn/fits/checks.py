@@ -13,7 +13,7 @@ from taciturn.fits.mixtures import fit_makers
 from taciturn.fits.parts import fit_parts
 from taciturn.information.entropies import entropy
 from taciturn.schema import draw_dims, split_draws, table_dims
-from taciturn.validate import number_between
+from taciturn.validate import real_number
 
 __all__ = ["check_lines", "predictive_checks"]
 
@@ -100,7 +100,7 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     >>> bool(checks["lower_tail"].sel(statistic="uniques") > 0.025)
     True
     """
-    probability = number_between(probability, "probability", 0.01, 0.9999)
+    probability = real_number(probability, "probability", least=0.01, most=0.9999)
     _, sample, _, zeros = fit_parts(fit)
     predictive = fit["posterior_predictive"].to_dataset()
     if "count" not in predictive:

@@ -16,7 +16,7 @@ from taciturn.estimators.settings import Parameters, SamplerSettings, by_blocks
 from taciturn.fits.mixtures import Maker, fit_makers
 from taciturn.fits.parts import fit_parts, known_margins
 from taciturn.fits.risk import fit_risk
-from taciturn.validate import number_between
+from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def prior_sensitivity(fit: xr.DataTree, *, threshold: float = SENSITIVE) -> "pd.
     """
     import pandas as pd
 
-    threshold = number_between(threshold, "threshold", 0, 1)
+    threshold = real_number(threshold, "threshold", least=0, most=1)
     _, sample, population_size, zeros = fit_parts(fit)
     problem = make_problem(sample, population_size, zeros, known_margins(fit))
     makers = fit_makers(fit)

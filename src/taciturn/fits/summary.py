@@ -26,7 +26,7 @@ from taciturn.fits.parts import (
 from taciturn.fits.risk import assess
 from taciturn.fits.sensitivity import prior_sensitivity, sensitivity_lines
 from taciturn.schema import table_dims
-from taciturn.validate import number_between
+from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,8 +115,8 @@ def summary(
     ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
     """
     if threshold is not None:
-        threshold = number_between(threshold, "threshold", 0, 1)
-    probability = number_between(probability, "probability", 0.01, 0.9999)
+        threshold = real_number(threshold, "threshold", least=0, most=1)
+    probability = real_number(probability, "probability", least=0.01, most=0.9999)
     fit_parts(fit)
     if "risk" not in fit.children or not {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         fit = assess(fit)

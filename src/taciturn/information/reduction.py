@@ -3,7 +3,7 @@ count, how kernels meet xarray.
 """
 
 from collections.abc import Callable, Sequence
-from math import inf, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from taciturn.information.kernels import (
 )
 from taciturn.schema import DRAW_DIMS, cell_label, table_dims
 from taciturn.tables.checks import check_counts, check_table, same_categories
+from taciturn.validate import is_real
 
 __all__ = [
     "cell_mask",
@@ -109,9 +110,9 @@ def log_base(base: float | None) -> float:
     """Natural logarithm of the base asked for: nats for None, bits for 2."""
     if base is None:
         return 1.0
-    if not 1 < base < inf:
+    if not is_real(base) or not base > 1:
         raise ParameterError(
-            f"base must be above 1 and finite (2 gives bits, None nats), got {base}"
+            f"base must be above 1 and finite (2 gives bits, None nats), got {base!r}"
         )
     return log(base)
 

@@ -19,13 +19,12 @@ from taciturn.magnitude.rule import (
     Levels,
     Mask,
     SingleRule,
-    above_zero,
     counted,
     exact,
     not_below_zero,
     one_step,
 )
-from taciturn.validate import whole_number
+from taciturn.validate import real_number, whole_number
 
 __all__ = ["PQ", "Dominance", "PPercent", "Request"]
 
@@ -71,7 +70,7 @@ class Dominance(SingleRule):
 
     def __post_init__(self) -> None:
         whole_number(self.n, "n", least=1)
-        above_zero(self.k, "k", 1)
+        real_number(self.k, "k", above=0, most=1)
 
     def __str__(self) -> str:
         return f"Dominance({self.n}, {self.k})"
@@ -140,8 +139,8 @@ class PQ(SingleRule):
     q: float
 
     def __post_init__(self) -> None:
-        above_zero(self.q, "q", 100)
-        above_zero(self.p, "p", self.q)
+        real_number(self.q, "q", above=0, most=100)
+        real_number(self.p, "p", above=0, most=self.q)
 
     def __str__(self) -> str:
         return f"PQ({self.p}, {self.q})"
@@ -213,7 +212,7 @@ class PPercent(SingleRule):
     p: float
 
     def __post_init__(self) -> None:
-        above_zero(self.p, "p", 100)
+        real_number(self.p, "p", above=0, most=100)
 
     def __str__(self) -> str:
         return f"PPercent({self.p})"
@@ -275,7 +274,7 @@ class Request(SingleRule):
     frequency: int | None = None
 
     def __post_init__(self) -> None:
-        above_zero(self.k, "k", 1)
+        real_number(self.k, "k", above=0, most=1)
         if self.frequency is not None:
             whole_number(self.frequency, "frequency", least=2)
 

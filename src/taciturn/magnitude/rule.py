@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import Cells
-from taciturn.validate import number_between
 
 __all__ = [
     "AllOf",
@@ -20,7 +19,6 @@ __all__ = [
     "Mask",
     "Rule",
     "SingleRule",
-    "above_zero",
     "as_rule",
     "counted",
     "exact",
@@ -131,12 +129,6 @@ def as_rule(rules: Any) -> Rule:
             f" got {rules!r:.80}"
         )
     return several[0] if len(several) == 1 else AnyOf(tuple(several))
-
-
-def above_zero(value: Any, name: str, most: float) -> None:
-    """Refuse what is not above 0 and at most `most`."""
-    if number_between(value, name, 0, most) == 0:
-        raise ParameterError(f"{name} must be above 0 and at most {most:g}, got {value!r}")
 
 
 def exact(number: float) -> Fraction:

@@ -11,7 +11,7 @@ from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.concentration import PQ, Dominance, PPercent, Request
 from taciturn.magnitude.rule import Levels, Mask, Rule, SingleRule, counted, one_step
-from taciturn.validate import number_between, whole_number
+from taciturn.validate import real_number, whole_number
 
 __all__ = ["EntropyRule", "MinimumFrequency", "rule_from_text"]
 
@@ -105,7 +105,7 @@ class EntropyRule(SingleRule):
     t: float
 
     def __post_init__(self) -> None:
-        number_between(self.t, "t", 0, 1)
+        real_number(self.t, "t", least=0, most=1)
 
     def __str__(self) -> str:
         return f"EntropyRule({self.t})"

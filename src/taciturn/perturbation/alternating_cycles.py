@@ -12,15 +12,15 @@ _NONE: Final = -1
 
 @njit(cache=True)
 def round_remainders(rest, base, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Move all remainders of an array to 0 or the base, in place; sums of rows and
-    columns stay as they are.
+    """Move all remainders of an array to 0 or the base, in place, without changing the
+    sums of rows and columns.
 
-    Every row and column of `rest`, whose entries go from 0 to `base`, sums to a
-    multiple of the base. One with an entry strictly between, an open one, therefore has
-    a second, so a walk that goes from open entry to open entry, along rows and columns
-    by turns, comes back to where it was. On the cycle that it closes, entries are
-    raised and lowered by turns, by as much as closes one of them. The two ways to do so
-    are drawn with probabilities that leave each entry its expected value.
+    Entries of `rest` are from 0 to `base`, and every row and column sums to a multiple
+    of the base. A row or column with an open entry, one strictly between, therefore has
+    a second one, so a walk from open entry to open entry, alternately along rows and
+    columns, returns to a place where it has been. On the cycle that it closes there,
+    entries are alternately raised and lowered, by as much as closes one of them. Which
+    are raised is drawn with the probabilities that leave each expected value unchanged.
     """
     rows, columns = rest.shape
     first = np.zeros(rows + columns, dtype=np.int64)
@@ -48,13 +48,13 @@ def round_remainders(rest, base, rng):  # type: ignore[no-untyped-def] # pragma:
 
 @njit(cache=True)
 def _next_open(rest, base, node, came_from, first, second):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Row or column that shares an open entry with this one, the nearest but the one
-    that the walk came from.
+    """The first row or column that shares an open entry with this one, other than the
+    one that the walk came from.
     """
     rows, columns = rest.shape
     is_row = node < rows
     size, shift = (columns, rows) if is_row else (rows, 0)
-    k = first[node]  # entries never open again, so both searches go on from where they were
+    k = first[node]  # entries never open again, so both searches continue
     while k < size and not _open(rest, base, node, k, is_row):
         k += 1
     first[node] = k
@@ -75,11 +75,9 @@ def _open(rest, base, node, k, is_row):  # type: ignore[no-untyped-def] # pragma
 
 @njit(cache=True)
 def _close(rest, base, cycle, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Raise and lower the entries of a cycle by turns until one of them is 0 or the
-    base.
-    """
+    """Alternately raise and lower the entries of a cycle until one is 0 or the base."""
     rows, length = rest.shape[0], len(cycle)
-    up = down = base  # how far the even entries can go up with the odd ones down, and the other way
+    up = down = base  # how far even entries can rise while odd ones fall, and vice versa
     for k in range(length):
         a, b = cycle[k], cycle[(k + 1) % length]
         value = rest[min(a, b), max(a, b) - rows]

@@ -1,4 +1,4 @@
-"""Controlled rounding: cells and totals are rounded, and still add up."""
+"""Controlled rounding: rounded cells and totals still add up."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -12,10 +12,10 @@ from scipy.sparse import csr_array, vstack
 
 from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.perturbation.alternating_cycles import round_remainders
-from taciturn.perturbation.replicates import Counts, labelled, multiple, positive_number
+from taciturn.perturbation.replicates import Counts, labelled
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, names_of, whole_number
+from taciturn.validate import generator, names_of, real_number, whole_number
 
 __all__ = ["controlled_round"]
 
@@ -23,8 +23,10 @@ _SOLVED: Final = 0
 _TIME_OVER: Final = 1
 _INFEASIBLE: Final = 2  # what SciPy's milp reports
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers
-_GAP: Final = 1.0  # any solution will do: the objective only spreads the choice
-_FEW: Final = 0.05  # share of cells that the linear program may leave: more can seldom be settled without the others
+_GAP: Final = 1.0  # any solution will do: the objective only makes the choice random
+_FEW: Final = 0.05
+"""Share of cells that the linear program may leave between two multiples; more can
+seldom be settled without the others."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,27 +42,30 @@ def controlled_round(
 ) -> xr.DataArray:
     r"""Round cells and totals to neighbouring multiples of a base so that they add up.
 
-    Each cell, each total that is kept and the grand total become one of the two
-    multiples of the base around them, and stay what they are where they are a multiple
-    already (zero-restricted):
+    Each cell, each total that is controlled and the grand total become one of the two
+    nearest multiples of the base; what is a multiple already is unchanged
+    (zero-restricted):
 
-    .. math:: G_i \in \{b \lfloor F_i / b \rfloor,\ b \lceil F_i / b \rceil\}, \qquad
-        \sum_{i \in m} G_i \in \Bigl\{b \Bigl\lfloor \tfrac1b \sum_{i \in m} F_i \Bigr\rfloor,\
+    .. math::
+
+        G_i \in \{b \lfloor F_i / b \rfloor,\ b \lceil F_i / b \rceil\}, \qquad
+        \sum_{i \in m} G_i \in
+        \Bigl\{b \Bigl\lfloor \tfrac1b \sum_{i \in m} F_i \Bigr\rfloor,\
         b \Bigl\lceil \tfrac1b \sum_{i \in m} F_i \Bigr\rceil\Bigr\}
 
-    *One or two variables.* Always possible, with all totals, by Cox's procedure: the
-    expected value of each cell, and so of each total, is its true value. It moves cells
-    along cycles, taken in a fixed order; how cells depend on each other beyond the
-    totals follows from that order.
+    *One or two variables.* Always possible, for all totals, by Cox's procedure: the
+    expected value of each cell, and so of each total, is its true value. Cells are
+    moved along cycles, which are taken in a fixed order; that order determines how
+    cells depend on each other beyond the totals.
 
     *More variables.* A random linear program: with `U` uniform on (0, 1) for each cell
-    and `r` the cell's remainder, it minimises the sum of ``U - r / base`` over the
-    cells that go up. Without totals to keep this is unbiased random rounding; the
-    totals bend it, so that expected values are near the true ones, but not equal to
-    them. An integer program settles the cells that the linear one leaves between two
-    multiples, or all where these are many.
+    and `r` its remainder, the sum of ``U - r / b`` over the cells that are rounded up
+    is minimised. Without totals to control this is unbiased random rounding; with them
+    expected values are near the true ones, but not equal to them. An integer program
+    settles the cells that the linear one leaves between two multiples, or all cells if
+    these are many.
 
-    Kept: additivity, the totals named above to less than `rounding_base`, zeros,
+    Kept: additivity, controlled totals to within less than `rounding_base`, zeros,
     multiples of the base. Not kept: other totals (they add up, but may be further off),
     and for more than two variables exact expected values.
 
@@ -69,24 +74,24 @@ def controlled_round(
     table : DataArray
         Frequency table.
     rounding_base : int
-        At least 2.
+        The base `b`, at least 2.
     margins : sequence of str or of sequences of str, optional
-        For three or more variables: the margins whose totals are kept beside the grand
-        total, each named by its variables, such as ``[("area", "sex"), "age"]``.
-        Without it the totals of each variable.
+        For three or more variables: the margins whose totals are controlled beside the
+        grand total, each named by its variables, such as ``[("area", "sex"), "age"]``.
+        By default the totals of each variable.
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
         The same seed gives the same roundings.
     time_limit : float
         Seconds for all replicates together. For more than two variables the solver,
-        HiGHS, looks at the clock between its steps, which for hundreds of thousands of
-        cells take seconds themselves.
+        HiGHS, checks the clock between its steps, each of which takes seconds for
+        hundreds of thousands of cells.
 
     Returns
     -------
     DataArray
-        int64, dims ``(replicate, *dims)``. `margin` of it gives the rounded totals.
+        int64, dims ``(replicate, *dims)``. Its `margin` gives the rounded totals.
 
     Raises
     ------
@@ -95,10 +100,10 @@ def controlled_round(
         replicate, `margins` that are not variables of the table or are given for fewer
         than three, a `time_limit` that is not above 0 and finite.
     PerturbationError
-        No controlled rounding with these margins exists, which three or more variables
-        allow, or the time was over.
+        No controlled rounding with these margins exists, which is possible for three or
+        more variables, or the time limit was reached.
     TableError
-        What `check_table` refuses, or a grand total beyond 2**53.
+        Whatever `check_table` refuses, or a grand total beyond 2**53.
 
     References
     ----------
@@ -116,14 +121,14 @@ def controlled_round(
     True
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     if table.values.sum(dtype=float) > MAX_COUNT:
         raise TableError(
             f"totals must be at most 2**53, that of the table is {table.values.sum(dtype=float):g}"
         )
     replicates = whole_number(replicates, "replicates", least=1)
     kept = _named_margins(table, margins)
-    time_limit = positive_number(time_limit, "time_limit")
+    time_limit = real_number(time_limit, "time_limit", above=0)
     rng = generator(random_seed)
     deadline = monotonic() + time_limit
     down = table.values - table.values % rounding_base
@@ -148,7 +153,7 @@ def controlled_round(
 def _named_margins(
     table: xr.DataArray, margins: Sequence[str | Sequence[str]] | None
 ) -> list[tuple[str, ...]]:
-    """Variables of each margin to keep, the grand total's none first."""
+    """Variables of each margin to control, first those of the grand total, none."""
     variables = table_dims(table)
     if margins is None:
         return [(), *((dim,) for dim in variables)]
@@ -171,7 +176,7 @@ def _named_margins(
 
 
 def _by_cycles(counts: Counts, base: int) -> Callable[[np.random.Generator, float], Counts | None]:
-    """Rounding of one or two variables: gives what to add to the multiples below."""
+    """Rounding of one or two variables: what to add to the multiples below."""
     inner = counts.reshape(-1, counts.shape[-1]) % base
     # With the negative totals as a further row and column, every row and column sums to
     # zero.
@@ -189,8 +194,8 @@ def _by_cycles(counts: Counts, base: int) -> Callable[[np.random.Generator, floa
 def _by_program(
     table: xr.DataArray, base: int, margins: list[tuple[str, ...]]
 ) -> Callable[[np.random.Generator, float], Counts | None]:
-    """Rounding of any number of variables: gives what to add to the multiples below,
-    None when the time is over.
+    """Rounding of any number of variables: what to add to the multiples below, or None
+    when the time limit is reached.
     """
     share = table.values % base / base
     cells = np.nonzero(share)
@@ -208,8 +213,8 @@ def _by_program(
             )
         )
     totals = vstack(lines, format="csr")
-    # Remainders of a total sum to whole multiples of the base and a rest: so many of
-    # its cells go up, or one more.
+    # The remainders of a total sum to whole multiples of the base and a rest: this
+    # many of its cells are rounded up, or one more.
     sums = totals @ (table.values % base)[cells]
 
     def round_once(rng: np.random.Generator, seconds: float) -> Counts | None:
@@ -236,8 +241,8 @@ def _by_program(
 def _solve(
     costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float
 ) -> Counts | None:
-    """Cells that go up (1) or down (0), at little cost; none when there is no solution,
-    None when the time is over.
+    """Cells that are rounded up (1) or down (0) at little cost; empty if there is no
+    solution, None when the time limit is reached.
     """
     deadline = monotonic() + seconds
     share, status = _program(costs, totals, least, most, seconds, whole=False)
@@ -264,8 +269,8 @@ def _solve(
 def _program(
     costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float, *, whole: bool
 ) -> tuple[Floats, int]:
-    """Solution of a linear or integer program over cells from 0 to 1, empty where there
-    is none, and its status.
+    """Solution of a linear or integer program over cells from 0 to 1, empty if there is
+    none, and its status.
     """
     if seconds <= 0:
         return np.empty(0), _TIME_OVER

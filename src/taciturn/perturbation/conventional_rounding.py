@@ -2,8 +2,10 @@
 
 import xarray as xr
 
-from taciturn.perturbation.replicates import labelled, multiple
+from taciturn.perturbation.replicates import labelled
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
+from taciturn.validate import whole_number
 
 __all__ = ["conventional_round"]
 
@@ -13,30 +15,30 @@ def conventional_round(table: xr.DataArray, *, rounding_base: int = 5) -> xr.Dat
 
     .. math:: G_i = b \lfloor F_i / b + 1/2 \rfloor
 
-    A count halfway between two multiples, which only an even base has, goes up. Kept:
-    multiples of the base, non-negative whole numbers, every cell within ``base / 2`` of
-    its count. Not kept: totals, and the expected value of anything: where most counts
-    are below ``base / 2``, most of the table is lost.
+    A count halfway between two multiples, which occurs only with an even base, goes up.
+    Kept: multiples of the base, non-negative whole numbers, every cell within ``b / 2``
+    of its count. Not kept: totals and expected values: where most counts are below ``b
+    / 2``, most of the table is lost.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
     rounding_base : int
-        At least 2.
+        The base `b`, at least 2.
 
     Returns
     -------
     DataArray
-        int64, dims ``(replicate, *dims)`` with the one replicate that there is, like
-        all protection methods.
+        int64, dims ``(replicate, *dims)`` with a single replicate, as all protection
+        methods return.
 
     Raises
     ------
     ParameterError
         `rounding_base` that is not a whole number from 2 to 2**53.
     TableError
-        What `check_table` refuses.
+        Whatever `check_table` refuses.
 
     References
     ----------
@@ -45,11 +47,12 @@ def conventional_round(table: xr.DataArray, *, rounding_base: int = 5) -> xr.Dat
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.perturbation.conventional_round(xr.DataArray([2, 3, 7, 8], dims="x"), rounding_base=5).values.tolist()
+    >>> table = xr.DataArray([2, 3, 7, 8], dims="x")
+    >>> tc.perturbation.conventional_round(table, rounding_base=5).values.tolist()
     [[0, 5, 5, 10]]
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     return labelled(
         table, ((table.values + rounding_base // 2) // rounding_base * rounding_base)[None]
     )

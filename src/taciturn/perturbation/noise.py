@@ -5,10 +5,10 @@ from math import expm1, tanh
 import numpy as np
 import xarray as xr
 
-from taciturn.perturbation.replicates import Counts, positive_number, replicated
+from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, whole_number
+from taciturn.validate import generator, real_number, whole_number
 
 __all__ = ["add_noise"]
 
@@ -20,19 +20,21 @@ def add_noise(
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Add two-sided geometric noise to every cell, and raise what falls below zero to
-    zero.
+    r"""Add two-sided geometric noise to every cell; negative results become zero.
 
-    .. math:: P(Z_i = k) = \frac{1 - a}{1 + a}\, a^{|k|}, \qquad a = e^{-\varepsilon}, \qquad G_i = \max(F_i + Z_i, 0)
+    .. math::
+
+        P(Z_i = k) = \frac{1 - a}{1 + a}\, a^{|k|}, \qquad a = e^{-\varepsilon},
+        \qquad G_i = \max(F_i + Z_i, 0)
 
     Adding or removing one person changes one cell by one, so the table as a whole is
-    `ε`-differentially private with tables that differ by one person as neighbours;
-    replacing one person by another changes two cells, which makes it `2ε`. Raising to
-    zero happens after the noise and costs no privacy.
+    `ε`-differentially private if tables that differ by one person are neighbours;
+    replacing one person by another changes two cells, which makes it `2ε`. Negative
+    results become zero after the noise has been added, which costs no privacy.
 
     Kept: non-negative whole numbers. Not kept: totals, zeros, and the expected value of
     small counts, which are biased upwards by ``a ** (F_i + 1) / (1 - a ** 2)``: in a
-    large table with many empty cells the total grows by far.
+    large table with many empty cells the total grows considerably.
 
     Parameters
     ----------
@@ -45,8 +47,7 @@ def add_noise(
         Number of independent releases, along a leading dimension ``replicate``. Each
         costs `ε`: publish one.
     random_seed : int or Generator, optional
-        The same seed gives the same noise. A seed that others know takes the noise
-        away.
+        The same seed gives the same noise. Whoever knows the seed can remove the noise.
 
     Returns
     -------
@@ -58,13 +59,13 @@ def add_noise(
     ParameterError
         `epsilon` that is not a finite number above 0; fewer than one replicate.
     TableError
-        What `check_table` refuses.
+        Whatever `check_table` refuses.
 
     Notes
     -----
-    For measuring what such noise does to a table. The generator is no cryptographic one
-    and works in double precision, so that probabilities hold to about 1e-16, and not
-    exactly as the definition of `ε` asks.
+    Meant for measuring what such noise does to a table. The generator is not
+    cryptographic and works in double precision, so that probabilities hold to about
+    1e-16, not exactly as the definition of `ε` requires.
 
     References
     ----------
@@ -74,12 +75,13 @@ def add_noise(
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> noisy = tc.add_noise(xr.DataArray([5, 0], dims="x"), epsilon=1, replicates=1000, random_seed=1)
+    >>> table = xr.DataArray([5, 0], dims="x")
+    >>> noisy = tc.add_noise(table, epsilon=1, replicates=1000, random_seed=1)
     >>> int(noisy.min())
     0
     """
     table = check_table(table)
-    epsilon = positive_number(epsilon, "epsilon")
+    epsilon = real_number(epsilon, "epsilon", above=0)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
     none, stop = tanh(epsilon / 2), -expm1(-epsilon)  # P(Z = 0) = (1 - a) / (1 + a) and 1 - a

@@ -1,5 +1,5 @@
-"""Perturbation tables of the cell-key method: how much noise a count gets, and how
-often.
+"""Perturbation tables of the cell-key method: the noise of each count and its
+probabilities.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression, linprog
 from scipy.special import logsumexp
 
 from taciturn.errors import ParameterError
-from taciturn.validate import number_between, whole_number
+from taciturn.validate import real_number, whole_number
 
 __all__ = ["check_perturbation_table", "perturbation_table"]
 
@@ -29,14 +29,16 @@ def perturbation_table(
 ) -> xr.DataArray:
     r"""Transition probabilities of the cell-key method that have the largest entropy.
 
-    Row `i` is the distribution of what an original count `i` becomes. Of all
-    distributions of the noise `k` with
+    Row `i` is the distribution of the perturbed count if the original count is `i`. Of
+    all distributions of the noise `k` with
 
-    .. math:: \sum_k p_k = 1, \quad \sum_k k\,p_k = 0, \quad \sum_k k^2 p_k = V, \quad |k| \le D
+    .. math::
+
+        \sum_k p_k = 1, \quad \sum_k k\,p_k = 0, \quad \sum_k k^2 p_k = V,
+        \quad |k| \le D
 
     that give no negative count and none from 1 to `js`, it is the one with the largest
-    entropy
-    :math:`-\sum_k p_k \log p_k`. Zero stays zero.
+    entropy :math:`-\sum_k p_k \log p_k`. Zero stays zero.
 
     Parameters
     ----------
@@ -45,17 +47,17 @@ def perturbation_table(
     variance : float
         Variance `V` of the noise, above 0 and at most `D²`, in squared counts.
     js : int
-        Positive counts up to this are never published; 0 publishes all.
+        Positive counts up to this one are never published; 0 publishes all.
     monotone : bool
-        Whether noise may not be likelier than smaller noise in the same direction, nor,
-        where the original count can be published, than none. Without it the
+        Whether noise must not be likelier than smaller noise in the same direction or,
+        if the original count can be published, than no noise. Otherwise the
         probabilities are :math:`p_k \propto \exp(a k + b k^2)`.
 
     Returns
     -------
     DataArray
         float64 in ``[0, 1]``, dims ``(original, perturbed)``, named ``probability``;
-        rows sum to 1. The last row is symmetric; its noise serves all larger counts.
+        rows sum to 1. The last row is symmetric; all larger counts get its noise.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def perturbation_table(
     Notes
     -----
     The dual problem has two unknowns, `a` and `b`: the logarithms of the probabilities
-    are :math:`a k + b k^2`, under `monotone` its projection on the sequences that fall
+    are :math:`a k + b k^2`, with `monotone` its projection on the sequences that fall
     on both sides of 0. It is solved by Newton's method.
 
     References
@@ -84,17 +86,15 @@ def perturbation_table(
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.perturbation.perturbation_table(3, 1).sel(original=1).values.round(4).tolist()
+    >>> noise = tc.perturbation.perturbation_table(3, 1)
+    >>> noise.sel(original=1).values.round(4).tolist()
     [0.3699, 0.3699, 0.1711, 0.0687, 0.0205, 0.0, 0.0]
     """
     max_noise = whole_number(max_noise, "max_noise", least=1, most=_LARGEST_NOISE)
     js = whole_number(js, "js", least=0, most=_LARGEST_NOISE)
-    variance = number_between(variance, "variance", 0, max_noise**2)
-    if variance == 0:
-        raise ParameterError(f"variance must be above 0 and at most {max_noise**2}, got 0")
-    last = max_noise + (
-        js + 1 if js else 0
-    )  # the first count whose noise meets neither zero nor a count up to js
+    variance = real_number(variance, "variance", above=0, most=max_noise**2)
+    # The first count whose noise reaches neither zero nor a count up to js.
+    last = max_noise + (js + 1 if js else 0)
     published = np.array([0, *range(js + 1, last + max_noise + 1)])
     out = np.zeros((last + 1, last + max_noise + 1))
     out[0, 0] = 1
@@ -110,10 +110,10 @@ def perturbation_table(
 
 def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Cumulated rows of a perturbation table, and the counts of its columns; raise
-    `ParameterError` where it is none.
+    `ParameterError` if it is not one.
 
-    The last outcome of a row that has a chance is cumulated to infinity, so that
-    rounding cannot leave a key without an outcome.
+    The last outcome of a row that has a positive probability is cumulated to infinity,
+    so that rounding cannot leave a key without an outcome.
     """
     name = "perturbation"
     if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != {
@@ -191,7 +191,7 @@ def _row(original: int, noise: npt.NDArray[np.int64], variance: float, monotone:
         )
     probabilities = _largest_entropy(noise, variance, monotone)
     missed = max(abs(probabilities @ noise), abs(probabilities @ noise**2 - variance))
-    if missed > 1e-9:  # at the very end of the range, where the dual has no solution
+    if missed > 1e-9:  # at the end of the range, where the dual has no solution
         raise ParameterError(
             f"the noise of the original count {original} misses mean 0 or variance {variance:g} by"
             f" {missed:.1g}: the variance is too near the end of its range, {least:.6g} to"
@@ -219,7 +219,7 @@ def _variances(noise: npt.NDArray[np.int64], monotone: bool) -> tuple[float, flo
 
 
 def _sides(noise: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Positions of the noise down from 0 and up from it, 0 in both where it is
+    """Positions of the noise from 0 downwards and from 0 upwards; 0 is in both if it is
     possible.
     """
     down, up = np.flatnonzero(noise <= 0)[::-1], np.flatnonzero(noise >= 0)
@@ -227,8 +227,8 @@ def _sides(noise: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bool) -> Floats:
-    """Newton's method on the dual, which is convex: its gradient is how far mean and
-    variance are off.
+    """Newton's method on the dual, which is convex; its gradient is the error in mean
+    and variance.
     """
     scale = float(abs(noise).max())
     features = np.column_stack([noise / scale, (noise / scale) ** 2])
@@ -254,8 +254,8 @@ def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bo
         ]
         centred = means - p @ means
         curvature = centred.T @ (centred * p[:, None])
-        # Where all is pooled there is no curvature; a little makes the step point
-        # downhill, and long.
+        # If all values are pooled there is no curvature; a little added makes the step
+        # long and downhill.
         step = np.linalg.solve(curvature + 1e-14 * np.eye(2), off)
         length = 1.0
         while length > 1e-20:
@@ -272,7 +272,7 @@ def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bo
 
 def _falling(logs: Floats, noise: npt.NDArray[np.int64]) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Nearest sequence that does not rise away from 0 on either side, and the number of
-    each value's pooled block.
+    the pooled block of each value.
     """
     out = logs.copy()
     of_block = np.empty(len(noise), dtype=np.int64)
@@ -283,9 +283,8 @@ def _falling(logs: Floats, noise: npt.NDArray[np.int64]) -> tuple[Floats, npt.ND
             cuts = isotonic_regression(logs[positions], increasing=False).blocks.tolist()
         queues.append([positions[first:end].tolist() for first, end in pairwise(cuts)])
     centre = np.flatnonzero(noise == 0).tolist()
-    while (
-        centre
-    ):  # 0 takes in whichever neighbouring block is the highest, until it is the highest itself
+    # 0 absorbs the highest neighbouring block until it is the highest itself.
+    while centre:
         nearest = [
             queue for queue in queues if queue and logs[queue[0]].mean() > logs[centre].mean()
         ]

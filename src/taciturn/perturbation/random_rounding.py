@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.perturbation.replicates import Counts, multiple, replicated
+from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import COUNT, MAX_COUNT
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
@@ -20,29 +20,29 @@ def random_round(
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Round every cell to a neighbouring multiple of a base, unbiased.
+    r"""Round every cell to a neighbouring multiple of a base, without bias.
 
-    A count with remainder `r` goes up with probability `r / base` and down otherwise,
-    each cell on its own:
+    A count with remainder `r` is rounded up with probability `r / b` and down
+    otherwise, independently of all other cells:
 
     .. math:: P(G_i = F_i - r_i + b) = r_i / b, \qquad P(G_i = F_i - r_i) = 1 - r_i / b
 
     Kept: the expected value of each cell, multiples of the base, non-negative whole
     numbers. Not kept: totals. The sum of rounded cells has the right expectation, but
-    differs from the total by up to ``base - 1`` a cell.
+    differs from the total by up to ``b - 1`` per cell.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
     rounding_base : int
-        At least 2; 3 is that of the 2014 paper.
+        The base `b`, at least 2; the 2014 paper takes 3.
     totals : str or int, optional
-        A label, such as ``"Total"``, under which each variable gets one more category:
-        the totals of the table are rounded too, each from its true value and on its
-        own, as statistical offices publish them. The rounded table then does not add
-        up, and each rounded total is within ``base - 1`` of the true one. Measures that
-        compare the release with the table want it without them:
+        A label, such as ``"Total"``, of one more category for each variable: the totals
+        of the table are rounded too, independently and from their true values, as
+        statistical offices publish them. The rounded table then does not add up, and
+        each rounded total is within ``b - 1`` of the true one. Measures that compare
+        the release with the table take it without them:
         ``released.drop_sel(area="Total", sex="Total")``.
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
@@ -60,7 +60,7 @@ def random_round(
         `rounding_base` that is not a whole number from 2 to 2**53; fewer than one
         replicate.
     TableError
-        What `check_table` refuses, or `totals` is a category already.
+        Whatever `check_table` refuses, or `totals` is already a category.
 
     References
     ----------
@@ -71,13 +71,14 @@ def random_round(
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), rounding_base=3, random_seed=1).values.tolist()
+    >>> table = xr.DataArray([3, 6], dims="x")
+    >>> tc.random_round(table, rounding_base=3, random_seed=1).values.tolist()
     [[3, 6]]
-    >>> tc.random_round(xr.DataArray([3, 6], dims="x"), rounding_base=3, totals="Total", random_seed=1).x.values.tolist()
+    >>> tc.random_round(table, totals="Total", random_seed=1)["x"].values.tolist()
     [0, 1, 'Total']
     """
     table = check_table(table)
-    rounding_base = multiple(rounding_base, "base")
+    rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
     if totals is not None:
@@ -92,7 +93,7 @@ def random_round(
 
 
 def _with_totals(table: xr.DataArray, label: str | int) -> xr.DataArray:
-    """One more category for each variable, with the sums over it."""
+    """The table with one more category for each variable, for the sums over it."""
     if (whole := float(table.values.sum(dtype=float))) > MAX_COUNT:
         raise TableError(f"the table sums to {whole:.0f}: its totals must be at most 2**53")
     counts, coords = table.values, {}
@@ -100,7 +101,7 @@ def _with_totals(table: xr.DataArray, label: str | int) -> xr.DataArray:
         labels = table.indexes[dim]
         if label in labels:
             raise TableError(
-                f"totals: {label!r} is a category of {dim!r} already; give another label"
+                f"totals: {label!r} is already a category of {dim!r}; give another label"
             )
         coords[dim] = labels.insert(len(labels), label)
         counts = np.concatenate([counts, counts.sum(axis=axis, keepdims=True)], axis=axis)

@@ -10,8 +10,8 @@ import xarray as xr
 from numba import njit
 
 from taciturn.errors import ParameterError
-from taciturn.perturbation.replicates import labelled
-from taciturn.perturbation.swapping_joint import SwappedCells
+from taciturn.perturbation.replicates import Counts, labelled
+from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
 from taciturn.tables.long import LongTable
 from taciturn.tables.placing import code_rows
@@ -19,7 +19,7 @@ from taciturn.tables.tabulation import read_records
 from taciturn.validate import (
     generator,
     names_of,
-    number_between,
+    real_number,
     whole_number,
 )
 
@@ -35,38 +35,38 @@ def swap_records(
     rate: float,
     match: Sequence[str] = (),
     at_risk: Sequence[str] = (),
-    minimum: int = 1,
+    minimum: int = 2,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.Dataset:
     """Choose pairs of records that exchange their geography.
 
-    Records in cells of at most `minimum` of the table over `at_risk` come first, in
-    random order; the others follow, in random order. Each that has not moved yet
-    exchanges its geography with a record drawn uniformly from those that have not
-    moved, live elsewhere and agree with it on `match`, until ``round(rate * n / 2)``
-    pairs have formed. Who finds no partner stays.
+    Records at risk, in cells of the table over `at_risk` with a count below `minimum`,
+    come first, in random order; the others follow, in random order. Each that has not
+    moved yet exchanges its geography with a record drawn uniformly from those that have
+    not moved, are in another area and agree with it on `match`, until ``round(rate * n
+    / 2)`` pairs have formed. A record without a possible partner stays where it is.
 
     Kept exactly: the number of records in each area, every table of the other
     variables, and every table of the geography with `match` variables. What changes is
-    the geography's association with all others.
+    the association of the geography with all other variables.
 
     Parameters
     ----------
     records : path, pandas or polars DataFrame
-        One row a unit that moves as a whole, a person or a household.
+        One row per unit that moves as a whole, a person or a household.
     geography : str
         The variable that is exchanged.
     rate : float
-        Share of the records that change places, in ``[0, 1]``, both of each pair
-        counted.
+        Share of the records that change places, in ``[0, 1]``, counting both of each
+        pair.
     match : sequence of str
         Variables on which both records of a pair agree, such as household size.
     at_risk : sequence of str
-        Variables whose small cells are swapped first, usually with the geography among
-        them. Without any the swapping is random, not targeted.
+        Variables of the table whose small cells are swapped first, usually including
+        the geography. Without any, swapping is random, not targeted.
     minimum : int
-        Largest count of a small cell; 1 takes uniques.
+        Smallest count of a cell that is not at risk; with 2, uniques are.
     replicates : int
         Number of independent swappings, along ``replicate``.
     random_seed : int or Generator, optional
@@ -76,16 +76,16 @@ def swap_records(
     -------
     Dataset
         ``partner``, int64, dims ``(replicate, record)``: the row whose geography a
-        record gets, itself if it stays; ``pairs``, their number, and
-        ``without_partner``, how many records were to move and found nobody, dims
-        ``(replicate,)``. The released geography is
-        ``microdata[geography].to_numpy()[swaps.partner]``.
+        record gets, its own if it stays; ``pairs``, the number of pairs, and
+        ``without_partner``, the number of records that were to move and found no
+        partner, dims ``(replicate,)``. The released geography is
+        ``records[geography].to_numpy()[swaps.partner]``.
 
     Raises
     ------
     ParameterError
-        A rate outside ``[0, 1]``, `geography` among `match`, a threshold or replicates
-        below 1, or no record that has an eligible partner.
+        A rate outside ``[0, 1]``, `geography` among `match`, `minimum` below 2, fewer
+        than one replicate, or no record that has an eligible partner.
     TableError
         An unknown variable, a missing label, no records.
 
@@ -100,45 +100,35 @@ def swap_records(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> people = pd.DataFrame({"area": list("AABB"), "sex": list("fmfm"), "religion": list("xyzz")})
-    >>> swaps = tc.swap_records(
-    ...     people, geography="area", rate=0.5, match=["sex"], at_risk=["area", "religion"], random_seed=1
+    >>> people = pd.DataFrame(
+    ...     {"area": list("AABB"), "sex": list("fmfm"), "religion": list("xyzz")}
     ... )
-    >>> sorted(people.area.to_numpy()[swaps.partner.values[0]].tolist())
+    >>> swaps = tc.swap_records(
+    ...     people,
+    ...     geography="area",
+    ...     rate=0.5,
+    ...     match=["sex"],
+    ...     at_risk=["area", "religion"],
+    ...     random_seed=1,
+    ... )
+    >>> sorted(people["area"].to_numpy()[swaps["partner"].values[0]].tolist())
     ['A', 'A', 'B', 'B']
     """
     match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
     if not isinstance(geography, str):
         raise ParameterError(f"geography must be the name of a variable, got {geography!r}")
-    rate = number_between(rate, "rate", 0, 1)
-    minimum = whole_number(minimum, "threshold", least=1)
+    rate = real_number(rate, "rate", least=0, most=1)
+    minimum = whole_number(minimum, "minimum", least=2)
     replicates = whole_number(replicates, "replicates", least=1)
     if geography in match:
         raise ParameterError(
             f"{geography!r} cannot be in match: the records of a pair live in different areas"
         )
     long = read_records(records, list(dict.fromkeys([geography, *match, *at_risk])))
-    area, _ = code_rows(long, [geography], None)
-    group = (
-        np.unique(code_rows(long, match, None)[0], return_inverse=True)[1]
-        if match
-        else np.zeros_like(area)
-    )
-    # Records that agree on match, and those of them in one area.
-    pools, local = (
-        np.bincount(group),
-        np.unique(group * (area.max() + 1) + area, return_inverse=True)[1],
-    )
-    if (pools[group] == np.bincount(local)[local]).all():
-        own = ", ".join(f"{name}={long.columns[name][0]}" for name in [geography, *match])
-        agreeing = f" that agrees on {match}" if match else ""
-        raise ParameterError(
-            f"no record has an eligible partner: row 1, {own}, like every other, has none{agreeing}"
-            " in another area"
-        )
+    group, local = _groups(long, geography, match)
     risky = _in_small_cell(long, at_risk, minimum)
     members = np.argsort(group, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(pools)])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
     rng = generator(random_seed)
     wanted = round(rate * long.rows / 2)
     partner = np.empty((replicates, long.rows), dtype=np.int64)
@@ -159,7 +149,7 @@ def swap_records(
             "geography": geography,
             "match": match,
             "at_risk": at_risk,
-            "threshold": minimum,
+            "minimum": minimum,
             "rate": rate,
         },
     )
@@ -181,20 +171,20 @@ def swapped_table(
     swaps : Dataset
         Its result.
     variables : sequence of str
-        The classifying variables, the geography among them: no other table changes.
+        The classifying variables, among them the geography: no other table changes.
     categories : mapping of str to sequence, optional
         As in `read_table`.
 
     Returns
     -------
     DataArray
-        int64, named ``count``, dims ``(replicate, *dims)``. Its sums over all variables
-        but the geography, and over the geography, are those of the table before.
+        int64, named ``count``, dims ``(replicate, *dims)``. Its totals for each area,
+        and its sums over the geography, are those of the original table.
 
     Raises
     ------
     TableError
-        `swaps` that are not of these records, or what `tabulate` refuses.
+        `swaps` of other records, or whatever `tabulate` refuses.
     ParameterError
         `variables` without the geography.
 
@@ -207,7 +197,8 @@ def swapped_table(
     >>> import pandas as pd, taciturn as tc
     >>> people = pd.DataFrame({"area": list("AABB"), "religion": list("xyzz")})
     >>> swaps = tc.swap_records(people, geography="area", rate=1, random_seed=1)
-    >>> tc.perturbation.swapped_table(people, swaps, ["area", "religion"]).values.tolist()
+    >>> after = tc.perturbation.swapped_table(people, swaps, ["area", "religion"])
+    >>> after.values.tolist()
     [[[0, 0, 2], [1, 1, 0]]]
     """
     cells = SwappedCells(records, swaps, variables, categories)
@@ -223,23 +214,42 @@ def swapped_table(
     return labelled(table, released.reshape(-1, *cells.shape))
 
 
-def _in_small_cell(long: LongTable, dims: list[str], threshold: int) -> npt.NDArray[np.bool_]:
-    """Which records are in cells of at most so many."""
+def _groups(long: LongTable, geography: str, match: list[str]) -> tuple[Counts, Counts]:
+    """Number of each record's group, which agrees on `match`, and of the part of the
+    group in its area; raise unless a record has an eligible partner.
+    """
+    area, _ = code_rows(long, [geography], None)
+    group = np.zeros_like(area)
+    if match:
+        group = np.unique(code_rows(long, match, None)[0], return_inverse=True)[1]
+    local = np.unique(group * (area.max() + 1) + area, return_inverse=True)[1]
+    if (np.bincount(group)[group] == np.bincount(local)[local]).all():
+        own = ", ".join(f"{name}={long.columns[name][0]}" for name in [geography, *match])
+        agreeing = f" that agrees on {match}" if match else ""
+        raise ParameterError(
+            f"no record has an eligible partner: row 1, {own}, like every other, has none{agreeing}"
+            " in another area"
+        )
+    return group, local
+
+
+def _in_small_cell(long: LongTable, dims: list[str], minimum: int) -> npt.NDArray[np.bool_]:
+    """Which records are in cells with a count below the minimum."""
     if not dims:
         return np.zeros(long.rows, dtype=bool)
     _, cell, counts = np.unique(
         code_rows(long, dims, None)[0], return_inverse=True, return_counts=True
     )
-    return counts[cell] <= threshold
+    return counts[cell] < minimum
 
 
 @njit(cache=True)
 def _pair(order, group, local, pool, starts, wanted, rng, partner):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill `partner`, row by row of `order`; how many pairs there are, and who found
-    nobody.
+    """Fill `partner`, taking records in `order`; return the number of pairs and of
+    records without a partner.
 
-    `pool` holds the records of each group from `starts` on, those that have not moved
-    first: `left` of them.
+    `pool` holds the records of each group from its place in `starts` on, first the
+    `left` ones that have not moved.
     """
     n = order.size
     place = np.empty(n, dtype=np.int64)
@@ -260,7 +270,7 @@ def _pair(order, group, local, pool, starts, wanted, rng, partner):  # type: ign
         if left[g] == left_local[local[r]]:
             alone += 1
             continue
-        # Somebody is eligible, so this ends; those of the own area are drawn in vain.
+        # A record is eligible, so this ends; those in the same area are rejected.
         other = pool[starts[g] + rng.integers(0, left[g])]
         while local[other] == local[r]:
             other = pool[starts[g] + rng.integers(0, left[g])]

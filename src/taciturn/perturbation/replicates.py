@@ -1,24 +1,19 @@
-"""What protection methods share: replicates drawn a block at a time, and their
-labels.
-"""
+"""Shared by protection methods: replicates, drawn in blocks, and their labels."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError
-from taciturn.schema import COUNT, MAX_COUNT
-from taciturn.validate import whole_number
+from taciturn.schema import COUNT
 
-__all__ = ["Counts", "labelled", "multiple", "positive_number", "replicated"]
+__all__ = ["Counts", "labelled", "replicated"]
 
 Counts = npt.NDArray[np.int64]
 
-_LARGEST: Final = float(np.finfo(float).max)
-_BLOCK_CELLS: Final = 2**20  # cells to work on at a time, so that little is held beside the result
+_BLOCK_CELLS: Final = 2**20  # at a time, so that little memory is needed beside the result
 
 
 def replicated(
@@ -36,26 +31,6 @@ def replicated(
 
 
 def labelled(table: xr.DataArray, releases: Counts) -> xr.DataArray:
-    """Releases of shape ``(replicates, *table.shape)`` with the labels of their
-    table.
-    """
+    """Releases of shape ``(replicates, *table.shape)``, labelled as their table is."""
     coords = {"replicate": np.arange(len(releases)), **{dim: table[dim] for dim in table.dims}}
     return xr.DataArray(releases, dims=("replicate", *table.dims), coords=coords, name=COUNT)
-
-
-def multiple(value: Any, name: str) -> int:
-    """What counts are moved to, or multiples of it: a base or a threshold."""
-    number = whole_number(value, name, least=2)
-    if number > MAX_COUNT:
-        raise ParameterError(f"{name} must be at most 2**53, got {number}")
-    return number
-
-
-def positive_number(value: Any, name: str) -> float:
-    """A finite number above 0, as float."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-        value, bool
-    )
-    if not number or not 0 < value <= _LARGEST:
-        raise ParameterError(f"{name} must be a finite number above 0, got {value!r:.80}")
-    return float(value)

@@ -3,8 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from taciturn.perturbation.replicates import Counts, multiple, replicated
-from taciturn.perturbation.threshold_suppression import small_cells
+from taciturn.perturbation.replicates import Counts, replicated
+from taciturn.perturbation.threshold_suppression import is_small
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, whole_number
 
@@ -18,22 +19,21 @@ def adjust_small_cells(
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Move counts between 0 and a threshold to one of the two, unbiased; leave the
-    others alone.
+    r"""Move small counts to zero or to the minimum, without bias; keep the others.
 
-    .. math:: P(G_i = t) = F_i / t, \qquad P(G_i = 0) = 1 - F_i / t \qquad (0 < F_i < t)
+    .. math:: P(G_i = m) = F_i / m, \qquad P(G_i = 0) = 1 - F_i / m \qquad (0 < F_i < m)
 
-    Kept: the expected value of each cell, zeros, counts of the threshold and more. Not
-    kept: totals. Publish those of the adjusted cells: true ones would give away what
-    was adjusted.
+    Kept: the expected value of each cell, zeros, counts of the minimum and above. Not
+    kept: totals. Publish those of the adjusted cells: true ones would reveal what was
+    adjusted.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
     minimum : int
-        The smallest count that stays as it is, `t`; at least 2. With 3, ones and twos
-        are adjusted.
+        The smallest count that is kept, `m`, at least 2. With 3, ones and twos are
+        adjusted.
     replicates : int
         Number of independent adjustments, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
@@ -49,7 +49,7 @@ def adjust_small_cells(
     ParameterError
         `minimum` that is not a whole number from 2 to 2**53; fewer than one replicate.
     TableError
-        What `check_table` refuses.
+        Whatever `check_table` refuses.
 
     References
     ----------
@@ -60,14 +60,16 @@ def adjust_small_cells(
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> tc.perturbation.adjust_small_cells(xr.DataArray([0, 3, 4], dims="x"), random_seed=1).values.tolist()
+    >>> table = xr.DataArray([0, 3, 4], dims="x")
+    >>> tc.perturbation.adjust_small_cells(table, random_seed=1).values.tolist()
     [[0, 3, 4]]
     """
     table = check_table(table)
-    minimum = multiple(minimum, "threshold")
+    minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
     rng = generator(random_seed)
-    counts, small = table.values, small_cells(table, minimum=minimum).values
+    counts = table.values
+    small = is_small(counts, minimum)
 
     def release(shape: tuple[int, ...]) -> Counts:
         adjusted: Counts = np.where(small, minimum * (rng.random(shape) * minimum < counts), counts)

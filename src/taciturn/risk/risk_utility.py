@@ -8,10 +8,10 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.risk.information_loss import information_loss
-from taciturn.risk.table_risk import DEFAULT_WEIGHTS, check_weights, disclosure_risk
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
 from taciturn.schema import split_draws
 from taciturn.tables.checks import check_table
-from taciturn.validate import number_between
+from taciturn.validate import check_weights, real_number
 
 __all__ = ["risk_utility"]
 
@@ -98,7 +98,7 @@ def risk_utility(
     """
     _check_names(released)
     checked = check_weights(weights)
-    probability = number_between(probability, "probability", 0.01, 0.9999)
+    probability = real_number(probability, "probability", least=0.01, most=0.9999)
     whose = check_table(
         table if population is None else population, name="population", draws=True, values=False
     )

@@ -1,7 +1,6 @@
 """R1 and R2: the entropy-based risk of a table before and after protection."""
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -17,8 +16,9 @@ from taciturn.information.reduction import (
 )
 from taciturn.schema import cell_label
 from taciturn.tables.checks import check_table
+from taciturn.validate import check_weights
 
-__all__ = ["DEFAULT_WEIGHTS", "check_weights", "disclosure_risk"]
+__all__ = ["DEFAULT_WEIGHTS", "disclosure_risk"]
 
 DEFAULT_WEIGHTS: Final = (0.1, 0.8, 0.1)
 _NAMES: Final = {"R1", "R2", "zero_term", "entropy_term", "size_term"}
@@ -152,21 +152,6 @@ def disclosure_risk(
     attrs = {"weights": list(checked), "variant": variant}
     variables = {name: (total.dims, values) for name, values in {**risk, **after}.items()}
     return xr.Dataset(variables, coords=total.coords, attrs=attrs)
-
-
-def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
-    """Return the three weights as floats, or raise `ParameterError`."""
-    try:
-        values = tuple(float(w) for w in weights)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"weights must be three numbers, got {weights!r}") from error
-    if len(values) != 3:
-        raise ParameterError(f"weights must be three numbers, got {len(values)}: {values}")
-    if not all(isfinite(w) and w >= 0 for w in values) or abs(sum(values) - 1) > 1e-9:
-        raise ParameterError(
-            f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}"
-        )
-    return values
 
 
 def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:

@@ -17,7 +17,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
-from taciturn.risk.table_risk import DEFAULT_WEIGHTS, check_weights
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.parallel import run_all
 from taciturn.studies.scores import INTERVAL, MEASURES, fit_draws, interval, measure
 from taciturn.studies.store import Store, recorded
@@ -27,7 +27,7 @@ from taciturn.tables.sampling import draw_sample
 
 if TYPE_CHECKING:
     import pandas as pd
-from taciturn.validate import seed_number, whole_number
+from taciturn.validate import check_weights, seed_number, whole_number
 
 __all__ = ["STATISTICS", "study", "study_table"]
 

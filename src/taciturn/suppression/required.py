@@ -24,6 +24,7 @@ from taciturn.tables.margins import (
     margin_names,
 )
 from taciturn.tables.steps import checked_mask, in_steps
+from taciturn.validate import is_real
 
 __all__ = ["Required", "flags_of", "published_cells", "required_at"]
 
@@ -111,10 +112,7 @@ def required_at(
         down, up = _interval(cells, flags, protection, linked)
         # An interval of one value would allow the cell to be worked out.
         return Required(chosen, up[chosen], down[chosen], np.maximum(up + down, 1)[chosen])
-    number = isinstance(protection, int | float | np.integer | np.floating) and not isinstance(
-        protection, bool
-    )
-    if not number or not 0 < protection <= 1:
+    if not is_real(protection) or not 0 < protection <= 1:
         raise ParameterError(
             "protection must be a risk above 0 and up to 1, or a Dataset of lower and upper, got"
             f" {protection!r}"

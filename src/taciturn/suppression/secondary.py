@@ -9,7 +9,7 @@ from collections.abc import (
 )
 from dataclasses import replace
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -28,7 +28,7 @@ from taciturn.suppression.required import (
 )
 from taciturn.suppression.task import Found, Task
 from taciturn.tables.margins import Margin
-from taciturn.validate import generator, number_between
+from taciturn.validate import generator, real_number
 
 __all__ = ["suppress"]
 
@@ -147,8 +147,8 @@ def suppress(
     >>> pattern.cost, pattern.gap
     (54.0, 0.0)
     """
-    deadline = monotonic() + _seconds(time_limit)
-    if number_between(gap, "gap", 0, 1) == 1:
+    deadline = monotonic() + real_number(time_limit, "time_limit", above=0)
+    if real_number(gap, "gap", least=0, most=1) == 1:
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
     cells = published_cells(table, linked, costs, decimals)
     required = required_at(cells, primary, protection, linked)
@@ -275,12 +275,3 @@ def _hidden_from(task: Task, singletons: Booleans, pattern: Booleans, deadline: 
                 f" {task.cells.label(cell)}"
             )
     return hidden
-
-
-def _seconds(time_limit: Any) -> float:
-    number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(
-        time_limit, bool
-    )
-    if not number or not time_limit > 0:
-        raise ParameterError(f"time_limit must be seconds above 0, got {time_limit!r}")
-    return float(time_limit)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import FileFormatError, MissingDependencyError, TableError
+from taciturn.files import TABLE_ENDINGS, check_readable
 
 __all__ = ["LongTable", "from_frame", "read_long"]
 
@@ -38,14 +39,8 @@ class LongTable:
 def read_long(path: str | PathLike[str]) -> LongTable:
     """Read a CSV or Parquet file; the ending says which."""
     path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in {".csv", ".parquet"}:
-        raise FileFormatError(
-            f"{path}: cannot read the ending {ending!r}; accepted are '.csv' and '.parquet'"
-        )
-    if not path.is_file():
-        raise FileFormatError(f"{path}: no such file")
-    return _read_csv(path) if ending == ".csv" else _read_parquet(path)
+    check_readable(path, TABLE_ENDINGS)
+    return _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
 
 
 def from_frame(frame: Any) -> LongTable:

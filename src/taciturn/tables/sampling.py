@@ -10,7 +10,7 @@ from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
 from taciturn.validate import (
     generator,
-    number_between,
+    real_number,
     whole_number,
 )
 
@@ -76,9 +76,7 @@ def draw_sample(
     if (fraction is None) == (size is None):
         raise ParameterError("give either fraction or size")
     if fraction is not None:
-        if number_between(fraction, "fraction", 0, 1) == 0:
-            raise ParameterError(f"fraction must be above 0 and at most 1, got {fraction}")
-        size = round(fraction * total)
+        size = round(real_number(fraction, "fraction", above=0, most=1) * total)
     size = whole_number(size, "the sample size", least=1, most=total)
     if replicates is not None:
         replicates = whole_number(replicates, "replicates", least=1)

@@ -15,6 +15,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label, table_dims
 from taciturn.tables.margins import every_margin, level_codes, margin_names, margin_of
 from taciturn.tables.steps import in_steps
+from taciturn.validate import is_real
 
 __all__ = ["Rounding"]
 
@@ -127,11 +128,7 @@ class Rounding(Release):
         )
 
     def _base(self) -> int:
-        base: Any = self.base
-        number = isinstance(base, int | float | np.integer | np.floating) and not isinstance(
-            base, bool
-        )
-        steps = float(base) * 10.0**self.decimals if number else np.nan
+        steps = float(self.base) * 10.0**self.decimals if is_real(self.base) else np.nan
         if not (
             2 <= np.rint(steps) <= 2**53 and np.isclose(steps, np.rint(steps), rtol=1e-12, atol=0)
         ):

@@ -5,7 +5,6 @@ in a table of K cells.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from taciturn.estimators.sampling.nuts import sample_posterior
 from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
 from taciturn.estimators.urn.model import urn_data, urn_variable
 from taciturn.estimators.urn.quadrature import UrnLikelihood, sample_urn_parameters
+from taciturn.validate import is_real
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -366,8 +366,7 @@ class ChineseRestaurant(BayesianEstimator):
 def _checked_discount(value: Any) -> float | None:
     if value is None:
         return None
-    number = isinstance(value, Real | np.floating | np.integer) and not isinstance(value, bool)
-    if not number or not -float("inf") < float(value) < 1:
+    if not is_real(value) or not value < 1:
         raise ParameterError(
             f"discount must be a finite number below 1, or None to fit it; got {value!r}"
         )

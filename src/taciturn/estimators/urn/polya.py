@@ -16,7 +16,7 @@ from taciturn.estimators.plug_in import PlugInEstimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
-from taciturn.validate import checked_number
+from taciturn.validate import real_number
 
 __all__ = ["PolyaUrn", "expected_new_colours", "solve_theta"]
 
@@ -87,13 +87,13 @@ class PolyaUrn(PlugInEstimator):
 
     def __post_init__(self) -> None:
         if self.theta is not None:
-            object.__setattr__(self, "theta", checked_number(self.theta, "theta"))
+            object.__setattr__(self, "theta", real_number(self.theta, "theta", least=0))
         if self.theta is not None and self.empty_cells is not None:
             raise ParameterError(
                 "give theta or empty_cells, which theta would be estimated from, not both"
             )
         if self.empty_cells is not None:
-            empty = checked_number(self.empty_cells, "empty_cells")
+            empty = real_number(self.empty_cells, "empty_cells", least=0)
             if not empty.is_integer():
                 raise ParameterError(
                     f"empty_cells must be a whole number of at least 0, got {self.empty_cells!r}"

@@ -1,4 +1,4 @@
-"""The cell-key method: noise that is the same wherever the same records form a cell."""
+"""The cell-key method: the same records get the same noise in every table."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -27,7 +27,7 @@ _KEY_STEPS: Final = 2**53  # NumPy's uniform numbers are multiples of 2**-53
 def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None) -> Floats:
     """Record keys of the cell-key method: independent uniform numbers.
 
-    Drawn once and kept with the microdata, they make every table of these consistent.
+    Drawn once and kept with the microdata, they make all tables of these consistent.
 
     Parameters
     ----------
@@ -67,27 +67,29 @@ def cell_key(
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
-    r"""Perturb one table by the cell-key method, with new record keys in every
-    replicate.
+    r"""Perturb one table by the cell-key method; each replicate has new record keys.
 
-    The key of a cell is the sum of its records' keys modulo 1, and the noise is that of
-    the perturbation table at this key:
+    The key of a cell is the sum of its records' keys modulo 1, and the perturbation
+    table says which count this key gives:
 
-    .. math:: G_i = \min\{j : \textstyle\sum_{l \le j} p(l \mid F_i) > u_i\}, \qquad u_i = \sum_{r \in i} k_r \bmod 1
+    .. math::
 
-    Independent uniform record keys have a uniform sum modulo 1, and no record is in two
-    cells of a table. So the cell keys are drawn themselves, which gives the same
+        G_i = \min\{j : \textstyle\sum_{l \le j} p(l \mid F_i) > u_i\},
+        \qquad u_i = \sum_{r \in i} k_r \bmod 1
+
+    The sum of independent uniform record keys is uniform modulo 1, and no record is in
+    two cells of a table. So cell keys are drawn directly, which gives the same
     distribution. Kept: zeros, and the expected value of each cell if the perturbation
-    table is unbiased. Not kept: totals. What is not kept from one table to the next is
-    the noise of a cell that both have: that takes the records, `cell_key_records`.
+    table is unbiased. Not kept: totals. A cell that occurs in two tables does not get
+    the same noise in both; for that the records are needed, see `cell_key_records`.
 
     Parameters
     ----------
     table : DataArray
         Frequency table.
     perturbation : DataArray
-        Transition probabilities as of `perturbation_table`, dims ``(original,
-        perturbed)``. Counts above its last row get the noise of that row.
+        Transition probabilities as `perturbation_table` returns them, dims ``(original,
+        perturbed)``. Counts above the last row get the noise of that row.
     replicates : int
         Number of independent sets of record keys, along a leading dimension
         ``replicate``.
@@ -103,9 +105,9 @@ def cell_key(
     ------
     ParameterError
         A perturbation table with rows that do not sum to 1, probabilities outside ``[0,
-        1]``, negative results or zeros that do not stay; fewer than one replicate.
+        1]``, negative results or zeros that are changed; fewer than one replicate.
     TableError
-        What `check_table` refuses.
+        Whatever `check_table` refuses.
 
     References
     ----------
@@ -120,7 +122,8 @@ def cell_key(
     >>> import xarray as xr, taciturn as tc
     >>> noise = tc.perturbation.perturbation_table(3, 1)
     >>> table = xr.DataArray([0, 1, 5, 40], dims="x")
-    >>> tc.cell_key(table, perturbation=noise, replicates=2, random_seed=1).values.tolist()
+    >>> released = tc.cell_key(table, perturbation=noise, replicates=2, random_seed=1)
+    >>> released.values.tolist()
     [[0, 3, 4, 42], [0, 1, 6, 40]]
     """
     table = check_table(table)
@@ -145,30 +148,30 @@ def cell_key_records(
 ) -> xr.DataArray:
     """Tabulate microdata and perturb the table by the cell-key method.
 
-    As `cell_key`, with the keys of the records themselves. With the same `keys` and
-    perturbation table, the same set of records gets the same noise in every table in
-    which it forms a cell, a margin among them, whatever the order of the records.
-    Tables and their margins, each perturbed on its own, do not add up.
+    As `cell_key`, but with keys of the records. With the same `keys` and perturbation
+    table, a set of records gets the same noise in every table, margins included, in
+    which it forms a cell, whatever the order of the records. Tables and their margins
+    are perturbed separately and do not add up.
 
     Parameters
     ----------
     records : path, pandas or polars DataFrame
-        One row an individual.
+        One row per individual.
     variables : sequence of str
         The classifying variables.
     perturbation : DataArray
         As in `cell_key`.
     keys : str or array of float, optional
-        Record keys in ``[0, 1)``, as of `record_keys`: the name of a column or one
-        value for each row. Without them every replicate gets new ones.
+        Record keys in ``[0, 1)``, as `record_keys` returns them: the name of a column,
+        or one value per row. Without them every replicate has new ones.
     categories : mapping of str to sequence, optional
         As in `read_table`.
     replicates : int
-        Number of independent sets of record keys; with `keys` nothing is drawn and it
-        must be 1.
+        Number of independent sets of record keys; must be 1 if `keys` are given, as
+        nothing is drawn then.
     random_seed : int or Generator, optional
-        The same seed gives the same tables: those of ``keys=record_keys(n,
-        random_seed=...)`` in the first replicate.
+        The same seed gives the same tables, in the first replicate those of
+        ``keys=record_keys(n, random_seed=...)``.
 
     Returns
     -------
@@ -178,10 +181,10 @@ def cell_key_records(
     Raises
     ------
     ParameterError
-        Keys that are missing, outside ``[0, 1)`` or not one for each record; more than
-        one replicate of given keys; what `cell_key` refuses of the perturbation table.
+        Keys that are missing, outside ``[0, 1)`` or not one per record; more than one
+        replicate with given keys; a perturbation table that `cell_key` refuses.
     TableError
-        What `tabulate` refuses, or an unknown column of keys.
+        Whatever `tabulate` refuses, or an unknown column of keys.
 
     References
     ----------
@@ -190,15 +193,18 @@ def cell_key_records(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> people = pd.DataFrame({"area": ["A"] * 4 + ["B"] * 6, "sex": ["f"] * 4 + ["f", "m"] * 3})
-    >>> keys = tc.perturbation.record_keys(10, random_seed=3)
-    >>> noise = tc.perturbation.perturbation_table(3, 1)
-    >>> areas = tc.perturbation.cell_key_records(people, ["area"], keys=keys, perturbation=noise)
-    >>> both = tc.perturbation.cell_key_records(people, ["area", "sex"], keys=keys, perturbation=noise)
-    >>> bool((both.sel(area="A", sex="f") == areas.sel(area="A")).all())  # the same four people
+    >>> people = pd.DataFrame({"area": list("AAAABBBB"), "sex": list("fffffmfm")})
+    >>> keyed = {
+    ...     "keys": tc.perturbation.record_keys(8, random_seed=3),
+    ...     "perturbation": tc.perturbation.perturbation_table(3, 1),
+    ... }
+    >>> areas = tc.perturbation.cell_key_records(people, ["area"], **keyed)
+    >>> both = tc.perturbation.cell_key_records(people, ["area", "sex"], **keyed)
+    >>> same = both.sel(area="A", sex="f") == areas.sel(area="A")  # four people
+    >>> bool(same.all())
     True
     """
-    variables = names_of(variables, "dims")
+    variables = names_of(variables, "variables")
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
     long = read_records(records, variables)
@@ -214,9 +220,7 @@ def cell_key_records(
         keys = long.columns[keys]
     if keys is not None:
         if replicates != 1:
-            raise ParameterError(
-                f"replicates must be 1 where record keys are given, got {replicates}"
-            )
+            raise ParameterError(f"replicates must be 1 if record keys are given, got {replicates}")
         keys = _checked_keys(keys, long.rows)
     rng = generator(random_seed)
     out = np.empty((replicates, counts.size), dtype=np.int64)

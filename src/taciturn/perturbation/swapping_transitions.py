@@ -1,4 +1,4 @@
-"""What record swapping leaves to be worked out, from its known transitions."""
+"""Transitions of record swapping, and the uncertainty left to those who know them."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -28,7 +28,7 @@ def swapping_joint(
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> pd.DataFrame:
-    """Count who moved from which cell to which, in the pairs of cells that occur.
+    """Count the records that moved from each cell to each other, for pairs that occur.
 
     As only the geography changes, a pair of cells is the cell before and the geography
     after.
@@ -41,15 +41,15 @@ def swapping_joint(
     Returns
     -------
     DataFrame
-        One row for each pair of cells with somebody in it: ``replicate``, the
-        variables, the geography after under the name ``<geography>_released``, and
-        ``count``. In each replicate the counts sum to the number of records, so there
-        are at most as many rows; the ``K × K`` matrix is not made.
+        One row for each pair of cells that is not empty: ``replicate``, the variables,
+        the geography after, named ``<geography>_released``, and ``count``. In each
+        replicate the counts sum to the number of records, so there are at most as many
+        rows; the ``K × K`` matrix is never built.
 
     Raises
     ------
     TableError, ParameterError
-        As `swapped_table`; also a variable that has the name of the geography after.
+        As `swapped_table`; also a variable with the name of the geography after.
 
     References
     ----------
@@ -61,7 +61,8 @@ def swapping_joint(
     >>> import pandas as pd, taciturn as tc
     >>> people = pd.DataFrame({"area": list("AABB"), "religion": list("xyzz")})
     >>> swaps = tc.swap_records(people, geography="area", rate=1, random_seed=1)
-    >>> tc.perturbation.swapping_joint(people, swaps, ["area", "religion"]).values.tolist()
+    >>> moves = tc.perturbation.swapping_joint(people, swaps, ["area", "religion"])
+    >>> moves.values.tolist()
     [[0, 'A', 'x', 'B', 1], [0, 'A', 'y', 'B', 1], [0, 'B', 'z', 'A', 2]]
     """
     cells = SwappedCells(records, swaps, variables, categories)
@@ -96,25 +97,24 @@ def swapping_conditional_entropy(
     base: float | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> xr.DataArray:
-    r"""`H(X | Y)` of a table before and after record swapping, when it is known who
-    moved.
+    r"""`H(X | Y)` of a table before and after record swapping if the moves are known.
 
     .. math:: H(X|Y) = -\sum_{i,j} \frac{n_{ij}}{n} \log \frac{n_{ij}}{n_{\cdot j}}
 
-    with `n_ij` the number of records that went from cell `i` to cell `j`.
-    `conditional_entropy` of the two tables is for those who see these only, and takes
-    it that as few as possible moved. Given to `disclosure_risk` as
-    `conditional_entropy`, the result gives R2 with the known transition.
+    with `n_ij` the number of records that moved from cell `i` to cell `j`.
+    `conditional_entropy` of the two tables is for those who see only these, and assumes
+    that as few records as possible moved. Given to `disclosure_risk` as
+    `conditional_entropy`, the result gives R2 with the known transitions.
 
     Parameters
     ----------
     records, swaps, variables, categories
         As in `swapped_table`.
     averaged : bool
-        Whether to average the joint distributions of all replicates before the entropy
-        is taken: the uncertainty of those who know the method, but not who moved in
-        this release. It takes many replicates; with few it is too low. Otherwise each
-        replicate has its own value.
+        Whether to average the joint distributions of all replicates before taking the
+        entropy: the uncertainty of those who know the method, but not which records
+        moved in this release. This takes many replicates; with few it is too low.
+        Otherwise each replicate has its own value.
     base : float, optional
         Base of the logarithm: 2 gives bits, None nats.
 
@@ -127,7 +127,7 @@ def swapping_conditional_entropy(
     Raises
     ------
     TableError, ParameterError
-        As `swapped_table`; a `base` that is not one.
+        As `swapped_table`; a `base` that is not above 1 and finite.
 
     References
     ----------
@@ -139,7 +139,9 @@ def swapping_conditional_entropy(
     >>> import pandas as pd, taciturn as tc
     >>> people = pd.DataFrame({"area": list("AABB"), "religion": list("xxxx")})
     >>> swaps = tc.swap_records(people, geography="area", rate=0.5, random_seed=1)
-    >>> tc.perturbation.swapping_conditional_entropy(people, swaps, ["area", "religion"], base=2).values.tolist()
+    >>> tc.perturbation.swapping_conditional_entropy(
+    ...     people, swaps, ["area", "religion"], base=2
+    ... ).values.tolist()
     [1.0]
     """
     cells = SwappedCells(records, swaps, variables, categories)
@@ -161,7 +163,7 @@ class SwappedCells:
         self,
         microdata: Microdata,
         swaps: Any,
-        dims: Sequence[str],
+        variables: Sequence[str],
         categories: Mapping[str, Sequence[Any]] | None,
     ) -> None:
         if (
@@ -175,11 +177,12 @@ class SwappedCells:
                 "swaps must be over replicate and record, the partners are over"
                 f" {swaps['partner'].dims}"
             )
-        dims, self.geography = names_of(dims, "dims"), str(swaps.attrs["geography"])
+        dims = names_of(variables, "variables")
+        self.geography = str(swaps.attrs["geography"])
         if self.geography not in dims:
             raise ParameterError(
-                f"dims must hold the geography {self.geography!r}, as swapping changes no other"
-                f" table; got {dims}"
+                f"variables must include the geography {self.geography!r}, as swapping changes no"
+                f" other table; got {dims}"
             )
         long = read_records(microdata, dims)
         self._partner: Counts = swaps["partner"].transpose("replicate", "record").values

@@ -1,0 +1,20 @@
+from .cell_keys import (
+    cell_key as cell_key,
+    cell_key_records as cell_key_records,
+    record_keys as record_keys,
+)
+from .controlled_rounding import controlled_round as controlled_round
+from .conventional_rounding import conventional_round as conventional_round
+from .noise import add_noise as add_noise
+from .perturbation_tables import perturbation_table as perturbation_table
+from .random_rounding import random_round as random_round
+from .record_swapping import swap_records as swap_records, swapped_table as swapped_table
+from .small_cell_adjustment import adjust_small_cells as adjust_small_cells
+from .swapping_transitions import (
+    swapping_conditional_entropy as swapping_conditional_entropy,
+    swapping_joint as swapping_joint,
+)
+from .threshold_suppression import (
+    small_cells as small_cells,
+    suppress_small_cells as suppress_small_cells,
+)
