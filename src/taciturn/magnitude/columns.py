@@ -21,6 +21,8 @@ def numbers(column: Any) -> Any:
     """
     import pyarrow as pa
 
+    if isinstance(column, list):  # of text
+        return pa.array(column, type=pa.string())
     dtype: Any = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and (
         dtype.isnative and (dtype.kind in "iu" or dtype.name in _FLOATS)

@@ -13,7 +13,8 @@ from taciturn.tables.sources.base import Source
 
 __all__ = ["CsvSource"]
 
-_ROWS: Final = 50_000  # of one part
+_ROWS: Final = 200_000  # of one part
+_AT_ONCE: Final = 2_000  # rows that are split before they leave the processor's cache
 
 
 class CsvSource(Source):
@@ -34,15 +35,21 @@ class CsvSource(Source):
         """The named columns of consecutive rows, part after part."""
         fields = [itemgetter(self.names.index(name)) for name in names]
         width = len(self.names)
+        columns: list[list[str]] = [[] for _ in names]
         with self._rows() as rows:
             next(rows)
-            while part := list(islice(rows, _ROWS)):
-                if width == 1 or set(map(len, part)) != {width}:
-                    part = [row for row in part if not _is_blank(row)]
-                    if any(len(row) != width for row in part):
+            while some := list(islice(rows, _AT_ONCE)):
+                if width == 1 or set(map(len, some)) != {width}:
+                    some = [row for row in some if not _is_blank(row)]
+                    if any(len(row) != width for row in some):
                         self._refuse_width()
-                if part:
-                    yield [list(map(field, part)) for field in fields]
+                for column, field in zip(columns, fields, strict=True):
+                    column.extend(map(field, some))
+                if len(columns[0]) >= _ROWS:
+                    yield columns
+                    columns = [[] for _ in names]
+        if columns[0]:
+            yield columns
 
     def _check_header(self) -> None:
         if _is_blank(self.names):
