@@ -51,8 +51,8 @@ def _known_numbers() -> list[Any]:
 
 
 def identities(column: Any) -> tuple[Any, list[Any] | None]:
-    """A column of names of contributors or holdings, or of requests; and what its values
-    stand for where they are codes, null where one is missing.
+    """A column of contributors, holdings or requests, null where one is missing, and
+    what its values stand for where they are codes.
     """
     import pyarrow as pa
 

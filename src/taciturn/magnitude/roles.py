@@ -39,7 +39,7 @@ class Roles:
                 raise ParameterError(f"a column must be named by text, got {name!r:.80}")
         for name in dict.fromkeys(columns.values()):
             shorts = {short for short, of in columns.items() if of == name}
-            # A classifier may be what names a contributor or a holding, such as tables by
+            # A classifier may also name the contributor or the holding, as in tables by
             # enterprise.
             if len(shorts) > 1 and (shorts & {"x", "w", "r"} or shorts >= {"c", "h"}):
                 raise ParameterError(f"the column {name!r} is given in two roles")

@@ -140,7 +140,10 @@ def cell_statistics(
     cell, source = _margin_cell(database.sizes, dims), "contributions"
     grouped = database.roles.contributor is not None or database.roles.holding is not None
     if grouped and len(dims) < len(database.sizes):
-        source = f"(SELECT {cell} AS cell, u, {_of_contributor(database)} FROM contributions GROUP BY ALL)"
+        source = (
+            f"(SELECT {cell} AS cell, u, {_of_contributor(database)} FROM contributions"
+            " GROUP BY ALL)"
+        )
         cell = "cell"
     weighted = database.roles.sampling_weights is not None
     size = "abs(x)"

@@ -44,19 +44,19 @@ def tabulate_magnitude(
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> xr.Dataset:
-    r"""Total a quantity by some variables, with what sensitivity rules look at.
+    r"""Total a quantity by some variables, with what sensitivity rules need.
 
     With :math:`x_1 \ge x_2 \ge \dots \ge x_N` the sizes of the contributions to a cell
-    and `X` their sum
+    and `X` their sum,
 
     .. math:: H = -\sum_{i=1}^N \frac{x_i}{X} \log_2 \frac{x_i}{X}
 
     Parameters
     ----------
     records : path, pandas or polars DataFrame, pyarrow Table
-        One row a record. A CSV (UTF-8, comma, header) or Parquet file by its ending is
-        read by DuckDB within bounded memory; labels in a CSV are text, so ``"007"``
-        stays ``"007"``.
+        One row a record. A CSV (UTF-8, comma, header) or Parquet file, by its ending,
+        is read a part at a time, so that it may be larger than memory; labels in a CSV
+        are text, so ``"007"`` stays ``"007"``.
     variables : str or sequence of str
         The classifying variables.
     value : str
@@ -79,10 +79,10 @@ def tabulate_magnitude(
         Decimal places of the values, from 0 to 9. All sums are exact, in whole steps of
         ``10**-decimals``.
     largest : int
-        How many of the largest contributions are kept, from 1 to 100; rules need as
-        many as they speak of.
+        How many of the largest contributions are kept, from 1 to 100; a rule about the
+        largest `n` needs `n` of them.
     categories : mapping of str to sequence, optional
-        Declared categories, as in `tabulate`; the order without them is as there, too.
+        Declared categories, as in `tabulate`; without them the order is as there.
 
     Returns
     -------
@@ -108,10 +108,10 @@ def tabulate_magnitude(
     Raises
     ------
     TableError
-        A column that is not there; a missing label, contributor or number, one that is
-        no number or infinite or has more decimals, with its row; a label outside the
-        declared categories; a contributor with two holdings or two weights; a cell
-        beyond ``10**15`` steps; no rows.
+        An unknown column; a missing label, contributor or number; a value that is not a
+        number, is infinite or has more decimals; a label outside the declared
+        categories; a contributor with two holdings or two weights; a cell beyond
+        ``10**15`` steps; no rows.
     ParameterError
         `decimals` or `largest` out of range, one column in two roles, weights with
         holdings.
@@ -127,13 +127,13 @@ def tabulate_magnitude(
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights and requests:
+    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights, requests:
     Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.1.
 
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> firms = pd.DataFrame({"area": ["A", "A", "A", "B"], "turnover": [60, 30, 10, 5]})
+    >>> firms = pd.DataFrame({"area": list("AAAB"), "turnover": [60, 30, 10, 5]})
     >>> table = tc.tabulate_magnitude(firms, "area", "turnover", largest=2)
     >>> table["total"].values.tolist(), table["contributors"].values.tolist()
     ([100.0, 5.0], [3, 1])
@@ -173,9 +173,9 @@ def tabulate_margins(
 ) -> dict[tuple[str, ...], xr.Dataset]:
     """Magnitude tables of several margins of the same microdata, read once.
 
-    Who dominates a total does not follow from its cells where contributors are in
-    several of them, so that margins are tabulated, too, and have sensitive cells of
-    their own.
+    Where contributors are in several cells, who dominates a total does not follow from
+    its cells. Margins are therefore tabulated, too, and have sensitive cells of their
+    own.
 
     Parameters
     ----------
@@ -213,8 +213,12 @@ def tabulate_margins(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> firms = pd.DataFrame({"area": ["A", "A", "B"], "firm": ["f", "g", "f"], "turnover": [60, 30, 10]})
-    >>> tables = tc.magnitude.tabulate_margins(firms, "area", "turnover", contributor="firm", largest=1)
+    >>> firms = pd.DataFrame(
+    ...     {"area": ["A", "A", "B"], "firm": ["f", "g", "f"], "turnover": [60, 30, 10]}
+    ... )
+    >>> tables = tc.magnitude.tabulate_margins(
+    ...     firms, "area", "turnover", contributor="firm", largest=1
+    ... )
     >>> list(tables)
     [('area',), ()]
     >>> float(tables[()]["largest"].item()), int(tables[()]["contributors"])

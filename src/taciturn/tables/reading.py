@@ -33,16 +33,18 @@ def read_table(
     Parameters
     ----------
     source : path, pandas or polars DataFrame, or DataArray
-        A CSV (UTF-8, comma, header) or Parquet file by its ending; Parquet needs
+        A CSV (UTF-8, comma, header) or Parquet file, by its ending; Parquet needs
         ``taciturn[parquet]``. Labels in a CSV are text, so ``"01"`` stays ``"01"``.
-        Every column but `count` is a classifying variable, in this order. Cells without
-        a row are zero. A DataArray is checked and returned as int64.
+        Every column except `count` is a classifying variable, in the order of the
+        columns. Cells without a row are zero. A DataArray is checked and returned as
+        int64.
     count : str
         Name of the column of counts.
     categories : mapping of str to sequence, optional
-        Declared categories by variable, in their order. A label outside is an error, a
-        category without a row is kept. Without it the order is that of a pandas
-        categorical or polars Enum where there is one, else of first appearance.
+        Declared categories by variable, in their order. A label outside them is an
+        error; a category without a row is kept. By default the order is that of a
+        pandas categorical, a polars Enum or a Parquet dictionary where there is one,
+        otherwise that of first appearance.
 
     Returns
     -------
@@ -60,7 +62,9 @@ def read_table(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> rows = pd.DataFrame({"area": ["A", "A", "B"], "sex": ["f", "m", "f"], "count": [3, 1, 4]})
+    >>> rows = pd.DataFrame(
+    ...     {"area": ["A", "A", "B"], "sex": ["f", "m", "f"], "count": [3, 1, 4]}
+    ... )
     >>> tc.read_table(rows).values.tolist()
     [[3, 1], [4, 0]]
     """
@@ -80,8 +84,8 @@ def read_steps(
     decimals: int = 0,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> xr.DataArray:
-    """Read a table in long form whose values are counts or, with `decimals`, magnitudes:
-    int64, in steps of ``10**-decimals``.
+    """Read a table in long form of counts or, with `decimals`, of magnitudes: int64, in
+    steps of ``10**-decimals``.
     """
     opened = open_source(source)
     opened.require([value], of="values" if decimals else "counts")
@@ -104,7 +108,7 @@ def read_steps(
 def _steps(
     rows: Records, variables: Sequence[str], value: str, decimals: int
 ) -> npt.NDArray[np.int64]:
-    """Whole steps from a column of text or numbers; messages name a cell by its labels."""
+    """Whole steps from a column of text or numbers."""
     steps = np.zeros(rows.rows, dtype=np.int64)
     for row, raw in enumerate(rows.others[value]):
         number = whole_steps(raw, decimals)

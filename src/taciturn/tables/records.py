@@ -32,7 +32,7 @@ class Records:
     """Further columns, as Python values."""
 
     def cells(self, variables: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Number of each record's cell in a table, the last variable running fastest."""
+        """Number of each record's cell, the last variable running fastest."""
         sizes = tuple(len(self.categories[dim]) for dim in variables)
         refuse_many_cells(sizes, MAX_CELLS)
         cells = np.ravel_multi_index([self.codes[dim] for dim in variables], sizes)

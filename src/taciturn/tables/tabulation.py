@@ -20,7 +20,7 @@ def tabulate(
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> xr.DataArray:
-    """Count records by some of their variables.
+    """Count the records of microdata by some of their variables.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def tabulate(
     variables : sequence of str
         The classifying variables.
     categories : mapping of str to sequence, optional
-        As in `read_table`.
+        Declared categories by variable, as in `read_table`.
 
     Returns
     -------
