@@ -100,7 +100,7 @@ def test_the_byte_that_is_no_text_is_found_far_into_a_file(tmp_path):
     path = tmp_path / "records.csv"
     lines = b"area\n" + "Zürich\n".encode() * 5000
     path.write_bytes(lines + b"Bern \xe9\n")
-    with pytest.raises(FileFormatError, match=rf"position {len(lines) + len('Bern ')}$"):
+    with pytest.raises(FileFormatError, match=rf"at position {len(lines) + len('Bern ')}\Z"):
         counts(path)
 
 
