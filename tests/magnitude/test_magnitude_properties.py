@@ -104,7 +104,7 @@ def test_tables_are_as_of_the_slow_twin(drawn, data):
     options = {
         "contributor": None if unit == "row" else "firm",
         "holding": "holding" if unit == "holding" else None,
-        "weights": "weight" if weighted else None,
+        "sampling_weights": "weight" if weighted else None,
     }
     tables = tc.magnitude.tabulate_margins(
         frame, DIMS, "x", decimals=1, largest=ranks, request="asked", **options

@@ -33,12 +33,12 @@ def test_risk_by_hand():
 
 def test_rows_and_columns():
     table = table_of([6, 3, 1], [3, 1], [9], [2, 2], columns=2)
-    rows = tc.magnitude.magnitude_risk(table, dims="column")["risk"]
+    rows = tc.magnitude.magnitude_risk(table, dim="column")["risk"]
     assert rows.dims == ("row",)
     first = (1 - H(3, 2) / log(5) + (6 / 10 + 3 / 4) / 2) / 2
     second = (1 - H(1, 2) / log(3) + (1 + 1 / 2) / 2) / 2
     assert rows.values.tolist() == pytest.approx([first, second], rel=1e-12)
-    both = tc.magnitude.magnitude_risk(table, dims=["row", "column"])
+    both = tc.magnitude.magnitude_risk(table, dim=["row", "column"])
     assert both.identical(tc.magnitude.magnitude_risk(table))
 
 
@@ -96,13 +96,13 @@ def test_margins_and_the_grand_total():
 def test_what_is_refused():
     table = table_of([6, 4], [], [0, 0], [5], columns=2)
     with pytest.raises(TableError, match="row=1 has only zeros"):
-        tc.magnitude.magnitude_risk(table.isel(column=[0]), dims="column")
+        tc.magnitude.magnitude_risk(table.isel(column=[0]), dim="column")
     with pytest.raises(TableError, match="column=1 has no contributor"):
-        tc.magnitude.magnitude_risk(table.isel(row=[0]), dims="row")
-    with pytest.raises(ParameterError, match="dims must name variables of the table"):
-        tc.magnitude.magnitude_risk(table, dims="rank")
-    with pytest.raises(ParameterError, match="dims must be names of variables, got 5"):
-        tc.magnitude.magnitude_risk(table, dims=5)
+        tc.magnitude.magnitude_risk(table.isel(row=[0]), dim="row")
+    with pytest.raises(ParameterError, match="dim must name variables of the table"):
+        tc.magnitude.magnitude_risk(table, dim="rank")
+    with pytest.raises(ParameterError, match="dim must be names of variables, got 5"):
+        tc.magnitude.magnitude_risk(table, dim=5)
     with pytest.raises(ParameterError, match="variant must be one of"):
         tc.magnitude.magnitude_risk(table, variant="2014")
     with pytest.raises(TableError, match="must be a Dataset of tabulate_magnitude"):

@@ -14,7 +14,7 @@ from pyarrow import parquet as pq
 
 import taciturn as tc
 from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError, TableError
-from taciturn.tables import records as _source
+from taciturn.magnitude import database
 
 FIRMS = pd.DataFrame(
     {
@@ -131,7 +131,7 @@ def test_margins_are_named_in_any_order_and_come_in_that_of_dims():
 def test_weights_stand_for_so_many_contributions_of_the_size():
     # 100 of weight 4 and 10 of weight 7: 100, 100, 100, 100, 10, ..., 10; total 4 * 100
     # + 7 * 10.
-    table = one([100, 10], weights=[4, 7])
+    table = one([100, 10], sampling_weights=[4, 7])
     assert table["total"].item() == 4 * 100 + 7 * 10
     assert table["contributors"].item() == 4 + 7
     assert table["largest"].values.tolist() == [100, 100, 100, 100, 10]
@@ -142,7 +142,7 @@ def test_weights_stand_for_so_many_contributions_of_the_size():
 
 
 def test_a_fraction_of_a_weight_shares_its_rank_with_what_follows():
-    table = one([60, 30, 10], weights=[1.5, 2, 1.25], largest=5)
+    table = one([60, 30, 10], sampling_weights=[1.5, 2, 1.25], largest=5)
     assert table["largest"].values.tolist() == [
         60,
         0.5 * 60 + 0.5 * 30,
@@ -159,13 +159,13 @@ def test_a_fraction_of_a_weight_shares_its_rank_with_what_follows():
 
 
 def test_weights_are_read_to_six_decimals():
-    table = one([3], weights=[4 / 3])
+    table = one([3], sampling_weights=[4 / 3])
     assert table["total"].item() == 3 * 1333333 / 10**6
     assert table.attrs["decimals"] == 6
 
 
 def test_a_weighted_contributor_in_several_rows():
-    table = one([5, 5, 4], contributor=["f", "f", "g"], weights=[2, 2, 1], largest=3)
+    table = one([5, 5, 4], contributor=["f", "f", "g"], sampling_weights=[2, 2, 1], largest=3)
     assert table["largest"].values.tolist() == [10, 10, 4]
 
 
@@ -200,7 +200,7 @@ def test_requests_and_the_largest_of_them():
     table = tc.tabulate_magnitude(FIRMS, "area", "turnover", contributor="firm", request="asked")
     assert table["requests"].values.tolist() == [1, 0]
     assert table["requested"].values.tolist() == [60 + 30, 0]  # f asked in one of its rows
-    weighted = one([9, 4, 3], weights=[2, 1.5, 1], request=[False, True, True])
+    weighted = one([9, 4, 3], sampling_weights=[2, 1.5, 1], request=[False, True, True])
     assert weighted["requests"].item() == 1.5 + 1
     assert weighted["requested"].item() == 4
 
@@ -353,7 +353,7 @@ def test_an_interrupted_query_is_an_interruption(monkeypatch, interruption):
     def stop(*_):
         raise interruption
 
-    monkeypatch.setattr(_source, "_parse", stop)
+    monkeypatch.setattr(database, "_parsed", stop)
     with pytest.raises(KeyboardInterrupt):
         tc.tabulate_magnitude(FIRMS, "area", "turnover")
 
@@ -502,22 +502,27 @@ def test_sums_beyond_64_bits_are_refused():
         ({"area": ["A", None]}, {}, "a label is missing: 'area' in row 2"),
         ({"area": ["A", "  "]}, {}, "a label is missing: 'area' in row 2"),
         ({"area": ["A", "B\0"]}, {}, "in row 2 of the data frame holds a NUL"),
-        ({}, {"categories": {"area": ["B"]}}, r"area=A in row 1 of the data frame is none of the categories \['B'\]"),
+        ({}, {"categories": {"area": ["B"]}},
+         r"area=A in row 1 of the data frame is none of the categories \['B'\]"),
         ({}, {"categories": {"area": ["A", "A"]}}, "hold one twice"),
-        ({"c": ["f", None]}, {"contributor": "c"}, "'c' must name a contributor in every row: row 2 .* is missing"),
+        ({"c": ["f", None]}, {"contributor": "c"},
+         "'c' must name a contributor in every row: row 2 .* is missing"),
         ({"c": ["f", "f"], "h": ["G", "H"]}, {"contributor": "c", "holding": "h"},
          "one value of 'h': 'f' has 'G' in row 1 and 'H' in row 2"),
         ({"c": ["f", "f"], "h": ["G", ""]}, {"contributor": "c", "holding": "h"},
          "'f' has 'G' in row 1 and none in row 2"),
-        ({"c": ["f", "f"], "w": [2, 1.5]}, {"contributor": "c", "weights": "w"},
+        ({"c": ["f", "f"], "w": [2, 1.5]}, {"contributor": "c", "sampling_weights": "w"},
          "one value of 'w': 'f' has 2 in row 1 and 1.5 in row 2"),
-        ({"w": [1, 0.5]}, {"weights": "w"}, "'w' must be numbers from 1 to 1000000: row 2 .* holds 0.5"),
-        ({"w": [1, None]}, {"weights": "w"}, "'w' must be numbers .* row 2 .* is missing"),
-        ({"w": [1, -3]}, {"weights": "w"}, "row 2 of the data frame holds -3"),
+        ({"w": [1, 0.5]}, {"sampling_weights": "w"},
+         "'w' must be numbers from 1 to 1000000: row 2 .* holds 0.5"),
+        ({"w": [1, None]}, {"sampling_weights": "w"}, "'w' must be numbers .* row 2 .* is missing"),
+        ({"w": [1, -3]}, {"sampling_weights": "w"}, "row 2 of the data frame holds -3"),
         ({"r": [1, 2]}, {"request": "r"}, "'r' must be 0 or 1, or false or true: row 2 .* holds 2"),
         ({"r": [True, None]}, {"request": "r"}, "'r' must be 0 or 1, .* row 2 .* is missing"),
-        ({}, {"contributor": "none"}, "no column 'none' in the data frame: the columns are 'area', 'x'"),
-        ({"x": [10**15, 1]}, {}, r"at most 10\*\*15 steps of 10\*\*-0: area=A holds 1000000000000001"),
+        ({}, {"contributor": "none"},
+         "no column 'none' in the data frame: the columns are 'area', 'x'"),
+        ({"x": [10**15, 1]}, {},
+         r"at most 10\*\*15 steps of 10\*\*-0: area=A holds 1000000000000001"),
         ({"x": [10**15, -1]}, {}, r"area=A holds 1000000000000001"),
     ],
 )  # fmt: skip
@@ -534,7 +539,10 @@ def test_data_that_are_refused(columns, options, message):
         ({"largest": 0}, "largest must be a whole number from 1 to 100"),
         ({"contributor": "x"}, "the column 'x' is given in two roles"),
         ({"contributor": "c", "holding": "c"}, "the column 'c' is given in two roles"),
-        ({"weights": "w", "holding": "c"}, "weights cannot be given with holding"),
+        (
+            {"sampling_weights": "w", "holding": "c"},
+            "sampling_weights cannot be given with holding",
+        ),
         ({"contributor": 3}, "a column must be named by text, got 3"),
         ({"categories": {"size": ["A"]}}, r"categories are declared for \['size'\]"),
         (
@@ -576,16 +584,16 @@ def test_dims_and_margins_that_are_refused():
     [
         ("a.txt", "", "cannot read the ending '.txt'"),
         ("a.csv", None, "no such file"),
-        ("a.csv", b"", "the first line must be the header, and is empty"),
+        ("a.csv", b"", "the file is empty; expected a header"),
         ("a.csv", b"area;x\nA;1\n", "must be separated by commas"),
         ("a.csv", b"area,\nA,1\n", "the header has no name for column 2"),
         ("a.csv", b"area,area\nA,1\n", "the header names 'area' twice"),
-        ("a.csv", b"area,x\nA,1\nB,2,3\n", "cannot be read: .*Line: 3"),
-        ("a.csv", b"area,x\nA,1\nB\n", "cannot be read: .*Line: 3"),
+        ("a.csv", b"area,x\nA,1\nB,2,3\n", "line 3 has 3 fields, the header has 2"),
+        ("a.csv", b"area,x\nA,1\nB\n", "line 3 has 1 fields, the header has 2"),
         ("a.csv", b"\narea,x\nA,1\n", "the first line must be the header, and is empty"),
         ("a.csv", b"\x1f\x8b\x08", "not a text file in UTF-8"),
-        ("a.csv", b'area,x\nA,"1\n', "cannot be read: .*Line: 2"),
-        ("a.csv", b"area,x\nA,1\n\xff,2\n", "not a text file in UTF-8|cannot be read"),
+        ("a.csv", b'area,x\nA,"1\n', "not a CSV file, at line 2: unexpected end of data"),
+        ("a.csv", b"area,x\nA,1\n\xff,2\n", "not a text file in UTF-8: .* position 11"),
         ("a.parquet", b"PAR1 and more", "not a readable Parquet file"),
     ],
 )

@@ -2,9 +2,6 @@
 cells that are suppressed.
 """
 
-import re
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,11 +10,8 @@ from taciturn.errors import TableError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from taciturn.tables.long import LongTable
-
 __all__ = ["read_level", "read_suppressed", "read_values"]
 
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _STATUSES: Final = ("safe", "primary", "secondary")
 
 
@@ -25,46 +19,12 @@ def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
     """Read a table in long form whose values have so many decimals; what a number says
     is taken exactly.
     """
-    import numpy as np
-
     import taciturn as tc
-    from taciturn.tables.long import read_long
-    from taciturn.tables.placing import place_rows
+    from taciturn.tables.reading import read_steps
 
     if decimals == 0:
         return tc.read_table(path, count=count)
-    long = read_long(path)
-    if count not in long.columns:
-        raise TableError(f"no column {count!r} of values in {path}: the columns are {long.names()}")
-    dims = [name for name in long.columns if name != count]
-    steps = np.zeros(long.rows, dtype=np.int64)
-    for row, raw in enumerate(long.columns[count]):
-        value = _steps(raw, decimals)
-        if value is None:
-            where = ", ".join(f"{dim}={long.columns[dim][row]}" for dim in dims) or f"row {row + 1}"
-            raise TableError(
-                f"values must be numbers from 0 to 2**53 steps with at most {decimals} decimals: "
-                f"{where} holds {raw!r:.60}"
-            )
-        steps[row] = value
-    return place_rows(long, dims, None, steps) / 10.0**decimals
-
-
-def _steps(raw: Any, decimals: int) -> int | None:
-    """The whole number of steps that a number stands for, or None."""
-    from taciturn.schema import MAX_COUNT
-
-    text = str(raw).strip()
-    if not _NUMBER.fullmatch(text):
-        return None
-    number = Decimal(text)
-    if number == 0:
-        return 0
-    # Before 1e999999999 is written out.
-    if number < 0 or number.adjusted() < -decimals or number.adjusted() > len(str(MAX_COUNT)):
-        return None
-    steps = Fraction(number) * 10**decimals
-    return int(steps) if steps.denominator == 1 and steps <= MAX_COUNT else None
+    return read_steps(path, count, decimals=decimals) / 10.0**decimals
 
 
 def read_level(path: Path, table: "xr.DataArray") -> "xr.DataArray":
@@ -72,23 +32,24 @@ def read_level(path: Path, table: "xr.DataArray") -> "xr.DataArray":
     variable the one it belongs to.
     """
     from taciturn.schema import RESERVED_NAMES
-    from taciturn.tables.long import read_long
+    from taciturn.tables.sources import open_source
 
-    long = read_long(path)
-    dims = [name for name in long.columns if name in table.dims]
-    if len(long.columns) != 2 or len(dims) != 1:
+    columns = open_source(path).columns()
+    dims = [name for name in columns if name in table.dims]
+    if len(columns) != 2 or len(dims) != 1:
         raise TableError(
             f"{path}: a hierarchy has two columns, one of the variables"
-            f" {list(map(str, table.dims))} and a level above it: the columns are {long.names()}"
+            f" {list(map(str, table.dims))} and a level above it: the columns are"
+            f" {', '.join(map(repr, columns))}"
         )
     dim = dims[0]
-    level = next(name for name in long.columns if name != dim)
+    level = next(name for name in columns if name != dim)
     if level in table.coords or level in RESERVED_NAMES:
         raise TableError(f"{path}: {level!r} cannot name a level: it is taken")
     categories = _positions(table, dim)
     above: dict[int, str] = {}
-    for row, (label, parent) in enumerate(zip(long.columns[dim], long.columns[level], strict=True)):
-        place = _place(long, row, dim, label, categories)
+    for row, (label, parent) in enumerate(zip(columns[dim], columns[level], strict=True)):
+        place = _place(path, row, dim, label, categories)
         if place in above:
             raise TableError(f"{path}: row {row + 1} gives {dim}={label} a second time")
         if not str(parent).strip():
@@ -109,12 +70,11 @@ def read_suppressed(
     """The projection whose variables are the columns of a file, and a mask of the cells
     in its rows.
     """
-    from taciturn.tables.long import read_long
     from taciturn.tables.margins import margin_of
+    from taciturn.tables.sources import open_source
 
-    long = read_long(path)
-    has_status = "status" in long.columns and "status" not in table.coords
-    columns = [name for name in long.columns if not (has_status and name == "status")]
+    columns = open_source(path).columns()
+    statuses = columns.pop("status", None) if "status" not in table.coords else None
     names = next((each for each in projections if set(each) == set(columns)), None)
     if names is None:
         accepted = " or ".join(",".join(each) for each in projections if each)
@@ -126,15 +86,16 @@ def read_suppressed(
     categories = {name: _positions(template, name) for name in names}
     mask = template.copy(data=template.values < 0)
     seen: set[tuple[int, ...]] = set()
-    for row in range(long.rows):
+    for row, labels in enumerate(zip(*(columns[name] for name in names), strict=True)):
         cell = tuple(
-            _place(long, row, name, long.columns[name][row], categories[name]) for name in names
+            _place(path, row, name, label, categories[name])
+            for name, label in zip(names, labels, strict=True)
         )
         if cell in seen:
-            where = ", ".join(f"{name}={long.columns[name][row]}" for name in names)
+            where = ", ".join(f"{name}={label}" for name, label in zip(names, labels, strict=True))
             raise TableError(f"{path}: row {row + 1} gives the cell {where} a second time")
         seen.add(cell)
-        status = long.columns["status"][row] if has_status else "primary"
+        status = "primary" if statuses is None else statuses[row]
         if status not in _STATUSES:
             raise TableError(
                 f"{path}: a status is one of {', '.join(_STATUSES)}; row {row + 1} has {status!r}"
@@ -148,11 +109,10 @@ def _positions(table: "xr.DataArray", dim: str) -> dict[str, int]:
     return {str(label): place for place, label in enumerate(table[dim].values.tolist())}
 
 
-def _place(long: "LongTable", row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
+def _place(path: Path, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
     place = categories.get(str(label))
     if place is None:
         raise TableError(
-            f"{long.origin}: row {row + 1} has {dim}={label!s:.60}, which is no category of the"
-            " table"
+            f"{path}: row {row + 1} has {dim}={label!s:.60}, which is no category of the table"
         )
     return place

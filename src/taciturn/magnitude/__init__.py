@@ -2,21 +2,32 @@
 a whole table.
 """
 
-from taciturn.magnitude.concentration import PQ, Dominance, PPercent, Request
+from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.risk import magnitude_risk
-from taciturn.magnitude.rule import Rule
-from taciturn.magnitude.rules import EntropyRule, MinimumFrequency, rule_from_text
+from taciturn.magnitude.rules import (
+    PQ,
+    Dominance,
+    EntropyRule,
+    MinimumFrequency,
+    PPercent,
+    Request,
+    Rule,
+    SingleRule,
+    rule_from_text,
+)
 from taciturn.magnitude.sensitivity import protection_levels, sensitive_cells
 from taciturn.magnitude.tabulation import tabulate_magnitude, tabulate_margins
 
 __all__ = [
     "PQ",
+    "Cells",
     "Dominance",
     "EntropyRule",
     "MinimumFrequency",
     "PPercent",
     "Request",
     "Rule",
+    "SingleRule",
     "magnitude_risk",
     "protection_levels",
     "rule_from_text",

@@ -20,24 +20,43 @@ _NEEDED = ("total", "absolute_total", "contributors", "largest", "share", "entro
 
 @dataclass(frozen=True)
 class Cells:
-    """Occupied cells, one after the other; amounts are Python integers in arrays of
-    objects, in steps.
+    """The cells of a magnitude table that have a contributor, as rules are given them.
+
+    Amounts are whole steps of ``10**-decimals``, as integers of Python in arrays of
+    objects, so that rules can compare exactly.
+
+    Attributes
+    ----------
+    total : ndarray of int
+        Sum of the sizes of the contributions to each cell, shape ``(cells,)``.
+    largest : ndarray of int
+        Sizes of the largest contributions, in descending order, shape ``(cells,
+        ranks)``; 0 beyond the number of contributors.
+    contributors : ndarray
+        Number of contributors, or the sum of their sampling weights.
+    entropy : ndarray of float
+        Entropy of the shares of the contributors, in bits.
+    requests : ndarray or None
+        How many asked for protection; None if the table was made without ``request=``.
+    requested : ndarray of int or None
+        Size of the largest contribution of one who asked.
+    step : Fraction
+        One step, in the units of the table.
+    occupied : ndarray of bool
+        Where these cells are, in the shape of the table.
     """
 
     total: npt.NDArray[np.object_]
-    """Sum of the sizes of the contributions, `X`."""
     largest: npt.NDArray[np.object_]
-    """Sizes of the largest contributions, shape (cells, ranks)."""
     contributors: npt.NDArray[Any]
     entropy: npt.NDArray[np.float64]
     requests: npt.NDArray[Any] | None
     requested: npt.NDArray[np.object_] | None
     step: Fraction
     occupied: npt.NDArray[np.bool_]
-    """Mask of the cells, dims of the table."""
 
     def ranked(self, number: int, rule: str) -> npt.NDArray[np.object_]:
-        """So many of the largest contributions, for a rule."""
+        """The largest `number` contributions of each cell, as `rule` needs them."""
         kept = self.largest.shape[1]
         if number > kept and (self.contributors > kept).any():
             raise TableError(
@@ -59,12 +78,12 @@ class Cells:
         )
 
     def amount(self, steps: Any) -> str:
-        """Steps in the units of the table, for reading."""
+        """An amount in steps as text, in the units of the table."""
         return f"{float(steps * self.step):,.15g}"
 
 
 def cells_of(table: Any) -> Cells:
-    """Check that a Dataset is a magnitude table and take its occupied cells."""
+    """Check that a Dataset is a magnitude table, and return its occupied cells."""
     if not isinstance(table, xr.Dataset):
         raise TableError(
             f"table must be a Dataset of tabulate_magnitude, got {type(table).__name__}"

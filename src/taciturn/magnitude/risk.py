@@ -21,31 +21,31 @@ _VARIANTS: Final = ("consistent", "handbook")
 def magnitude_risk(
     table: xr.Dataset,
     *,
-    dims: str | Sequence[str] | None = None,
+    dim: str | Sequence[str] | None = None,
     variant: Literal["consistent", "handbook"] = "consistent",
 ) -> xr.Dataset:
-    r"""Risk of a magnitude table from its numbers of contributors and the shares of the
-    largest.
+    r"""Risk of a magnitude table: how few contribute, and how much the largest hold.
 
     With :math:`c_i` contributors to cell `i`, :math:`n = \sum_i c_i` and :math:`x_{i1}
     / X_i` the share of the largest, averaged over the `m` cells that have a share,
 
     .. math::
 
-        r = \frac{1}{2} \Bigl(1 - \frac{H}{\log n} + \frac{1}{m} \sum_i \frac{x_{i1}}{X_i}\Bigr), \qquad
+        r = \frac{1}{2} \Bigl(1 - \frac{H}{\log n}
+            + \frac{1}{m} \sum_i \frac{x_{i1}}{X_i}\Bigr), \qquad
         H = -\sum_i \frac{c_i}{n} \log \frac{c_i}{n}
 
     Parameters
     ----------
     table : Dataset
         Of `tabulate_magnitude` or `tabulate_margins`.
-    dims : str or sequence of str, optional
-        Variables to sum over. Fewer than all give the risk of each row or column as a
-        table of its own.
+    dim : str or sequence of str, optional
+        Variables to sum over, by default all. Fewer give the risk of each row or column
+        as a table of its own.
     variant : {"consistent", "handbook"}
-        The formula above, which rises with the share of the largest contributors, or
-        the one that the handbook prints,
-        :math:`1 - \frac{1}{2}(H / \log n + \frac{1}{m} \sum_i x_{i1} / X_i)`, which falls, for reproduction.
+        The formula above, which rises with the share of the largest contributors, or,
+        for reproduction, the one that the handbook prints, which falls with it,
+        :math:`1 - \frac{1}{2}(H / \log n + \frac{1}{m} \sum_i x_{i1} / X_i)`.
 
     Returns
     -------
@@ -59,15 +59,15 @@ def magnitude_risk(
         Not a magnitude table; a row or column without a contributor, or with nothing
         but zeros.
     ParameterError
-        Unknown `dims` or `variant`.
+        Unknown `dim` or `variant`.
 
     Notes
     -----
     The base of the logarithm cancels. One contributor (`n` = 1) takes :math:`H / \log
     n` as 0, so that the risk is 1, and 1/2 as the handbook prints it. Cells without
     contributors, or with contributions of zero only, have no share and are left out of
-    the mean. The handbook, in one edition, calls `n` the total number of cells; the
-    shares :math:`c_i / n` only add up to 1 if it is that of contributors.
+    the mean. One edition of the handbook calls `n` the total number of cells; the
+    shares :math:`c_i / n` add up to 1 only if it is the number of contributors.
 
     References
     ----------
@@ -77,8 +77,9 @@ def magnitude_risk(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> firms = pd.DataFrame({"area": ["A", "A", "B", "B"], "turnover": [75, 25, 50, 50]})
-    >>> risk = tc.magnitude.magnitude_risk(tc.tabulate_magnitude(firms, "area", "turnover"))
+    >>> firms = pd.DataFrame({"area": list("AABB"), "turnover": [75, 25, 50, 50]})
+    >>> table = tc.tabulate_magnitude(firms, "area", "turnover")
+    >>> risk = tc.magnitude.magnitude_risk(table)
     >>> float(risk["risk"])  # ((1 - log 2 / log 4) + (0.75 + 0.5) / 2) / 2
     0.5625
     """
@@ -86,10 +87,10 @@ def magnitude_risk(
         raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
     cells_of(table)
     variables = [str(dim) for dim in table["total"].dims]
-    over = variables if dims is None else names_of(dims, "dims")
+    over = variables if dim is None else names_of(dim, "dim")
     if not set(over) <= set(variables) or len(set(over)) < len(over) or (variables and not over):
         raise ParameterError(
-            f"dims must name variables of the table, {variables}, each once; got {over}"
+            f"dim must name variables of the table, {variables}, each once; got {over}"
         )
     counts, shares = table["contributors"], table["share"].isel(rank=0, drop=True)
     number = counts.sum(over)

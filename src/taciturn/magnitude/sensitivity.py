@@ -1,5 +1,5 @@
-"""Which cells of a magnitude table are sensitive, why, and how far an attacker must be
-kept from them.
+"""Which cells of a magnitude table are sensitive, why, and how much protection each
+needs.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ import numpy as np
 import xarray as xr
 
 from taciturn.magnitude.cells import cells_of
-from taciturn.magnitude.rule import Rule, as_rule
+from taciturn.magnitude.rules.base import Rule, as_rule
 
 __all__ = ["protection_levels", "sensitive_cells"]
 
 
 def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dataset:
-    """Tell the cells of a magnitude table that sensitivity rules refuse.
+    """Find the cells of a magnitude table that are sensitive by some rules.
 
     Parameters
     ----------
@@ -34,25 +34,25 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
         - ``sensitive`` (bool): False in an empty cell;
         - ``by_rule`` (bool), with ``rule``: the same for each of the single rules,
           named by their text;
-        - ``reason``: in words, of those single rules that hold in a sensitive cell,
-          else empty;
+        - ``reason``: in words, for the single rules that hold in a sensitive cell;
+          empty elsewhere;
         - ``unsafe_share``: sensitive cells among the cells with a contributor, in ``[0,
           1]``; a scalar.
 
     Raises
     ------
     TableError
-        Not a magnitude table; one with fewer of the largest contributions than a rule
-        speaks of, or, for `Request`, made without ``request=``; one without any
+        Not a magnitude table; one that keeps fewer of the largest contributions than a
+        rule needs, or, for `Request`, was made without ``request=``; one without any
         contributor.
     ParameterError
-        `rules` that are none.
+        `rules` that are not rules.
 
     Notes
     -----
-    Amounts are compared in whole steps and parameters as the decimal numbers they are
-    written as, so that no rounding moves a cell across the boundary. Only what the cell
-    itself tells is looked at, not what follows from totals.
+    Amounts are compared in whole steps, and parameters as the decimal numbers they are
+    written as, so that rounding never moves a cell across the boundary. Each cell is
+    judged by itself; what follows from totals is not considered.
 
     References
     ----------
@@ -63,7 +63,9 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> firms = pd.DataFrame({"area": ["A", "A", "A", "B", "B"], "turnover": [80, 15, 5, 50, 50]})
+    >>> firms = pd.DataFrame(
+    ...     {"area": ["A", "A", "A", "B", "B"], "turnover": [80, 15, 5, 50, 50]}
+    ... )
     >>> table = tc.tabulate_magnitude(firms, "area", "turnover")
     >>> found = tc.sensitive_cells(table, tc.Dominance(1, 0.75))
     >>> found["sensitive"].values.tolist(), float(found["unsafe_share"])
@@ -100,12 +102,11 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
 
 
 def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.DataArray:
-    r"""How far above a sensitive cell what an attacker must think possible has to
-    reach.
+    r"""Upper protection levels of the sensitive cells of a magnitude table.
 
-    If all that is released leaves the cell anywhere up to :math:`X + U`, the rule no
-    longer holds for what can be worked out. The least such `U`, with :math:`x_1 \ge x_2
-    \ge \dots` the contributions:
+    Once everything released allows the cell any value up to :math:`X + U`, the rule no
+    longer holds for what can be worked out. The level is the least such `U`, which is,
+    with :math:`x_1 \ge x_2 \ge \dots` the contributions:
 
     .. math::
 
@@ -127,22 +128,21 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
         steps; 0 where the cell is not sensitive. The lower protection level is taken to
         be the same. Of rules combined with ``|`` the largest is needed, of those
         combined with ``&`` the smallest is enough. `MinimumFrequency` and `EntropyRule`
-        have no amount in them and give one step, which prevents that the value itself
-        is worked out.
+        involve no amount and give one step, which keeps the value itself from being
+        worked out.
 
     Raises
     ------
     TableError
         As `sensitive_cells`.
     ParameterError
-        `rules` that are none.
+        `rules` that are not rules.
 
     Notes
     -----
     With the second largest contributor as the attacker, who subtracts :math:`x_2`, the
-    p%-rule asks for
-    :math:`X + U - x_2 \ge (1 + p/100) x_1`, which gives the formula. With negative contributions `X` is the sum of
-    sizes.
+    p%-rule asks for :math:`X + U - x_2 \ge (1 + p/100) x_1`, which gives the formula.
+    With negative contributions `X` is the sum of sizes.
 
     References
     ----------

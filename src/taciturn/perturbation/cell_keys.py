@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError, TableError
+from taciturn.errors import ParameterError
 from taciturn.perturbation.perturbation_tables import check_perturbation_table
 from taciturn.perturbation.replicates import Counts, labelled, replicated
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
-from taciturn.tables.placing import code_rows
-from taciturn.tables.tabulation import read_records
+from taciturn.tables.records import read_records
 from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["cell_key", "cell_key_records", "record_keys"]
@@ -207,25 +206,25 @@ def cell_key_records(
     variables = names_of(variables, "variables")
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
-    long = read_records(records, variables)
-    index, coords = code_rows(long, variables, categories)
+    read = read_records(
+        records,
+        variables,
+        categories,
+        others={keys: "record keys"} if isinstance(keys, str) else None,
+    )
+    index, coords = read.cells(variables), read.categories
     shape = tuple(len(labels) for labels in coords.values())
     counts = np.bincount(index, minlength=int(np.prod(shape)))
     if isinstance(keys, str):
-        if keys not in long.columns:
-            raise TableError(
-                f"no column {keys!r} of record keys in {long.origin}: the columns are"
-                f" {long.names()}"
-            )
-        keys = long.columns[keys]
+        keys = read.others[keys]
     if keys is not None:
         if replicates != 1:
             raise ParameterError(f"replicates must be 1 if record keys are given, got {replicates}")
-        keys = _checked_keys(keys, long.rows)
+        keys = _checked_keys(keys, read.rows)
     rng = generator(random_seed)
     out = np.empty((replicates, counts.size), dtype=np.int64)
     for row in out:
-        of_records = rng.random(long.rows) if keys is None else keys
+        of_records = rng.random(read.rows) if keys is None else keys
         row[:] = _noisy(counts, _cell_keys(index, of_records, counts.size), cumulated, perturbed)
     table = xr.DataArray(counts.reshape(shape), dims=variables, coords=coords, name=COUNT)
     return labelled(table, out.reshape(replicates, *shape))

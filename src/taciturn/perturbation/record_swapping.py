@@ -13,9 +13,7 @@ from taciturn.errors import ParameterError
 from taciturn.perturbation.replicates import Counts, labelled
 from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
-from taciturn.tables.long import LongTable
-from taciturn.tables.placing import code_rows
-from taciturn.tables.tabulation import read_records
+from taciturn.tables.records import Records, read_records
 from taciturn.validate import (
     generator,
     names_of,
@@ -124,14 +122,14 @@ def swap_records(
         raise ParameterError(
             f"{geography!r} cannot be in match: the records of a pair live in different areas"
         )
-    long = read_records(records, list(dict.fromkeys([geography, *match, *at_risk])))
-    group, local = _groups(long, geography, match)
-    risky = _in_small_cell(long, at_risk, minimum)
+    read = read_records(records, list(dict.fromkeys([geography, *match, *at_risk])))
+    group, local = _groups(read, geography, match)
+    risky = _in_small_cell(read, at_risk, minimum)
     members = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
     rng = generator(random_seed)
-    wanted = round(rate * long.rows / 2)
-    partner = np.empty((replicates, long.rows), dtype=np.int64)
+    wanted = round(rate * read.rows / 2)
+    partner = np.empty((replicates, read.rows), dtype=np.int64)
     counted = np.empty((replicates, 2), dtype=np.int64)
     for row, counts in zip(partner, counted, strict=True):
         order = np.concatenate(
@@ -214,17 +212,17 @@ def swapped_table(
     return labelled(table, released.reshape(-1, *cells.shape))
 
 
-def _groups(long: LongTable, geography: str, match: list[str]) -> tuple[Counts, Counts]:
+def _groups(read: Records, geography: str, match: list[str]) -> tuple[Counts, Counts]:
     """Number of each record's group, which agrees on `match`, and of the part of the
     group in its area; raise unless a record has an eligible partner.
     """
-    area, _ = code_rows(long, [geography], None)
+    area = read.codes[geography]
     group = np.zeros_like(area)
     if match:
-        group = np.unique(code_rows(long, match, None)[0], return_inverse=True)[1]
+        group = np.unique(read.cells(match), return_inverse=True)[1]
     local = np.unique(group * (area.max() + 1) + area, return_inverse=True)[1]
     if (np.bincount(group)[group] == np.bincount(local)[local]).all():
-        own = ", ".join(f"{name}={long.columns[name][0]}" for name in [geography, *match])
+        own = read.label([geography, *match], 0)
         agreeing = f" that agrees on {match}" if match else ""
         raise ParameterError(
             f"no record has an eligible partner: row 1, {own}, like every other, has none{agreeing}"
@@ -233,13 +231,11 @@ def _groups(long: LongTable, geography: str, match: list[str]) -> tuple[Counts, 
     return group, local
 
 
-def _in_small_cell(long: LongTable, dims: list[str], minimum: int) -> npt.NDArray[np.bool_]:
+def _in_small_cell(records: Records, variables: list[str], minimum: int) -> npt.NDArray[np.bool_]:
     """Which records are in cells with a count below the minimum."""
-    if not dims:
-        return np.zeros(long.rows, dtype=bool)
-    _, cell, counts = np.unique(
-        code_rows(long, dims, None)[0], return_inverse=True, return_counts=True
-    )
+    if not variables:
+        return np.zeros(records.rows, dtype=bool)
+    _, cell, counts = np.unique(records.cells(variables), return_inverse=True, return_counts=True)
     return counts[cell] < minimum
 
 

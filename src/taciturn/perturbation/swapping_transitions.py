@@ -12,8 +12,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.information.reduction import log_base
 from taciturn.perturbation.replicates import Counts
 from taciturn.schema import COUNT
-from taciturn.tables.placing import code_rows
-from taciturn.tables.tabulation import read_records
+from taciturn.tables.records import read_records
 from taciturn.validate import names_of
 
 __all__ = ["SwappedCells", "swapping_conditional_entropy", "swapping_joint"]
@@ -184,13 +183,13 @@ class SwappedCells:
                 f"variables must include the geography {self.geography!r}, as swapping changes no"
                 f" other table; got {dims}"
             )
-        long = read_records(microdata, dims)
+        read = read_records(microdata, dims, categories)
         self._partner: Counts = swaps["partner"].transpose("replicate", "record").values
-        if self._partner.shape[1] != long.rows:
+        if self._partner.shape[1] != read.rows:
             raise TableError(
-                f"swaps are of {self._partner.shape[1]} records, {long.origin} has {long.rows}"
+                f"swaps are of {self._partner.shape[1]} records, {read.origin} has {read.rows}"
             )
-        self.before, self.coords = code_rows(long, dims, categories)
+        self.before, self.coords = read.cells(dims), read.categories
         self.shape = tuple(len(labels) for labels in self.coords.values())
         self.replicates = len(self._partner)
         at = dims.index(self.geography)

@@ -1,8 +1,6 @@
-"""Whether an array is a frequency table, and whether two tables are over the same
-cells.
-"""
+"""Checks: an array is a frequency table, two tables have the same cells."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +17,7 @@ from taciturn.schema import (
     table_dims,
 )
 
-__all__ = ["check_table", "same_categories"]
-
-_MAX_SAMPLED_POPULATION: Final = 10**9  # NumPy's hypergeometric generator ends there
+__all__ = ["check_counts", "check_table", "same_categories"]
 
 
 def check_table(
@@ -40,8 +36,8 @@ def check_table(
     draws : bool
         Whether the dimensions `chain`, `draw` and `replicate` may be present.
     values : bool
-        Whether to look at the counts, too; whole numbers may be left to whoever goes
-        through them next.
+        Whether to check the counts, too; integers may be left to whoever reads them
+        next.
 
     Returns
     -------
@@ -139,7 +135,7 @@ def same_categories(first: xr.DataArray, second: xr.DataArray, *, names: tuple[s
         if not np.array_equal(ours, theirs):
             unmatched = sorted(
                 repr(x) for x in set(ours.tolist()) ^ set(theirs.tolist())
-            )  # tells 1 from '1'
+            )  # repr, as 1 and '1' differ
             found = (
                 f"only one has {', '.join(unmatched[:5])}" if unmatched else "the order is another"
             )

@@ -228,6 +228,7 @@ def every_margin(table: xr.DataArray) -> list[tuple[str, ...]]:
 
 
 def named_margins(margins: Any, table: xr.DataArray, *, name: str) -> list[tuple[str, ...]]:
+    """Check a sequence of margins, each named once."""
     if isinstance(margins, str) or not isinstance(margins, Sequence):
         raise ParameterError(
             f"{name} must be a sequence of margins, such as [('a', 'b'), 'c'], got {margins!r}"

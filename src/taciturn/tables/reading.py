@@ -1,18 +1,24 @@
 """Frequency tables from files and data frames in long form."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
-from taciturn.tables.long import from_frame, read_long
-from taciturn.tables.placing import parse_counts, place_rows
+from taciturn.tables.records import Records, code_records
+from taciturn.tables.sources import open_source
+from taciturn.tables.values import is_missing, whole_steps
 
-__all__ = ["read_table"]
+__all__ = ["read_steps", "read_table"]
+
+_MISSING: Final = {"nan", "na", "<na>", "none"}  # what files write for a missing count
 
 
 def read_table(
@@ -27,16 +33,18 @@ def read_table(
     Parameters
     ----------
     source : path, pandas or polars DataFrame, or DataArray
-        A CSV (UTF-8, comma, header) or Parquet file by its ending; Parquet needs
+        A CSV (UTF-8, comma, header) or Parquet file, by its ending; Parquet needs
         ``taciturn[parquet]``. Labels in a CSV are text, so ``"01"`` stays ``"01"``.
-        Every column but `count` is a classifying variable, in this order. Cells without
-        a row are zero. A DataArray is checked and returned as int64.
+        Every column except `count` is a classifying variable, in the order of the
+        columns. Cells without a row are zero. A DataArray is checked and returned as
+        int64.
     count : str
         Name of the column of counts.
     categories : mapping of str to sequence, optional
-        Declared categories by variable, in their order. A label outside is an error, a
-        category without a row is kept. Without it the order is that of a pandas
-        categorical or polars Enum where there is one, else of first appearance.
+        Declared categories by variable, in their order. A label outside them is an
+        error; a category without a row is kept. By default the order is that of a
+        pandas categorical, a polars Enum or a Parquet dictionary where there is one,
+        otherwise that of first appearance.
 
     Returns
     -------
@@ -54,7 +62,9 @@ def read_table(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> rows = pd.DataFrame({"area": ["A", "A", "B"], "sex": ["f", "m", "f"], "count": [3, 1, 4]})
+    >>> rows = pd.DataFrame(
+    ...     {"area": ["A", "A", "B"], "sex": ["f", "m", "f"], "count": [3, 1, 4]}
+    ... )
     >>> tc.read_table(rows).values.tolist()
     [[3, 1], [4, 0]]
     """
@@ -64,11 +74,53 @@ def read_table(
                 "categories are declared for long tables; a DataArray brings its own: use reindex"
             )
         return check_table(source)
-    long = read_long(source) if isinstance(source, str | PathLike) else from_frame(source)
-    if count not in long.columns:
-        raise TableError(
-            f"no column {count!r} of counts in {long.origin}: the columns are {long.names()}"
-        )
-    dims = [name for name in long.columns if name != count]
-    counts = parse_counts(long, count)
-    return place_rows(long, dims, categories, counts)
+    return read_steps(source, count, categories=categories)
+
+
+def read_steps(
+    source: str | PathLike[str] | Any,
+    value: str,
+    *,
+    decimals: int = 0,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+) -> xr.DataArray:
+    """Read a table in long form of counts or, with `decimals`, of magnitudes: int64, in
+    steps of ``10**-decimals``.
+    """
+    opened = open_source(source)
+    opened.require([value], of="values" if decimals else "counts")
+    variables = [name for name in opened.names if name != value]
+    if not variables:
+        raise TableError(f"{opened.origin} has no classifying variable beside {value!r}")
+    rows = code_records(opened, variables, categories, others=[value])
+    shape = [len(rows.categories[dim]) for dim in variables]
+    cells = rows.cells(variables)
+    flat = np.zeros(prod(shape), dtype=np.int64)
+    flat[cells] = _steps(rows, variables, value, decimals)
+    order = np.argsort(cells, kind="stable")
+    repeated = np.flatnonzero(np.diff(cells[order]) == 0)
+    if len(repeated):
+        cell = rows.label(variables, int(order[repeated[0] + 1]))
+        raise TableError(f"a cell can be given once: {cell} stands in more than one row")
+    return xr.DataArray(flat.reshape(shape), dims=variables, coords=rows.categories, name=COUNT)
+
+
+def _steps(
+    rows: Records, variables: Sequence[str], value: str, decimals: int
+) -> npt.NDArray[np.int64]:
+    """Whole steps from a column of text or numbers."""
+    steps = np.zeros(rows.rows, dtype=np.int64)
+    for row, raw in enumerate(rows.others[value]):
+        number = whole_steps(raw, decimals)
+        if number is None:
+            rule = (
+                f"values must be numbers from 0 to 2**53 steps with at most {decimals} decimals"
+                if decimals
+                else "counts must be whole numbers from 0 to 2**53"
+            )
+            shown = f"{raw!r:.60}" if isinstance(raw, str) else f"{raw!s:.60}"
+            missing = is_missing(raw) or str(raw).strip().lower() in _MISSING
+            found = "is missing" if missing else f"holds {shown}"
+            raise TableError(f"{rule}: {rows.label(variables, row)} {found}")
+        steps[row] = number
+    return steps

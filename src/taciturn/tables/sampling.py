@@ -63,7 +63,8 @@ def draw_sample(
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> population = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
     >>> int(sample.sum())
     245
     """

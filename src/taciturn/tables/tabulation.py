@@ -1,20 +1,17 @@
 """From records of individuals to a frequency table."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from taciturn.errors import TableError
-from taciturn.tables.long import (
-    LongTable,
-    from_frame,
-    read_long,
-)
-from taciturn.tables.placing import place_rows
+from taciturn.schema import COUNT
+from taciturn.tables.records import read_records
 
-__all__ = ["read_records", "tabulate"]
+__all__ = ["tabulate"]
 
 
 def tabulate(
@@ -23,7 +20,7 @@ def tabulate(
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> xr.DataArray:
-    """Count records by some of their variables.
+    """Count the records of microdata by some of their variables.
 
     Parameters
     ----------
@@ -32,7 +29,7 @@ def tabulate(
     variables : sequence of str
         The classifying variables.
     categories : mapping of str to sequence, optional
-        As in `read_table`.
+        Declared categories by variable, as in `read_table`.
 
     Returns
     -------
@@ -53,16 +50,7 @@ def tabulate(
     [[2, 0], [0, 1]]
     """
     variables = [variables] if isinstance(variables, str) else list(variables)
-    long = read_records(records, variables)
-    return place_rows(long, variables, categories, None)
-
-
-def read_records(records: str | PathLike[str] | Any, variables: Sequence[str]) -> LongTable:
-    """Read microdata that must have the named variables, each named once."""
-    long = read_long(records) if isinstance(records, str | PathLike) else from_frame(records)
-    unknown = [dim for dim in variables if dim not in long.columns]
-    if unknown or not variables:
-        raise TableError(f"no variable {unknown} in {long.origin}: the columns are {long.names()}")
-    if len(set(variables)) < len(variables):
-        raise TableError(f"a variable stands twice in {list(variables)}")
-    return long
+    read = read_records(records, variables, categories)
+    shape = [len(read.categories[dim]) for dim in variables]
+    counts = np.bincount(read.cells(variables), minlength=prod(shape)).astype(np.int64)
+    return xr.DataArray(counts.reshape(shape), dims=variables, coords=read.categories, name=COUNT)

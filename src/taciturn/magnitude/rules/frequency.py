@@ -1,19 +1,16 @@
-"""Rules about how many contribute and how evenly, and the short forms of all rules."""
+"""Rules about how many contribute, and how evenly."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import Cells
-from taciturn.magnitude.concentration import PQ, Dominance, PPercent, Request
-from taciturn.magnitude.rule import Levels, Mask, Rule, SingleRule, counted, one_step
+from taciturn.magnitude.rules.base import Levels, Mask, SingleRule, counted, one_step
 from taciturn.validate import real_number, whole_number
 
-__all__ = ["EntropyRule", "MinimumFrequency", "rule_from_text"]
+__all__ = ["EntropyRule", "MinimumFrequency"]
 
 _NEAR: Final = 1e-9  # a ratio of entropies this close to the threshold is on it
 
@@ -73,7 +70,10 @@ class MinimumFrequency(SingleRule):
 class EntropyRule(SingleRule):
     r"""The entropy rule: contributions are too uneven.
 
-    .. math:: \frac{H}{\log_2 N} < t, \qquad H = -\sum_{i=1}^N \frac{x_i}{X} \log_2 \frac{x_i}{X}
+    .. math::
+
+        \frac{H}{\log_2 N} < t, \qquad
+        H = -\sum_{i=1}^N \frac{x_i}{X} \log_2 \frac{x_i}{X}
 
     Contributions of zero count in `N`. The ratio of a single contributor is taken as 0,
     and that of contributors of nothing but zeros, so that both are sensitive for every
@@ -133,67 +133,3 @@ class EntropyRule(SingleRule):
         several = cells.contributors > 1
         most = np.log2(np.where(several, cells.contributors, 2).astype(np.float64))
         return np.where(several, cells.entropy / most, 0.0)
-
-
-_TEXTS: Final[dict[str, tuple[Callable[..., Rule], tuple[type, ...], int, str]]] = {
-    "nk": (Dominance, (int, float), 2, "nk:n,k such as nk:1,0.75"),
-    "p%": (PPercent, (float,), 1, "p%:p such as p%:10"),
-    "pq": (PQ, (float, float), 2, "pq:p,q such as pq:10,50"),
-    "freq": (MinimumFrequency, (int,), 1, "freq:k such as freq:3"),
-    "entropy": (EntropyRule, (float,), 1, "entropy:t such as entropy:0.5"),
-    "request": (Request, (float, int), 1, "request:k or request:k,frequency such as request:0.7,3"),
-}
-
-
-def rule_from_text(text: str) -> Rule:
-    """A rule from its short form, such as ``nk:1,0.75``; the command line's way in.
-
-    Parameters
-    ----------
-    text : str
-        ``nk:n,k``, ``p%:p``, ``pq:p,q``, ``freq:k``, ``entropy:t``, ``request:k`` or
-        ``request:k,frequency``.
-
-    Returns
-    -------
-    Rule
-
-    Raises
-    ------
-    ParameterError
-        Another name, a number too few or too many, or one that is out of range.
-
-    Examples
-    --------
-    >>> print(rule_from_text("pq:10,50"))
-    PQ(10, 50)
-    """
-    name, _, listed = str(text).partition(":")
-    known = _TEXTS.get(name.strip().lower())
-    if known is None:
-        raise ParameterError(
-            f"no rule {text!r}: accepted are " + "; ".join(form for *_, form in _TEXTS.values())
-        )
-    make, kinds, least, form = known
-    words = [word.strip() for word in listed.split(",")]
-    if not least <= len(words) <= len(kinds):
-        raise ParameterError(f"the rule {text!r} has {len(words)} numbers: accepted is {form}")
-    try:
-        numbers = [_number(word, kind) for word, kind in zip(words, kinds, strict=False)]
-        return make(*numbers)
-    except ParameterError as error:
-        raise ParameterError(f"the rule {text!r}: {error}") from error
-    except ValueError as error:
-        raise ParameterError(
-            f"the rule {text!r} holds something that is no number: accepted is {form}"
-        ) from error
-
-
-def _number(word: str, kind: type) -> int | float:
-    """A number as written, whole where it can be."""
-    try:
-        return int(word)
-    except ValueError:
-        if kind is int:
-            raise
-        return float(word)

@@ -22,8 +22,9 @@ __all__ = [
     "as_rule",
     "counted",
     "exact",
+    "not_below_zero",
+    "one_step",
 ]
-__all__ += ["not_below_zero", "one_step"]
 
 Mask = npt.NDArray[np.bool_]
 Levels = npt.NDArray[Any]
@@ -32,18 +33,38 @@ objects."""
 
 
 class Rule(ABC):
-    """A sensitivity rule. ``a | b`` holds where one of them does, ``a & b`` where both
-    do.
+    """A sensitivity rule; ``a | b`` holds where either does, ``a & b`` where both do.
+
+    A rule of your own derives from `SingleRule` and overrides `holds`, `level`,
+    `reasons` and `__str__`, which names it in tables. All are given the `Cells` that
+    have a contributor.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> class LargeCell(tc.magnitude.SingleRule):
+    ...     def holds(self, cells):
+    ...         return cells.total > 90
+    ...     def level(self, cells):
+    ...         return self.holds(cells).astype(object)
+    ...     def reasons(self, cells):
+    ...         return [f"total {cells.amount(total)}" for total in cells.total]
+    ...     def __str__(self):
+    ...         return "LargeCell"
+    >>> firms = pd.DataFrame({"area": ["A", "B"], "turnover": [100, 50]})
+    >>> table = tc.tabulate_magnitude(firms, "area", "turnover")
+    >>> tc.sensitive_cells(table, LargeCell())["reason"].values.tolist()
+    ['total 100', '']
     """
 
     @abstractmethod
     def holds(self, cells: Cells) -> Mask:
-        """Which cells are sensitive by this rule."""
+        """Which cells are sensitive by this rule: bool, shape ``(cells,)``."""
 
     @abstractmethod
     def level(self, cells: Cells) -> Levels:
-        """Upper protection level in steps, as exact fractions; 0 where the rule does
-        not hold.
+        """Upper protection levels in steps, shape ``(cells,)``: integers or fractions
+        of Python, 0 where the rule does not hold.
         """
 
     @abstractmethod
@@ -58,11 +79,11 @@ class Rule(ABC):
 
 
 class SingleRule(Rule):
-    """A rule that is not combined of others."""
+    """A rule that is not a combination of others; see `Rule` for one of your own."""
 
     @abstractmethod
     def reasons(self, cells: Cells) -> list[str]:
-        """Why each of the cells, all of them sensitive by this rule, is."""
+        """Why each of these cells is sensitive; the rule holds in all of them."""
 
     def parts(self) -> tuple["SingleRule", ...]:
         """The rule itself."""
@@ -80,9 +101,7 @@ class _Combined(Rule):
 
 @dataclass(frozen=True)
 class AnyOf(_Combined):
-    """Sensitive where one of the rules holds; a cell is protected once it is by all of
-    them.
-    """
+    """Sensitive where one of the rules holds; protected once all are satisfied."""
 
     def __str__(self) -> str:
         return " | ".join(
@@ -100,9 +119,7 @@ class AnyOf(_Combined):
 
 @dataclass(frozen=True)
 class AllOf(_Combined):
-    """Sensitive where all of the rules hold; a cell is protected once it is by one of
-    them.
-    """
+    """Sensitive where all of the rules hold; protected once one is satisfied."""
 
     def __str__(self) -> str:
         return " & ".join(

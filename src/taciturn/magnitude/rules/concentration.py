@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from taciturn.errors import TableError
 from taciturn.magnitude.cells import Cells
-from taciturn.magnitude.rule import (
+from taciturn.magnitude.rules.base import (
     Levels,
     Mask,
     SingleRule,

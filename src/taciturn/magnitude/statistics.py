@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import TableError
-from taciturn.tables.records import WEIGHT_DECIMALS, WHOLE, Records
+from taciturn.magnitude.database import Database
+from taciturn.magnitude.expressions import WEIGHT_DECIMALS, WHOLE
 
 __all__ = ["CellStatistics", "cell_statistics", "group_contributions", "weight_decimals"]
 
@@ -31,23 +32,23 @@ class CellStatistics:
     requested: list[int] | None
 
 
-def group_contributions(records: Records) -> None:
+def group_contributions(database: Database) -> None:
     """Make ``contributions``: one row for each contributor in each cell of the full
     table.
     """
-    roles = records.roles
+    roles = database.roles
     if roles.contributor is None and roles.holding is None:
-        records.connection.execute("CREATE VIEW contributions AS SELECT * FROM records")
+        database.connection.execute("CREATE VIEW contributions AS SELECT * FROM records")
         return
-    _refuse_conflicts(records)
-    unit, joined = _units(records)
-    records.connection.execute(
-        f"CREATE TABLE contributions AS SELECT cell, {unit} AS u, {_of_contributor(records)} "
+    _refuse_conflicts(database)
+    unit, joined = _units(database)
+    database.connection.execute(
+        f"CREATE TABLE contributions AS SELECT cell, {unit} AS u, {_of_contributor(database)} "
         f"FROM records {joined} GROUP BY ALL"
     )
 
 
-def _units(records: Records) -> tuple[str, str]:
+def _units(database: Database) -> tuple[str, str]:
     """SQL for a whole number that tells contributors apart, holdings among them, and
     for a join that it needs.
 
@@ -55,14 +56,14 @@ def _units(records: Records) -> tuple[str, str]:
     two.
     """
     own = (
-        "row" if records.roles.contributor is None else "c"
+        "row" if database.roles.contributor is None else "c"
     )  # who a record without a holding belongs to
-    names = [own] if records.roles.holding is None else [own, "h"]
-    types = records.types("records")
+    names = [own] if database.roles.holding is None else [own, "h"]
+    types = database.types("records")
     if all(types[name] in WHOLE for name in names):
         if len(names) == 1:
             return own, ""
-        [bounds] = records.fetch(f"SELECT min(h), max(h), min({own}), max({own}) FROM records")
+        [bounds] = database.fetch(f"SELECT min(h), max(h), min({own}), max({own}) FROM records")
         if all(-_LARGEST_KEY <= bound <= _LARGEST_KEY for bound in bounds if bound is not None):
             return f"CASE WHEN h IS NULL THEN 2 * {own}::BIGINT ELSE 2 * h::BIGINT + 1 END", ""
     key = (
@@ -70,78 +71,81 @@ def _units(records: Records) -> tuple[str, str]:
         if len(names) == 1
         else f"CASE WHEN h IS NULL THEN 'c' || {own}::VARCHAR ELSE 'h' || h::VARCHAR END"
     )
-    records.connection.execute(
+    database.connection.execute(
         "CREATE TABLE units AS SELECT key, row_number() OVER () AS u "
         f"FROM (SELECT DISTINCT {key} AS key FROM records)"
     )
     return "units.u", f"JOIN units ON units.key = {key}"
 
 
-def _of_contributor(records: Records) -> str:
+def _of_contributor(database: Database) -> str:
     """SQL for what the rows of one contributor come to."""
     columns = ["sum(x)::BIGINT AS x"]
-    columns += ["any_value(w) AS w"] if records.roles.weights is not None else []
-    columns += ["bool_or(r) AS r"] if records.roles.request is not None else []
+    columns += ["any_value(w) AS w"] if database.roles.sampling_weights is not None else []
+    columns += ["bool_or(r) AS r"] if database.roles.request is not None else []
     return ", ".join(columns)
 
 
-def _refuse_conflicts(records: Records) -> None:
+def _refuse_conflicts(database: Database) -> None:
     """A contributor has one holding or none, and one weight."""
-    roles = records.roles
+    roles = database.roles
     if roles.contributor is None:
         return
     checks = {}
     if roles.holding is not None:
         checks["h"] = ("min(h) <> max(h) OR count(h) NOT IN (0, count(*))", roles.holding)
-    if roles.weights is not None:
-        checks["w"] = ("min(w) <> max(w)", roles.weights)
+    if roles.sampling_weights is not None:
+        checks["w"] = ("min(w) <> max(w)", roles.sampling_weights)
     for short, (conflict, name) in checks.items():
-        found = records.fetch(
+        found = database.fetch(
             f"SELECT c FROM records GROUP BY c HAVING {conflict} ORDER BY min(row) LIMIT 1"
         )
         if not found:
             continue
         code = found[0][0]
-        rows = records.connection.execute(
+        rows = database.connection.execute(
             f"SELECT min(row), {short} FROM records WHERE c = ? GROUP BY {short} ORDER BY 1"
             " LIMIT 2",
             [code],
         ).fetchall()
         shown = []
         for row, value in rows:
-            value = f"{value / _UNIT:g}" if short == "w" else repr(records.meaning(short, value))
+            value = f"{value / _UNIT:g}" if short == "w" else repr(database.meaning(short, value))
             shown.append(f"{'none' if value == 'None' else value} in row {row}")
         raise TableError(
-            f"a contributor has one value of {name!r}: {records.meaning('c', code)!r} has"
+            f"a contributor has one value of {name!r}: {database.meaning('c', code)!r} has"
             f" {' and '.join(shown)}"
         )
 
 
-def weight_decimals(records: Records) -> int:
+def weight_decimals(database: Database) -> int:
     """So many decimals as write all weights out."""
-    if records.roles.weights is None:
+    if database.roles.sampling_weights is None:
         return 0
     steps = " ".join(
         f"WHEN w % {10 ** (WEIGHT_DECIMALS - places)} = 0 THEN {places}" for places in range(7)
     )
-    [(decimals,)] = records.fetch(f"SELECT max(CASE {steps} END) FROM records")
+    [(decimals,)] = database.fetch(f"SELECT max(CASE {steps} END) FROM records")
     return int(decimals)
 
 
 def cell_statistics(
-    records: Records, dims: tuple[int, ...], *, largest: int, places: int
+    database: Database, dims: tuple[int, ...], *, largest: int, places: int
 ) -> CellStatistics:
     """Statistics of the margin of the variables at some positions.
 
     `places` is the number of decimals of the weights: with them a step is so many
     decimals finer.
     """
-    cell, source = _margin_cell(records.sizes, dims), "contributions"
-    grouped = records.roles.contributor is not None or records.roles.holding is not None
-    if grouped and len(dims) < len(records.sizes):
-        source = f"(SELECT {cell} AS cell, u, {_of_contributor(records)} FROM contributions GROUP BY ALL)"
+    cell, source = _margin_cell(database.sizes, dims), "contributions"
+    grouped = database.roles.contributor is not None or database.roles.holding is not None
+    if grouped and len(dims) < len(database.sizes):
+        source = (
+            f"(SELECT {cell} AS cell, u, {_of_contributor(database)} FROM contributions"
+            " GROUP BY ALL)"
+        )
         cell = "cell"
-    weighted = records.roles.weights is not None
+    weighted = database.roles.sampling_weights is not None
     size = "abs(x)"
     surprise = f"CASE WHEN x <> 0 THEN {size}::DOUBLE * log2({size}::DOUBLE) ELSE 0 END"
     chosen = {
@@ -154,11 +158,11 @@ def cell_statistics(
     }
     if weighted:
         chosen["weights"] = f"max_by(w, {size}, {largest})"
-    if records.roles.request is not None:
+    if database.roles.request is not None:
         chosen["requests"] = f"{'sum(w)' if weighted else 'count(*)'} FILTER (r)"
         chosen["requested"] = f"max({size}) FILTER (r)"
     listed = ", ".join(f"{expression} AS {name}" for name, expression in chosen.items())
-    rows = records.fetch(f"SELECT {listed} FROM {source} GROUP BY 1 ORDER BY 1")
+    rows = database.fetch(f"SELECT {listed} FROM {source} GROUP BY 1 ORDER BY 1")
     found = dict(zip(chosen, zip(*rows, strict=True), strict=True))
     return _statistics(found, weighted=weighted, largest=largest, places=places)
 

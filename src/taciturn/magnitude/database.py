@@ -1,0 +1,201 @@
+"""Records of magnitudes in DuckDB: one row a record, values in whole steps, everything
+checked before it is counted.
+
+Columns go under names of our own (``d0``, ``d1``, … for classifiers, ``x``, ``c``,
+``h``, ``w``, ``r``), so that no name in the data ever becomes part of a query. Parts of
+the records go in one after the other; what does not fit into memory is spilled to a
+private temporary folder.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+from taciturn.errors import FileFormatError, MissingDependencyError, TableError
+from taciturn.magnitude.columns import identities, numbers
+from taciturn.magnitude.expressions import (
+    MAX_WEIGHT,
+    identity_sql,
+    request_sql,
+    steps_sql,
+    weight_sql,
+)
+from taciturn.magnitude.roles import Roles
+from taciturn.tables.labels import Labels, refuse_many_cells
+from taciturn.tables.sources import Source
+from taciturn.tables.values import is_missing
+
+__all__ = ["MAX_CELLS", "Database", "open_database"]
+
+_MOST_TOGETHER: Final = 9 * 10**18  # sums of any contributions then fit in 64 bits
+MAX_CELLS: Final = 10**7
+_MEMORY: Final = "2GB"  # of DuckDB; beyond it intermediate results are spilled
+
+
+@dataclass
+class Database:
+    """The open database with its table ``records``, and what its codes stand for."""
+
+    connection: Any
+    roles: Roles
+    origin: str
+    labels: list[Labels]
+    """The labels of each variable, whose codes number the cells."""
+    meanings: dict[str, list[Any]] = field(default_factory=dict)
+    """What the values of a column of a data frame stand for, where they are codes."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many labels each variable has. A cell is numbered by its labels, the last
+        variable running fastest.
+        """
+        return [len(labels) for labels in self.labels]
+
+    def meaning(self, column: str, value: Any) -> Any:
+        """What a value of a column stands for; None where it is missing."""
+        return (
+            value if value is None or column not in self.meanings else self.meanings[column][value]
+        )
+
+    def types(self, table: str) -> dict[str, str]:
+        """Type of each column of a table."""
+        return {name: kind for name, kind, *_ in self.fetch(f"DESCRIBE {table}")}
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        rows: list[tuple[Any, ...]] = self.connection.execute(query).fetchall()
+        return rows
+
+
+@contextmanager
+def open_database(source: Source, roles: Roles, *, decimals: int) -> Iterator[Database]:
+    """Load and check the records; they are gone when the block ends."""
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401 - hands columns over
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"magnitude tables need DuckDB and pyarrow: pip install 'taciturn[magnitude]' ({error})"
+        ) from error
+    with TemporaryDirectory(prefix="taciturn-") as folder:
+        settings: dict[str, Any] = {
+            "memory_limit": _MEMORY,
+            "temp_directory": folder,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        with duckdb.connect(":memory:", config=settings) as connection:
+            # A table is never looked for among the variables of Python.
+            connection.execute(
+                "SET python_enable_replacements = false; ATTACH ':memory:' AS work (COMPRESS); USE"
+                " work"
+            )
+            labels = [Labels(dim, source.origin) for dim in roles.variables]
+            database = Database(connection, roles, source.origin, labels)
+            try:
+                _load(database, source, decimals)
+                yield database
+            except (duckdb.InterruptException, RuntimeError) as error:
+                if "interrupted" not in str(error).lower():
+                    raise
+                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for within a query
+            except duckdb.Error as error:
+                reason = str(error).split("\nPossible fixes")[0].strip()
+                raise FileFormatError(f"{source.origin}: cannot be read: {reason}") from error
+
+
+def _load(database: Database, source: Source, decimals: int) -> None:
+    """Make the table ``records``, with the number of each record's cell."""
+    roles, connection, rows = database.roles, database.connection, 0
+    source.require(list(roles.columns.values()))
+    for columns in source.parts(list(roles.columns.values())):
+        _register(database, columns, start=rows)
+        parsed = ", ".join(
+            f"{sql} AS {short}" for short, sql in _parsed(database, decimals).items()
+        )
+        make = "INSERT INTO parsed" if rows else "CREATE TABLE parsed AS"
+        connection.execute(f"{make} SELECT {parsed} FROM part")
+        _refuse_unparsed(database, decimals, start=rows)
+        rows += len(columns[0])
+    if rows == 0:
+        raise TableError(f"{source.origin} is empty: it has no rows")
+    [(together,)] = database.fetch("SELECT sum(abs(x)) FROM parsed")
+    if together > _MOST_TOGETHER:
+        raise TableError(
+            f"the sizes of all values of {roles.value!r} add up to more than 9*10**18 steps"
+        )
+    refuse_many_cells(database.sizes, MAX_CELLS)
+    cell = "0"
+    for i, size in enumerate(database.sizes):
+        cell = f"({cell}) * {size} + d{i}"
+    kept = ", ".join(name for name in database.types("parsed") if not name.startswith("d"))
+    connection.execute(
+        f"CREATE VIEW records AS SELECT ({cell})::INTEGER AS cell, {kept} FROM parsed"
+    )
+
+
+def _register(database: Database, columns: list[Any], *, start: int) -> None:
+    """Make one part of the records known as ``part``: labels as their codes."""
+    import pyarrow as pa
+
+    variables = len(database.labels)
+    part: dict[str, Any] = {"row": np.arange(start + 1, start + len(columns[0]) + 1)}
+    for i, (labels, column) in enumerate(zip(database.labels, columns, strict=False)):
+        part[f"d{i}"] = labels.encode(column, start=start).astype(np.int32)
+    shorts = list(database.roles.columns)[variables:]
+    for short, column in zip(shorts, columns[variables:], strict=True):
+        if short in {"x", "w"}:
+            part[short] = numbers(column)
+        else:
+            part[short], meanings = identities(column)
+            if meanings is not None:
+                database.meanings[short] = meanings
+    database.connection.register("part", pa.table(part))
+
+
+def _parsed(database: Database, decimals: int) -> dict[str, str]:
+    """SQL for the columns of ``parsed``; what cannot be parsed is NULL there."""
+    types, parsed = database.types("part"), {}
+    for short, kind in types.items():
+        if short == "x":
+            parsed[short] = steps_sql(short, kind, decimals)
+        elif short == "w":
+            parsed[short] = weight_sql(short, kind)
+        elif short in {"c", "h"}:
+            parsed[short] = identity_sql(short, kind)
+        elif short == "r":
+            parsed[short] = request_sql(short, database.meanings.get(short))
+        else:
+            parsed[short] = short
+    return parsed
+
+
+def _refuse_unparsed(database: Database, decimals: int, *, start: int) -> None:
+    """Raise `TableError` at the first row that could not be parsed."""
+    accepted = {
+        "x": (
+            f"must be plain numbers of at most {decimals} decimals ({decimals=}) and at most"
+            f" 10**{15 - decimals}"
+        ),
+        "c": "must name a contributor in every row",
+        "w": f"must be numbers from 1 to {MAX_WEIGHT}",
+        "r": "must be 0 or 1, or false or true",
+    }
+    columns = database.roles.columns
+    checked = [short for short in accepted if short in columns]
+    first = ", ".join(f"min(row) FILTER ({short} IS NULL)" for short in checked)
+    [rows] = database.fetch(f"SELECT {first} FROM parsed WHERE row > {start}")
+    for short, row in zip(checked, rows, strict=True):
+        if row is None:
+            continue
+        [(raw,)] = database.fetch(f"SELECT {short} FROM part WHERE row = {row}")
+        raw = database.meaning(short, raw)
+        shown = f"{raw!r:.60}" if isinstance(raw, str) else f"{raw!s:.60}"
+        found = "is missing" if is_missing(raw) else f"holds {shown}"
+        raise TableError(
+            f"{columns[short]!r} {accepted[short]}: row {row} of {database.origin} {found}"
+        )

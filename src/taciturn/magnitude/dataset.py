@@ -1,0 +1,78 @@
+"""The Dataset of a magnitude table, from the statistics of its cells."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.magnitude.expressions import MAX_STEPS
+from taciturn.magnitude.roles import Roles
+from taciturn.magnitude.statistics import CellStatistics
+from taciturn.schema import cell_label
+
+__all__ = ["magnitude_dataset"]
+
+
+def magnitude_dataset(
+    cells: CellStatistics,
+    categories: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.int64]]],
+    decimals: int,
+    roles: Roles,
+    largest: int,
+) -> xr.Dataset:
+    """Place the statistics of cells in a table over all categories, each given with the
+    positions of the codes that number the cells.
+    """
+    dims = tuple(categories)
+    shape = tuple(len(names) for names, _ in categories.values())
+    labels = {dim: names for dim, (names, _) in categories.items()}
+    at = np.zeros(len(cells.cells), dtype=np.int64)
+    if dims:
+        places = [positions for _, positions in categories.values()]
+        codes = np.unravel_index(cells.cells, tuple(len(positions) for positions in places))
+        index = [positions[code] for positions, code in zip(places, codes, strict=True)]
+        at = np.ravel_multi_index(index, shape)
+    template = xr.DataArray(np.broadcast_to(0, shape), dims=dims, coords=labels)
+    for total, position in zip(cells.absolute_total, at, strict=True):
+        if total > MAX_STEPS:
+            where = (
+                cell_label(template, tuple(int(i) for i in np.unravel_index(position, shape)))
+                or "the grand total"
+            )
+            raise TableError(
+                f"a cell can hold at most 10**15 steps of 10**-{decimals}: {where} holds {total};"
+                " give the values in a larger unit, or values and weights with fewer decimals"
+            )
+
+    def placed(
+        values: Any, *, empty: Any = 0, dtype: Any = np.float64, ranks: int | None = None
+    ) -> Any:
+        flat = np.full((int(np.prod(shape)), *([ranks] if ranks else [])), empty, dtype=dtype)
+        flat[at] = values
+        return flat.reshape((*shape, *([ranks] if ranks else [])))
+
+    step = 10.0**decimals  # dividing by it gives the double nearest to the decimal number
+    absolute = np.asarray(cells.absolute_total, dtype=np.float64)
+    sizes = np.asarray(cells.largest, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        shares = sizes / absolute[:, None]
+    counted = np.float64 if roles.sampling_weights is not None else np.int64
+    ranked = (*dims, "rank")
+    variables = {
+        "total": (dims, placed(np.asarray(cells.total, dtype=np.float64) / step)),
+        "absolute_total": (dims, placed(absolute / step)),
+        "contributors": (dims, placed(cells.contributors, dtype=counted)),
+        "largest": (ranked, placed(sizes / step, ranks=largest)),
+        "share": (ranked, placed(shares, empty=np.nan, ranks=largest)),
+        "entropy": (dims, placed(cells.entropy, empty=np.nan)),
+    }
+    if cells.requests is not None and cells.requested is not None:
+        variables["requests"] = (dims, placed(cells.requests, dtype=counted))
+        variables["requested"] = (
+            dims,
+            placed(np.asarray(cells.requested, dtype=np.float64) / step),
+        )
+    coords = labels | {"rank": np.arange(1, largest + 1)}
+    return xr.Dataset(variables, coords=coords, attrs={"value": roles.value, "decimals": decimals})

@@ -1,0 +1,51 @@
+"""What a source of records is."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from taciturn.errors import TableError
+from taciturn.tables.values import python_values
+
+__all__ = ["Source"]
+
+
+class Source(ABC):
+    """Named columns of records, read a part at a time.
+
+    Attributes
+    ----------
+    origin : str
+        What to call it in a message.
+    names : list of str
+        Its columns.
+    declared : dict of str to list
+        Categories of the columns that declare them, in their order; complete once all
+        parts have been read.
+    """
+
+    def __init__(self, origin: str, names: list[str]) -> None:
+        self.origin, self.names = origin, names
+        self.declared: dict[str, list[Any]] = {}
+
+    @abstractmethod
+    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """The named columns of consecutive rows, part after part."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """All columns as Python values, of small data."""
+        columns: dict[str, list[Any]] = {name: [] for name in self.names}
+        for part in self.parts(self.names):
+            for name, column in zip(self.names, part, strict=True):
+                columns[name] += python_values(column)
+        return columns
+
+    def require(self, names: Sequence[str], *, of: str = "") -> None:
+        """Raise `TableError` where a column is not there."""
+        unknown = [name for name in dict.fromkeys(names) if name not in self.names]
+        if unknown:
+            listed = ", ".join(map(repr, self.names))
+            raise TableError(
+                f"no column {', '.join(map(repr, unknown))}{of and f' of {of}'} in {self.origin}:"
+                f" the columns are {listed}"
+            )

@@ -1,0 +1,165 @@
+"""Records are read by the same rules for counts and magnitudes, a part at a time."""
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, strategies as st
+from pyarrow import parquet as pq
+
+import taciturn as tc
+from taciturn.errors import FileFormatError, TableError
+from taciturn.tables.sources import csv_files, open_source, parquet_files
+from taciturn.tables.values import is_missing, whole_steps
+
+PEOPLE = pd.DataFrame(
+    {"area": ["B", "A", "B", "C", "A"], "sex": ["m", "m", "f", "m", "f"], "x": [1, 2, 4, 8, 16]}
+)
+
+
+def counts(records, variables="area"):
+    return tc.tabulate(records, variables)
+
+
+def totals(records, variables="area"):
+    return tc.tabulate_magnitude(records, variables, "x")["total"]
+
+
+BOTH = pytest.mark.parametrize("read", [counts, totals])
+
+
+def written(frame: pd.DataFrame, folder: Path, ending: str, **options) -> Path:
+    path = folder / f"records.{ending}"
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False, **options)
+    return path
+
+
+@BOTH
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_parts_of_any_size_give_the_same_table(read, ending, rows, tmp_path, monkeypatch):
+    for module, name in ((csv_files, "_ROWS"), (csv_files, "_AT_ONCE"), (parquet_files, "_ROWS")):
+        monkeypatch.setattr(module, name, rows)
+    table = read(written(PEOPLE, tmp_path, ending), ["area", "sex"])
+    assert table.identical(read(PEOPLE, ["area", "sex"]))
+    assert table["area"].values.tolist() == ["B", "A", "C"]
+
+
+@BOTH
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_row_of_a_later_part_is_named(read, ending, tmp_path, monkeypatch):
+    for module, name in ((csv_files, "_ROWS"), (csv_files, "_AT_ONCE"), (parquet_files, "_ROWS")):
+        monkeypatch.setattr(module, name, 2)
+    path = written(PEOPLE.assign(area=["B", "A", "B", " ", "A"]), tmp_path, ending)
+    with pytest.raises(TableError, match=f"a label is missing: 'area' in row 4 of {path}"):
+        read(path)
+
+
+@BOTH
+def test_categories_that_groups_of_rows_declare_are_put_together(read, tmp_path):
+    path = tmp_path / "records.parquet"
+    parts = [
+        pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["B", "A"])),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["C", "A"])),
+    ]
+    pq.write_table(pa.table({"area": pa.chunked_array(parts), "x": [1, 2, 4, 8]}), path)
+    table = read(path)
+    assert table["area"].values.tolist() == ["B", "A", "C"]
+    assert table.values.tolist() == ([1, 2, 1] if read is counts else [2, 1 + 8, 4])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\narea,x\nA,1\n", "the first line must be the header, and is empty"),
+        (b"area,area,x\nA,B,1\n", "the header names 'area' twice"),
+        (b"area,x\nA,1\nB,2,3\n", "line 3 has 3 fields, the header has 2"),
+        (b"area,x\nA,1\nB\n", "line 3 has 1 fields, the header has 2"),
+        (b'area,x\nA,"1\n', "not a CSV file, at line 2: unexpected end of data"),
+        (b"area,x\nA\0,1\n", "not a text file: character 8 is a NUL"),
+        (b"area,x\nA,1\n\xff,2\n", "not a text file in UTF-8: .* position 11"),
+    ],
+)
+def test_files_that_are_refused(read, content, message, tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match=f"^{path}: {message}"):
+        read(path)
+
+
+def test_the_byte_that_is_no_text_is_found_far_into_a_file(tmp_path):
+    path = tmp_path / "records.csv"
+    lines = b"area\n" + "Zürich\n".encode() * 5000
+    path.write_bytes(lines + b"Bern \xe9\n")
+    with pytest.raises(FileFormatError, match=rf"at position {len(lines) + len('Bern ')}\Z"):
+        counts(path)
+
+
+@BOTH
+def test_what_is_written_alike_is_refused(read):
+    frame = pd.DataFrame({"area": np.array([1, "1"], dtype=object), "x": 1})
+    with pytest.raises(TableError, match="two labels of 'area' are both written '1', in row 2"):
+        read(frame)
+    with pytest.raises(TableError, match="in row 1 of the data frame holds a NUL"):
+        read(pd.DataFrame({"area": ["A\0"], "x": [1]}))
+
+
+@BOTH
+def test_times_in_a_time_zone_are_refused_in_a_file(read, tmp_path):
+    times = pd.to_datetime(["2020-01-01"]).tz_localize("UTC")
+    path = written(pd.DataFrame({"area": times, "x": [1]}), tmp_path, "parquet")
+    with pytest.raises(TableError, match="'area' in .* holds times in a time zone"):
+        read(path)
+
+
+def test_an_index_in_a_parquet_file_is_read_as_from_the_data_frame(tmp_path):
+    table = PEOPLE.groupby(["area", "sex"]).size().to_frame("count")
+    table["age"] = "all"
+    table.to_parquet(tmp_path / "named.parquet")
+    assert tc.read_table(tmp_path / "named.parquet").identical(tc.read_table(table))
+    PEOPLE.iloc[[3, 1]].to_parquet(tmp_path / "unnamed.parquet")
+    assert open_source(tmp_path / "unnamed.parquet").names == ["area", "sex", "x"]
+
+
+def test_blank_lines_are_no_rows(tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_text("area\n\nA\n  \nB\n\n")
+    assert counts(path).values.tolist() == [1, 1]
+    path.write_text("area\n\n\n")
+    with pytest.raises(TableError, match="is empty: it has no rows"):
+        counts(path)
+
+
+@given(
+    st.decimals(min_value=-10, max_value=10**17, allow_nan=False, places=None),
+    st.integers(0, 9),
+)
+def test_whole_steps_are_exact(number, decimals):
+    steps = Fraction(number) * 10**decimals
+    expected = int(steps) if steps.denominator == 1 and 0 <= steps <= 2**53 else None
+    assert whole_steps(str(number), decimals) == whole_steps(number, decimals) == expected
+
+
+@given(st.floats(allow_nan=True), st.integers(0, 3))
+def test_a_float_is_the_decimal_number_that_it_is_written_as(number, decimals):
+    assert whole_steps(number, decimals) == whole_steps(repr(number), decimals)
+
+
+@pytest.mark.parametrize(
+    ("value", "missing"),
+    [
+        *((value, True) for value in (None, np.nan, pd.NA, pd.NaT, Decimal("sNaN"), "", " ")),
+        *((value, False) for value in (0, False, "NA", "nan", [1], (1, [2]), np.array([1, 2]))),
+    ],
+)
+def test_missing_values(value, missing):
+    assert is_missing(value) is missing
