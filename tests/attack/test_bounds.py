@@ -67,7 +67,7 @@ def test_published_redesign():
         for activity in ("5", "6"):
             assert interval(bounds, activity=activity, size=size) == (0, total)
     assert bounds["published"].sel(activity=["2,3", "4", "7"]).all()
-    assert release.system().row_label(0) == "activity=5,6, size=4"
+    assert release.system.row_label(0) == "activity=5,6, size=4"
 
 
 def test_redesign_of_two_variables_merges_their_cells():
@@ -178,7 +178,7 @@ def test_linked_tables():
     assert bounds_of(release)["upper"].values.tolist() == [
         [[3, 3], [3, 3]]
     ]  # 6 - 3, by the grand total
-    assert [release.system().row_label(row) for row in (0, 1)] == [
+    assert [release.system.row_label(row) for row in (0, 1)] == [
         "activity=0, size=1",
         "the grand total",
     ]
@@ -553,12 +553,12 @@ MASK = TABLE < 3
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"x": ["p"], "y": ["p"]}}),
             ParameterError,
-            "'p' of 'a' stands twice",
+            "'p' of 'a' is named twice",
         ),
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"q": ["p"]}}),
             ParameterError,
-            "'q' is a category of 'a' that stays",
+            "'q' is a category of 'a' that is kept",
         ),
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"x": "p"}}),
