@@ -604,3 +604,29 @@ def test_bad_arguments(arguments, error, message):
 def test_something_else_than_a_release():
     with pytest.raises(ParameterError, match="got DataArray"):
         bounds_of(TABLE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table, mask: tc.Suppression(table, mask),
+        lambda table, mask: tc.Suppression(table / 10, mask, decimals=1),
+        lambda table, mask: tc.LinkedTables(
+            table, ["a", ("a", "b")], suppressed={("a", "b"): mask}
+        ),
+        lambda table, mask: tc.GlobalRecoding(table, {"a": {"x": ["p", "q"]}}),
+        lambda table, mask: tc.Rounding(table * 3, 3, totals=[(table * 3).sum("a")]),
+    ],
+)
+def test_a_release_is_what_it_was_when_it_was_made(make):
+    """It is checked then, and not again: what becomes of the arrays must not matter."""
+    table, mask = TABLE.copy(deep=True), MASK.copy(deep=True)
+    release, same = make(table, mask), make(TABLE, MASK)
+    table[:], mask[:] = -1, ~mask
+    assert repr(release) == repr(same)
+    assert release.system is release.system
+    for margin in (None, "b"):
+        found, expected = (
+            tc.attacker_bounds(each, margin=margin, progressbar=False) for each in (release, same)
+        )
+        assert found.identical(expected)
