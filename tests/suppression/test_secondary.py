@@ -10,8 +10,10 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.attack.releases import linked, suppression
 from taciturn.errors import AttackError, ParameterError, TableError
-from taciturn.suppression import cheapest as cuts, deviations, secondary
+from taciturn.suppression import arguments, cheapest as cuts, deviations, secondary
+from taciturn.tables.steps import in_steps
 
 PAIRS = [("a", "s"), ("a", "r"), ("s", "r")]
 
@@ -408,6 +410,22 @@ def test_the_audit_refuses_a_pattern_that_does_not_protect(monkeypatch):
     )
     with pytest.raises(AttackError, match=r"does not protect a=1, b=0$"):
         protected(table, table == 8)
+
+
+def test_the_table_is_checked_once_at_the_door_and_once_for_the_release(monkeypatch):
+    checked = []
+
+    def counted(table, *rest, **options):
+        checked.append(table)
+        return in_steps(table, *rest, **options)
+
+    for module in (arguments, suppression, linked):
+        monkeypatch.setattr(module, "in_steps", counted)
+    table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
+    protected(table, table == 8, singletons=table == 12)
+    assert len(checked) == 2
+    protected(table, {"a": table.sum("b") == 49}, linked=["a", "b", ("a", "b")])
+    assert len(checked) == 4
 
 
 def test_the_time_limit_is_honoured_and_said(monkeypatch):
