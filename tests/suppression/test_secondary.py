@@ -148,7 +148,7 @@ def test_the_guide_prints_what_it_says(capsys):
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "protect-a-table.md").read_text(
         encoding="utf-8"
     )
-    section = page.split("## Suppress further cells")[1]
+    section = page.split("## Secondary suppression")[1]
     code, printed = re.findall(r"```(?:python|text)\n(.*?)```", section, flags=re.DOTALL)
     exec(code, {"tc": tc})
     said, expected = (
