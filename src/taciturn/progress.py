@@ -1,4 +1,4 @@
-"""A bar on standard error for work that takes a while."""
+"""A progress bar on standard error for work that takes a while."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,24 +11,24 @@ __all__ = ["Bar", "progress_bar"]
 
 
 class Bar:
-    """What is done so far; `advance` by one piece, `finish` all of them."""
+    """How much of the work is done."""
 
     def __init__(self, progress: "Progress", title: str, total: int) -> None:
         self._progress, self._total = progress, total
         self._task = progress.add_task(title, total=total)
 
     def advance(self) -> None:
-        """One piece more is done."""
+        """Count one more piece as done."""
         self._progress.advance(self._task)
 
     def finish(self, title: str | None = None) -> None:
-        """All pieces are done; what goes on may have another title."""
+        """Count all pieces as done; the work that follows may have another title."""
         self._progress.update(self._task, completed=self._total, description=title)
 
 
 @contextmanager
 def progress_bar(title: str, total: int, *, shown: bool) -> Iterator[Bar]:
-    """A bar of so many pieces."""
+    """Show a bar for `total` pieces of work, full at the end."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -67,7 +67,7 @@ def test_published_redesign():
         for activity in ("5", "6"):
             assert interval(bounds, activity=activity, size=size) == (0, total)
     assert bounds["published"].sel(activity=["2,3", "4", "7"]).all()
-    assert release.system().row_label(0) == "activity=5,6, size=4"
+    assert release.system.row_label(0) == "activity=5,6, size=4"
 
 
 def test_redesign_of_two_variables_merges_their_cells():
@@ -178,7 +178,7 @@ def test_linked_tables():
     assert bounds_of(release)["upper"].values.tolist() == [
         [[3, 3], [3, 3]]
     ]  # 6 - 3, by the grand total
-    assert [release.system().row_label(row) for row in (0, 1)] == [
+    assert [release.system.row_label(row) for row in (0, 1)] == [
         "activity=0, size=1",
         "the grand total",
     ]
@@ -553,12 +553,12 @@ MASK = TABLE < 3
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"x": ["p"], "y": ["p"]}}),
             ParameterError,
-            "'p' of 'a' stands twice",
+            "'p' of 'a' is named twice",
         ),
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"q": ["p"]}}),
             ParameterError,
-            "'q' is a category of 'a' that stays",
+            "'q' is a category of 'a' that is kept",
         ),
         (
             lambda: tc.GlobalRecoding(TABLE, {"a": {"x": "p"}}),
@@ -604,3 +604,29 @@ def test_bad_arguments(arguments, error, message):
 def test_something_else_than_a_release():
     with pytest.raises(ParameterError, match="got DataArray"):
         bounds_of(TABLE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table, mask: tc.Suppression(table, mask),
+        lambda table, mask: tc.Suppression(table / 10, mask, decimals=1),
+        lambda table, mask: tc.LinkedTables(
+            table, ["a", ("a", "b")], suppressed={("a", "b"): mask}
+        ),
+        lambda table, mask: tc.GlobalRecoding(table, {"a": {"x": ["p", "q"]}}),
+        lambda table, mask: tc.Rounding(table * 3, 3, totals=[(table * 3).sum("a")]),
+    ],
+)
+def test_a_release_is_what_it_was_when_it_was_made(make):
+    """It is checked then, and not again: what becomes of the arrays must not matter."""
+    table, mask = TABLE.copy(deep=True), MASK.copy(deep=True)
+    release, same = make(table, mask), make(TABLE, MASK)
+    table[:], mask[:] = -1, ~mask
+    assert repr(release) == repr(same)
+    assert release.system is release.system
+    for margin in (None, "b"):
+        found, expected = (
+            tc.attacker_bounds(each, margin=margin, progressbar=False) for each in (release, same)
+        )
+        assert found.identical(expected)

@@ -49,7 +49,7 @@ def test_named_levels():
     assert not bounds_of(release, margin="region")["published"].any()
     assert bounds_of(release, margin="region")["lower"].values.tolist() == [12, 18]
     assert bounds_of(release, margin="country")["upper"].values.tolist() == [12, 12, 18, 18]
-    assert release.system().row_label(1) == "region=South, sex=m"
+    assert release.system.row_label(1) == "region=South, sex=m"
 
 
 def test_linked_tables_of_levels():
@@ -112,7 +112,7 @@ def test_totals_that_follow_from_others_have_no_rows():
         union=("country", ["in", "in", "out", "in"]),
         region_code=("country", [1, 1, 2, 2]),
     )
-    system = tc.Suppression(levels, xr.ones_like(TABLE, dtype=bool)).system()
+    system = tc.Suppression(levels, xr.ones_like(TABLE, dtype=bool)).system
     dims = [total.labels.dims for total in system.totals]
     # The world follows from regions; regions and unions do not follow from each other;
     # codes are the regions again.
@@ -240,7 +240,7 @@ def test_rank_with_levels_is_that_of_the_dense_matrix(data):
     margins = data.draw(st.lists(names, unique=True, max_size=4))
     release = tc.LinkedTables(table, margins)
     masks = {}
-    for total in release.system().totals:
+    for total in release.system.totals:
         drawn = (
             np.random.default_rng(data.draw(st.integers(0, 1000))).random(total.labels.shape) < 0.3
         )
@@ -248,7 +248,7 @@ def test_rank_with_levels_is_that_of_the_dense_matrix(data):
     decrease = tc.attack.rank_decrease(release, masks)
     ranks = []
     for chosen in (release, tc.LinkedTables(table, margins, suppressed=masks)):
-        matrix = chosen.system().matrix.toarray()
+        matrix = chosen.system.matrix.toarray()
         expected = np.linalg.matrix_rank(matrix) if matrix.size else 0
         assert tc.attack.constraint_rank(chosen).rank == expected
         ranks.append(expected)

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 import taciturn as tc
 from taciturn.attack.posterior import parts as _parts
-from taciturn.attack.posterior.attacker import _parts as parts_of
 from taciturn.attack.posterior.lattice import kernel_basis, reduced_basis, wide_moves
+from taciturn.attack.posterior.of_release import _parts as parts_of
 
 DIMS = ("a", "b", "c")
 
@@ -77,7 +77,7 @@ def weights_of(tables, means):
 @settings(max_examples=60, deadline=None)
 @given(release=releases(), informed=st.booleans(), seed=st.integers(0, 9))
 def test_exact_numbers_are_those_of_enumeration(release, informed, seed):
-    system = release.system()
+    system = release.system
     tables = compatible(system)
     assume(tables is not None)
     shape = system.published.shape
@@ -105,7 +105,7 @@ def test_exact_numbers_are_those_of_enumeration(release, informed, seed):
 def test_the_basis_spans_the_difference_of_any_two_compatible_tables(release):
     # This is why a walk can go from any table to any other in one step, whatever bounds
     # are in between.
-    system = release.system()
+    system = release.system
     tables = compatible(system)
     assume(tables is not None)
     lower, upper = tables.min(axis=0), tables.max(axis=0)
@@ -154,7 +154,7 @@ def test_a_basis_is_one_of_all_whole_vectors(data):
 @settings(max_examples=20, deadline=None)
 @given(release=releases(), seed=st.integers(0, 99))
 def test_wide_moves_keep_all_totals(release, seed):
-    system = release.system()
+    system = release.system
     assume(system.matrix.shape[0] > 0)
     moves = wide_moves(
         system.matrix, np.full(len(system.unknown), 4), 6, np.random.default_rng(seed)
@@ -168,7 +168,7 @@ def test_wide_moves_keep_all_totals(release, seed):
 def test_a_walk_stays_among_compatible_tables_and_gives_the_same_distribution(
     release, informed, seed
 ):
-    system = release.system()
+    system = release.system
     tables = compatible(system)
     assume(tables is not None)
     prior = system.published * 0 + 1.5 if informed else "uniform"
@@ -176,8 +176,8 @@ def test_a_walk_stays_among_compatible_tables_and_gives_the_same_distribution(
     exact = tc.attacker_posterior(release, draws=4, **arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_parts, "_MOST_TABLES", 0)
-        patch.setattr("taciturn.attack.posterior.attacker._SMALLEST_ESS", 0)
-        patch.setattr("taciturn.attack.posterior.attacker._HIGHEST_R_HAT", np.inf)
+        patch.setattr("taciturn.attack.posterior.cells.SMALLEST_ESS", 0)
+        patch.setattr("taciturn.attack.posterior.cells.HIGHEST_R_HAT", np.inf)
         walked = tc.attacker_posterior(release, draws=500, **arguments)
     possible = {tuple(table) for table in tables.tolist()}
     drawn = {

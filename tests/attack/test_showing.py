@@ -31,7 +31,7 @@ def test_a_suppression_prints_its_published_cells():
 
 def test_html_is_escaped():
     release = tc.Suppression(SMALL, SMALL < 12)
-    for made in (release, tc.suppress(SMALL, SMALL == 8, progressbar=False)):
+    for made in (release, tc.suppress(SMALL, SMALL == 8, random_seed=0, progressbar=False)):
         html = made._repr_html_()
         assert "<table" in html
         assert "<b>" not in html
@@ -68,8 +68,13 @@ def test_linked_tables_print_each_projection():
         "activity: 2 published, 1 suppressed",
     ]
     assert lines[-6:] == [
-        "farms 80", "<b>shops ·", "banks 61", "grand total: 1 published, 0 suppressed", "value", "grand total 190",
-    ]  # fmt: skip
+        "farms 80",
+        "<b>shops ·",
+        "banks 61",
+        "grand total: 1 published, 0 suppressed",
+        "value",
+        "grand total 190",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_a_rounding_prints_the_rounded_table(options, words):
 
 
 def test_a_pattern_shows_the_status_of_what_is_suppressed():
-    pattern = tc.suppress(SMALL, SMALL == 8, progressbar=False)
+    pattern = tc.suppress(SMALL, SMALL == 8, random_seed=0, progressbar=False)
     assert lines_of(pattern) == [
         "activity x reg<i>on: 1 primary, 3 secondary, 5 safe",
         "secondary cells: the cheapest; rank decrease 1",
@@ -129,7 +134,7 @@ def test_a_protected_table_prints_what_may_be_released():
 
 
 def test_parts_of_a_system_say_their_sizes():
-    system = tc.Suppression(SMALL, SMALL < 12).system()
+    system = tc.Suppression(SMALL, SMALL < 12).system
     assert repr(system) == "LinearSystem(4 equations, 2 unknown of 9 cells)"
     assert repr(system.totals[0]) == "Total(3 of 3 released)"
 

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import taciturn as tc
 from taciturn.cli import cli
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.suppression import protected as protection
+from taciturn.suppression import release_file
 
 
 def firms(seed, sizes, records=120, *, decimals=0):
@@ -29,8 +29,8 @@ def firms(seed, sizes, records=120, *, decimals=0):
 
 
 def protect(frame, dims, rules, **options):
-    options = {"contributor": "firm", "progressbar": False, "time_limit": 10, **options}
-    return tc.protect_table(frame, dims, "sales", rules, **options)
+    fixed = {"contributor": "firm", "random_seed": 0, "progressbar": False, "time_limit": 10}
+    return tc.protect_table(frame, dims, "sales", rules, **{**fixed, **options})
 
 
 def rows_of(path):
@@ -145,7 +145,8 @@ def test_sensitive_cells_keep_their_protection_level():
 def test_five_ways(tmp_path):
     dims = list("abcde")
     frame = firms(3, dict.fromkeys(dims, 2) | {"a": 3}, 250)
-    protected = protect(frame, dims, tc.magnitude.MinimumFrequency(3))
+    rule = tc.magnitude.MinimumFrequency(3)
+    protected = protect(frame, dims, rule, gap=0.5, time_limit=120)
     assert int((protected.tables[tuple(dims)]["status"] == "primary").sum()) >= 3
     tc.write_release(protected, tmp_path / "out.csv")
     check_file(tmp_path / "out.csv", protected, dims)
@@ -282,7 +283,7 @@ def test_a_write_that_fails_leaves_nothing(small, tmp_path, monkeypatch):
         path.write_text("half")
         raise OSError("the disk is full")
 
-    monkeypatch.setitem(protection._WRITERS, ".csv", fail)
+    monkeypatch.setitem(release_file._WRITERS, ".csv", fail)
     with pytest.raises(FileFormatError, match="the disk is full"):
         tc.write_release(small, tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []

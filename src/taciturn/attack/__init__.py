@@ -1,21 +1,31 @@
-"""What an attacker can work out from a release: bounds, posterior, and the rank of
-it.
-"""
+"""What an attacker can work out from a release: bounds, posterior and rank."""
 
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
-from taciturn.attack.releases import GlobalRecoding, LinkedTables, Release, Rounding, Suppression
+from taciturn.attack.releases import (
+    GlobalRecoding,
+    LinkedTables,
+    Release,
+    Rounding,
+    Shown,
+    Suppression,
+)
+from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
     "ConstraintRank",
     "GlobalRecoding",
+    "LinearSystem",
     "LinkedTables",
     "Release",
     "Rounding",
+    "Shown",
     "Suppression",
+    "Total",
     "attacker_bounds",
     "attacker_posterior",
+    "build_system",
     "constraint_rank",
     "rank_decrease",
 ]

@@ -1,26 +1,23 @@
-"""Rank of what a release says: how many of its equations do not follow from the
-others.
-"""
+"""Rank of a release: how many of its equations do not follow from the others."""
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.linked import LinkedTables
-from taciturn.attack.system import Integers, LinearSystem
+from taciturn.attack.system import Integers, LinearSystem, build_system
 from taciturn.errors import ParameterError
-from taciturn.tables.margins import Margin, margin_names, margin_of
+from taciturn.tables.margins import Margin, margin_names
 from taciturn.tables.steps import checked_mask
 from taciturn.validate import whole_number
 
-__all__ = ["ConstraintRank", "constraint_rank", "rank_decrease"]
+__all__ = ["ConstraintRank", "constraint_rank", "rank_decrease", "rank_of"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class ConstraintRank:
         Number of equations.
     dependent : tuple of str
         Equations that follow from the others, ``rows - rank`` of them: one choice of
-        what can be left out together.
+        those that can be left out together.
     """
 
     rank: int
@@ -46,19 +43,20 @@ class ConstraintRank:
 def constraint_rank(
     release: Release | Sequence[Margin], *, sizes: Mapping[str, int] | None = None
 ) -> ConstraintRank:
-    r"""Exact rank of the equations that a release gives on the cells it does not show.
+    r"""Exact rank of the equations that a release gives for the cells it does not
+    publish.
 
-    With `r` the rank and `n` the unknown cells, ``n - r`` degrees of freedom are left.
-    Elimination is sparse and in whole numbers, so that the rank is exact. Of linked
-    tables over variables, not levels above them, only some columns enter: those of
-    cells whose variables outside the first category are together in a released
-    projection. They span the others' columns, also without suppressed rows, and there
-    are
+    With rank `r` and `n` unknown cells, ``n - r`` degrees of freedom are left.
+    Elimination is sparse and in whole numbers, so the rank is exact. Where no cell is
+    published and all totals are over variables, not levels above them, only some
+    columns enter: those of cells whose variables outside the first category are
+    together in a released projection. They span the columns of the others, even with
+    suppressed rows left out, and there are
 
-    .. math:: \sum_{S \subseteq m \text{ for some released } m} \ \prod_{v \in S} (n_v - 1)
+    .. math:: \sum_{S \subseteq m \text{ for a released } m} \ \prod_{v \in S} (n_v - 1)
 
-    of them, which is the rank without suppression, for `n` categories of a variable
-    `v`.
+    of them, which is the rank without suppression, for :math:`n_v` categories of a
+    variable `v`.
 
     Parameters
     ----------
@@ -76,8 +74,8 @@ def constraint_rank(
     ------
     ParameterError
         `sizes` that are missing for projections, given for a release or not whole
-        numbers of at least 1; projections that are not among the variables, or stand
-        twice.
+        numbers of at least 1; projections that are not over these variables, or that
+        are named twice.
 
     References
     ----------
@@ -103,8 +101,8 @@ def constraint_rank(
         )
     elif sizes is not None:
         raise ParameterError(f"sizes are for projections, a release has its own; got {sizes!r}")
-    system = release.system()
-    dependent = _dependent_rows(_rows(system, _spanning_columns(release, system)))
+    system = release.system
+    dependent = _dependent_rows(system)
     rows = system.matrix.shape[0]
     return ConstraintRank(
         rows - len(dependent), rows, tuple(system.row_label(row) for row in dependent)
@@ -112,10 +110,10 @@ def constraint_rank(
 
 
 def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray]) -> int:
-    """By how much the rank of linked tables falls when further of their cells are
+    """By how much the rank of linked tables falls when more of their cells are
     suppressed.
 
-    Of two patterns the one with the larger decrease leaves more degrees of freedom, and
+    Of two patterns the one with the larger decrease leaves more degrees of freedom and
     so protects better.
 
     Parameters
@@ -133,7 +131,7 @@ def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray])
     Raises
     ------
     ParameterError
-        A `release` that is no `LinkedTables`, a pattern for a projection that is not
+        A `release` that is not a `LinkedTables`, a pattern for a projection that is not
         released.
     TableError
         A mask that is not bool or has other dimensions or categories.
@@ -147,52 +145,61 @@ def rank_decrease(release: LinkedTables, pattern: Mapping[Margin, xr.DataArray])
     >>> import xarray as xr, taciturn as tc
     >>> table = xr.DataArray([[[1, 2], [3, 0]], [[4, 1], [2, 2]]], dims=("a", "b", "c"))
     >>> release = tc.LinkedTables(table, [("a", "b"), ("a", "c")])
-    >>> tc.attack.rank_decrease(release, {("a", "b"): table.sum("c") == 3})  # both cells of the first row
+    >>> first_row = {("a", "b"): table.sum("c") == 3}
+    >>> tc.attack.rank_decrease(release, first_row)
     1
     """
     if not isinstance(release, LinkedTables):
         raise ParameterError(f"release must be a LinkedTables, got {type(release).__name__}")
-    before = release.system()
-    suppressed: dict[Any, xr.DataArray] = {}
-    for masks in (release.suppressed or {}, pattern):
-        for key, mask in masks.items():
-            names = tuple(sorted(margin_names(key, before.published, name="pattern")))
-            totals, _ = margin_of(before.published, names)
-            hidden = totals.copy(data=checked_mask(mask, totals, name=f"pattern[{key!r}]"))
-            suppressed[names] = suppressed[names] | hidden if names in suppressed else hidden
-    after = replace(release, suppressed=suppressed)
-    return constraint_rank(release).rank - constraint_rank(after).rank
+    before = release.system
+    totals = {frozenset(total.labels.dims): total for total in before.totals}
+    for key, mask in pattern.items():
+        names = frozenset(margin_names(key, before.published, name="pattern"))
+        if names not in totals:
+            raise ParameterError(
+                "pattern must name released projections,"
+                f" {[tuple(total.labels.dims) for total in before.totals]}, got {key!r}"
+            )
+        hidden = checked_mask(mask, totals[names].labels, name=f"pattern[{key!r}]")
+        totals[names] = totals[names].without(hidden.ravel())
+    known = np.zeros(before.published.size, dtype=np.bool_)
+    after = build_system(before.published, known, totals.values(), decimals=before.decimals)
+    return rank_of(before) - rank_of(after)
 
 
-def _spanning_columns(release: Release, system: LinearSystem) -> Integers:
-    """Columns whose span is that of all."""
-    if not isinstance(release, LinkedTables):
-        return np.arange(len(system.unknown))
+def rank_of(system: LinearSystem) -> int:
+    """Exact rank of the matrix of a system."""
+    return int(system.matrix.shape[0]) - len(_dependent_rows(system))
+
+
+def _dependent_rows(system: LinearSystem) -> list[int]:
+    """Rows that follow from the others."""
+    matrix = system.matrix[:, _spanning_columns(system)].tocsr()
+    ends, indices = matrix.indptr.tolist(), matrix.indices.tolist()
+    return _eliminated([dict.fromkeys(indices[start:end], 1) for start, end in pairwise(ends)])
+
+
+def _spanning_columns(system: LinearSystem) -> Integers:
+    """Columns that span all others."""
     table = system.published
-    projections = [frozenset(names) for names in release.projections(table)]
-    if not all(names <= set(table.dims) for names in projections):
-        return np.arange(len(system.unknown))  # levels above variables have other columns that span
+    every = np.arange(len(system.unknown))
+    projections = [frozenset(total.labels.dims) for total in system.totals]
+    if len(every) < table.size or not all(names <= set(table.dims) for names in projections):
+        return every
     used = np.zeros(table.shape, dtype=np.int64)
     for axis, size in enumerate(table.shape):
         along = (np.arange(size) > 0).astype(np.int64) << axis
         used |= along.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
     inside = []
     for code in np.unique(used):
-        names = {str(dim) for axis, dim in enumerate(table.dims) if code >> axis & 1}
+        names = {dim for axis, dim in enumerate(table.dims) if code >> axis & 1}
         if any(names <= projection for projection in projections):
             inside.append(code)
     return np.flatnonzero(np.isin(used.ravel(), inside))
 
 
-def _rows(system: LinearSystem, columns: Integers) -> list[dict[int, int]]:
-    matrix = system.matrix[:, columns].tocsr()
-    ends = matrix.indptr.tolist()
-    indices = matrix.indices.tolist()
-    return [dict.fromkeys(indices[start:end], 1) for start, end in pairwise(ends)]
-
-
-def _dependent_rows(rows: list[dict[int, int]]) -> list[int]:
-    """Rows that elimination in whole numbers turns to zero; `rows` is used up.
+def _eliminated(rows: list[dict[int, int]]) -> list[int]:
+    """Rows that elimination in whole numbers reduces to zero; `rows` is used up.
 
     The shortest row goes next, by its rarest column, which keeps the others short.
     """

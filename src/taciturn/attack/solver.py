@@ -1,5 +1,5 @@
-"""Linear and integer programs that are solved again and again over one matrix; HiGHS
-starts from where it ended.
+"""Linear and integer programs over one matrix, solved again and again by HiGHS, which
+starts each time from where it ended.
 """
 
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ _NONE: Final = (
 
 
 class OutOfTimeError(AttackError):
-    """The time was over before there was a solution."""
+    """The time was up before there was a solution."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solved:
-    """A solution, and what proves how good it is.
+    """A solution, and a proof of how good it is.
 
     Attributes
     ----------
     values : array of float64, shape (columns,)
         The best found.
     objective, bound : float
-        What it costs, and what no solution is below of.
+        What it costs, and a lower bound of the cost of every solution.
     duals : array of float64, shape (rows,)
-        By how much the objective rises with each row's bound; of linear programs only.
+        How much the objective rises with each row's bound; for linear programs only.
     """
 
     values: Floats
@@ -61,8 +61,8 @@ class Program:
         Bounds of the columns; those of a linear program must be finite or its costs
         keep it bounded.
     whole : array of bool, shape (columns,), optional
-        Columns that must be whole numbers. Without any the program is linear, and the
-        next one of other costs or bounds starts from the basis of the last.
+        Columns that must be whole numbers. Without any the program is linear, and is
+        solved for other costs or bounds from the last basis.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Program:
         gap: float = 0.0,
         seconds: float = np.inf,
     ) -> Solved | None:
-        """The solution of least cost, up to a relative gap; None where there is none.
+        """The cheapest solution, up to a relative gap; None where there is none.
 
         Raises
         ------

@@ -1,6 +1,4 @@
-"""What a release says, as one sparse linear system over the cells that it does not
-show.
-"""
+"""A release as one sparse linear system over the cells that it does not publish."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,12 +19,11 @@ Floats = npt.NDArray[np.float64]
 UNLIMITED: Final = 2**60
 """Upper bound, in steps, of a cell that no total limits; no sum of released values
 comes near it."""
-_MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Total:
-    """Released totals over one way of grouping the cells; all values in steps.
+    """Totals over one way of grouping the cells; all values in steps.
 
     Attributes
     ----------
@@ -47,6 +44,19 @@ class Total:
     most: Integers
     released: Booleans
 
+    @classmethod
+    def exact(cls, labels: xr.DataArray, group: Integers) -> "Total":
+        """Totals that are all released as they are, such as those of `margin_of`."""
+        values = labels.values.ravel()
+        return cls(labels, group, values, values, np.ones(values.size, dtype=np.bool_))
+
+    def without(self, suppressed: Booleans) -> "Total":
+        """These totals with some suppressed, whose values are dropped."""
+        released = self.released & ~suppressed
+        least, most = np.where(released, self.least, 0), np.where(released, self.most, 0)
+        labels = self.labels.copy(data=least.reshape(self.labels.shape))
+        return Total(labels, self.group, least, most, released)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({int(self.released.sum()):,} of {self.labels.size:,} released)"
@@ -55,14 +65,14 @@ class Total:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearSystem:
-    r"""All tables that are compatible with a release: whole `x`, in steps, with bounds
-    on it and on its totals.
+    r"""All tables that are compatible with a release: integer `x`, in steps, with
+    bounds on its cells and totals.
 
     .. math:: l \le A x \le h, \qquad u_j \le x_j \le v_j, \qquad x \in \mathbb{Z}^n
 
     The unit of all values is the step, ``10**-decimals``. `A` holds zeros and ones. A
-    total that holds no unknown cell has no row, and the published cells of the others
-    are subtracted.
+    total without an unknown cell has no row; from the others the published cells are
+    subtracted.
 
     Attributes
     ----------
@@ -104,8 +114,8 @@ class LinearSystem:
         )
 
     def most_of_cells(self) -> Integers:
-        """What each unknown cell is at most by its own bound and by each of its totals
-        alone.
+        """The largest value of each unknown cell that its own bound and each of its
+        totals, taken alone, allow.
         """
         most = self.upper.copy()
         coo = self.matrix.tocoo()
@@ -133,7 +143,7 @@ def build_system(
     lower: Integers | None = None,
     upper: Integers | None = None,
 ) -> LinearSystem:
-    """Join totals to a system.
+    """Build the system of a table whose published cells and totals are given.
 
     Parameters
     ----------
@@ -146,7 +156,7 @@ def build_system(
     decimals : int
         Decimal places of the values.
     lower, upper : array of int64, shape (cells,), optional
-        Bounds of every cell, in steps; from 0 to what the totals allow without them.
+        Bounds of every cell, in steps; by default 0 and none but the totals.
 
     Returns
     -------

@@ -1,5 +1,5 @@
-"""Suppression: patterns that protect sensitive cells, and the tables that they
-leave.
+"""Secondary suppression: patterns that protect sensitive cells, and the tables that
+remain to be published.
 """
 
 from taciturn.suppression.pattern import SuppressionPattern

@@ -2,14 +2,14 @@
 attacking its solutions.
 
 The program chooses the cells to suppress. Each solution is attacked: where a primary
-cell cannot deviate as far as asked, the dual solution of the attack says which cells
-limit it, and an inequality that every protecting pattern fulfils forbids this and
-similar patterns (Fischetti & Salazar 2001, Management Science 47(7)). An attack by
-linear programs overlooks that values are whole; what passes it is held against exact
-bounds.
+cell cannot deviate as far as required, the dual solution of the attack shows which
+cells limit it, and an inequality that every protecting pattern satisfies rules out this
+and similar patterns (Fischetti & Salazar 2001, Management Science 47(7)). An attack by
+linear programs ignores that values are whole numbers; patterns that survive it are
+checked against exact bounds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import monotonic
 from typing import Final
 
@@ -19,8 +19,7 @@ from scipy.sparse import csr_array, hstack, vstack
 from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError
-from taciturn.suppression.published import PublishedCells
-from taciturn.suppression.required import Required
+from taciturn.suppression.task import Task
 
 __all__ = ["PatternProgram"]
 
@@ -35,33 +34,21 @@ class PatternProgram:
 
     Parameters
     ----------
-    cells : PublishedCells
-        What may be suppressed, and its costs.
-    required : Required
-        What must be left open.
+    task : Task
+        What is to be suppressed.
     known : float
-        What a protecting pattern is known to cost.
-    protects : callable
-        Whether a pattern protects, exactly.
+        What some protecting pattern costs.
     """
 
-    def __init__(
-        self,
-        cells: PublishedCells,
-        required: Required,
-        known: float,
-        protects: Callable[[Booleans], bool],
-    ) -> None:
-        self._cells, self._required, self._protects = cells, required, protects
-        self._attack = _Attack(cells, required)
+    def __init__(self, task: Task, known: float) -> None:
+        self._task, self._cells = task, task.cells
+        self._attack = _Attack(task)
         # A cell that costs more than a whole pattern is in none of the cheapest.
         # Tolerances of HiGHS are absolute.
         self._unit = known / _COST if known > 0 else 1.0
-        useful = cells.costs <= known
-        self._costs = np.where(useful, cells.costs, 0.0) / self._unit
-        self._costs[required.cells] = 0.0
-        self._lower = np.zeros(len(self._costs))
-        self._lower[required.cells] = 1.0
+        useful = task.costs <= known
+        self._costs = np.where(useful & ~task.primaries, task.costs, 0.0) / self._unit
+        self._lower = task.primaries.astype(float)
         self._upper = np.maximum(useful, self._lower)
         self._rows: list[Floats] = []
         self._least: list[float] = []
@@ -70,11 +57,11 @@ class PatternProgram:
 
     @property
     def bound(self) -> float:
-        """What no protecting pattern costs less than."""
+        """Lower bound of the cost of all protecting patterns."""
         return self._bound * self._unit
 
     def relax(self, *, deadline: float) -> None:
-        """Raise the bound by fractional patterns, as long as that helps."""
+        """Raise the bound by fractional patterns, for as long as that helps."""
         idle = 0
         while idle < 5 and monotonic() < deadline:
             try:
@@ -89,11 +76,10 @@ class PatternProgram:
                 return
 
     def next_pattern(self, *, deadline: float) -> tuple[Booleans, bool] | None:
-        """The cheapest pattern not forbidden yet, and whether it protects; None if time
-        is over or the solver fails.
+        """The cheapest pattern not yet ruled out, and whether it protects; None if the
+        time is up or the solver fails.
 
-        One that protects is a cheapest of all. One that does not is forbidden from then
-        on.
+        If it protects, no pattern is cheaper. If not, it is ruled out from then on.
         """
         try:
             solved = self._whole.solve(self._costs, seconds=deadline - monotonic())
@@ -109,14 +95,14 @@ class PatternProgram:
         pattern = solved.values > 0.5
         if self._forbid(pattern.astype(float), deadline):
             return pattern, False
-        if self._protects(pattern):
+        if self._task.protects(pattern):
             return pattern, True
         self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
         return pattern, False
 
     def of_cost(self, most: float, *, deadline: float) -> Iterator[Booleans]:
-        """Protecting patterns that cost at most so much, those that use few categories
-        first.
+        """Protecting patterns that cost no more than `most`, those that use few
+        categories first.
         """
         size, categories = len(self._costs), self._cells.categories
         used = categories.shape[1]
@@ -158,9 +144,9 @@ class PatternProgram:
             pattern = solved.values[:size] > 0.5
             known = len(self._rows)
             if not self._forbid(pattern.astype(float), deadline):
-                if self._protects(pattern):
+                if self._task.protects(pattern):
                     yield pattern
-                # Costs are above 0, so that no pattern of the same cost holds another.
+                # Costs are above 0, so no pattern contains another of the same cost.
                 self._add((~pattern).astype(float), 1.0)
             for row, asked in zip(self._rows[known:], self._least[known:], strict=True):
                 program.add_row(asked, np.inf, np.concatenate([row, np.zeros(used)]))
@@ -172,10 +158,10 @@ class PatternProgram:
         return Program(csr_array((0, size)), none, none, self._lower, self._upper, whole=columns)
 
     def _forbid(self, pattern: Floats, deadline: float) -> bool:
-        """Add the inequalities that a pattern violates; False if there is none."""
+        """Add the inequalities that a pattern violates; False if it violates none."""
         before = len(self._rows)
         self._forbid_single(pattern)
-        for position in range(len(self._required.cells)):
+        for position in range(len(self._task.required.cells)):
             if monotonic() > deadline:
                 break
             for row, asked in self._attack.limits(position, pattern):
@@ -185,7 +171,7 @@ class PatternProgram:
         return len(self._rows) > before
 
     def _forbid_single(self, pattern: Floats) -> None:
-        """A suppressed cell is no use where it is the only one in a sum."""
+        """Rule out sums with a single suppressed cell, which protects nothing."""
         sums = self._cells.equations
         alone = sums.multiply(pattern[None]).tocsr()
         short = np.asarray(sums @ pattern)
@@ -210,14 +196,15 @@ class _Attack:
     limits them.
     """
 
-    def __init__(self, cells: PublishedCells, required: Required) -> None:
+    def __init__(self, task: Task) -> None:
+        cells, required = task.cells, task.required
         self._cells, self._required = cells, required
         column = cells.column
         self._inner = np.flatnonzero(column >= 0)
         self._outer = np.flatnonzero(column < 0)
         self._of = column[self._inner]
         self._totals = csr_array(cells.matrix[self._outer])
-        self._most_up = cells.ceilings(required.most)
+        self._most_up = task.ceilings
         self._most_down = cells.values.astype(float)
         base = cells.table.values.ravel().astype(float)
         self._low, self._high = -base, np.full(len(base), base.sum() + required.most + 1)
@@ -226,8 +213,8 @@ class _Attack:
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)
 
     def limits(self, position: int, pattern: Floats) -> Iterator[tuple[Floats, float]]:
-        """Inequalities, as coefficients and least value, that patterns which protect
-        this primary cell fulfil.
+        """Inequalities, as coefficients and least value, that all patterns satisfy
+        which protect this primary cell.
         """
         required = self._required
         up, down, width = (float(x[position]) for x in (required.up, required.down, required.width))
@@ -240,21 +227,21 @@ class _Attack:
             ((below, below_open), down),
             (both, width),
         ):
-            # What is left of large numbers may be rounding.
+            # A difference of large numbers may be due to rounding.
             if asked - open_ > _VIOLATED * max(1.0, asked):
                 yield row, asked - open_
 
     def _limit(self, cell: int, sign: int, pattern: Floats) -> tuple[Floats, float]:
-        """What each suppressed cell adds to how far a cell can deviate, and what is
-        open anyhow, for any pattern.
+        """How much each suppressed cell adds to the deviation of a cell, and how far it
+        can deviate under any pattern.
         """
         low, high = self._low.copy(), self._high.copy()
         low[self._of] = -self._most_down[self._inner] * pattern[self._inner]
         high[self._of] = self._most_up[self._inner] * pattern[self._inner]
         outer = pattern[self._outer]
         direction = sign * self._cells.matrix[[cell]].toarray().ravel()
-        # In units of what is asked; more than many of these does not matter to the
-        # solver's numbers.
+        # In units of what is required; beyond many of these, more only burdens the
+        # solver.
         bounds = (
             low,
             high,

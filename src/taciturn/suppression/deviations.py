@@ -1,10 +1,11 @@
 """Patterns for large tables: for each primary cell the cheapest way to let it deviate,
-then publish what is spare.
+then publication of what is not needed.
 
 A pattern protects a cell if there are tables that agree with everything published and
-in which the cell is as far from its value as asked. Each step looks for such a table, a
-witness, that differs from the true one where it costs least; the cells in which it
-differs are suppressed. What is found is therefore sound, but need not be the cheapest.
+in which the cell is as far from its true value as required. Each step looks for such a
+table, a witness, that differs from the true one where that costs least; the cells in
+which it differs are suppressed. The result is therefore sound, but not necessarily the
+cheapest.
 """
 
 from collections.abc import Callable
@@ -18,49 +19,32 @@ from taciturn.attack.solver import Floats, OutOfTimeError, Program
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.hypercubes import Hypercubes
-from taciturn.suppression.published import PublishedCells
-from taciturn.suppression.required import Required
+from taciturn.suppression.task import Required, Task
 
 __all__ = ["DeviationSearch"]
 
 _ROUNDS: Final = 3  # of linear programs for one witness
-_SPREAD: Final = 1e-3  # what a category that is new to a pattern adds to a cost: propositions 1 to 3 want few of them
-_MANY: Final = 1e6  # typical costs, or deviations as asked, beyond which more makes no difference
+_SPREAD: Final = 1e-3
+"""What a category that is new to a pattern adds to a cost: by Propositions 1 to 3 few
+categories are better."""
+_MANY: Final = 1e6  # typical costs or deviations, beyond which more makes no difference
 
 
 class DeviationSearch:
-    """Completes sets of suppressed cells so that all primary cells are protected.
+    """Completes sets of suppressed cells so that all primary cells are protected."""
 
-    Parameters
-    ----------
-    cells : PublishedCells
-        What may be suppressed, and its costs.
-    required : Required
-        What must be left open.
-    reachable : callable
-        How far a primary cell, by its position, can deviate down and up when all that
-        may be is suppressed; it raises if that is not enough. It is called only for
-        cells that no witness was found for without.
-    """
-
-    def __init__(
-        self,
-        cells: PublishedCells,
-        required: Required,
-        reachable: Callable[[int], tuple[int, int]],
-    ) -> None:
-        self._cells, self._required, self._reachable = cells, required, reachable
-        self._ceiling = cells.ceilings(required.most)
+    def __init__(self, task: Task) -> None:
+        self._task, self._cells, self._required = task, task.cells, task.required
         self._ways = [
-            _ways(required, position, int(cells.values[cell]), int(self._ceiling[cell]))
-            for position, cell in enumerate(required.cells)
+            _ways(task.required, position, int(task.cells.values[cell]), int(task.ceilings[cell]))
+            for position, cell in enumerate(task.required.cells)
         ]
-        finite = np.isfinite(cells.costs)
-        typical = np.median(cells.costs[finite]) if finite.any() else 1.0
-        self._price = np.minimum(cells.costs / typical, _MANY)
-        self._cubes = Hypercubes(cells)
-        self._table = _Deviations(cells, required.most, totals=False)
-        self._wide = _Deviations(cells, required.most, totals=True)
+        finite = np.isfinite(task.costs)
+        typical = np.median(task.costs[finite]) if finite.any() else 1.0
+        self._price = np.minimum(task.costs / typical, _MANY)
+        self._cubes = Hypercubes(task.cells)
+        self._table = _Deviations(task, totals=False)
+        self._wide = _Deviations(task, totals=True)
         self._patience = self._deadline = np.inf
 
     def complete(
@@ -71,16 +55,17 @@ class DeviationSearch:
         deadline: float,
         on_cell: Callable[[], object],
     ) -> tuple[Booleans, bool]:
-        """A pattern that holds `suppressed` and protects the primary cells, taken in
-        this order.
+        """A pattern that contains `suppressed` and protects the primary cells, which
+        are taken in this order; and whether there was time for everything.
 
-        After half of the time hypercubes will do, the quickest witnesses. Also says
-        whether there was time for all.
+        After half of the time hypercubes, the quickest witnesses to find, are enough.
 
         Raises
         ------
         OutOfTimeError
-            The deadline is over before there is one.
+            The deadline passed before a pattern was found.
+        AttackError
+            No pattern protects.
         """
         pattern = suppressed.copy()
         reach = _Reach(self._required)
@@ -101,8 +86,8 @@ class DeviationSearch:
         return pattern, whole and not hurried
 
     def _protecting(self, position: int, pattern: Booleans, reach: "_Reach") -> list[Integers]:
-        """The witnesses for a primary cell that cost least, of those that deviate
-        above, below or on both sides.
+        """The cheapest witnesses for a primary cell, of those that deviate above, below
+        or on both sides.
         """
         cell = int(self._required.cells[position])
         for whole in (False, True):
@@ -114,10 +99,10 @@ class DeviationSearch:
             if cost < np.inf:
                 return witnesses
             if not whole:
-                down, up = self._reachable(position)
-                up = min(up, int(self._ceiling[cell]))
+                down, up = self._task.reachable(position)
+                up = min(up, int(self._task.ceilings[cell]))
                 # Between these two there may be values that no table of whole steps
-                # has.
+                # attains.
                 self._ways[position] = [*_ways(self._required, position, down, up), (up, down)]
         raise AttackError(
             f"no table of whole steps was found that protects {self._cells.label(cell)}"
@@ -132,8 +117,8 @@ class DeviationSearch:
         *,
         whole: bool,
     ) -> tuple[list[Integers], float]:
-        """Witnesses of both sides of a primary cell, and what the cells that they add
-        cost; infinite without any.
+        """Witnesses on both sides of a primary cell, and the cost of the cells that
+        they add; infinite where there are none.
         """
         witnesses, widened = [], pattern
         for deviation in (way[0], -way[1]):
@@ -145,14 +130,14 @@ class DeviationSearch:
                     return [], np.inf
                 widened = widened | self._differs(witness)
                 witnesses.append(witness)
-        return witnesses, float(self._cells.costs[widened & ~pattern].sum())
+        return witnesses, float(self._task.costs[widened & ~pattern].sum())
 
     def _without_spare(self, pattern: Booleans, reach: "_Reach") -> tuple[Booleans, bool]:
-        """Publish again, the dearest first, what is not needed, as long as there is
-        time.
+        """Publish what turns out not to be needed, the most expensive first, while
+        there is time.
         """
         spare = np.setdiff1d(np.flatnonzero(pattern), self._required.cells)
-        for cell in spare[np.argsort(-self._cells.costs[spare], kind="stable")]:
+        for cell in spare[np.argsort(-self._task.costs[spare], kind="stable")]:
             if monotonic() > self._deadline:
                 return pattern, False
             fewer = pattern.copy()
@@ -163,7 +148,7 @@ class DeviationSearch:
         return pattern, True
 
     def _still(self, pattern: Booleans, reach: "_Reach") -> bool:
-        """Whether a pattern protects; adds the witnesses that show it."""
+        """Whether a pattern protects; adds the witnesses that prove it."""
         for position in range(len(self._required.cells)):
             if reach.enough(position):
                 continue
@@ -204,18 +189,18 @@ class DeviationSearch:
     def _cheapest(
         self, cell: int, deviation: int, pattern: Booleans, *, whole: bool
     ) -> Integers | None:
-        """A witness whose cells that are not suppressed yet cost little; `whole` if
-        linear programs found none.
+        """A witness that adds little cost to a pattern; `whole` after linear programs
+        found none.
         """
-        free = np.isfinite(self._cells.costs) | pattern
+        free = np.isfinite(self._task.costs) | pattern
         price = np.where(free & ~pattern, self._price, 0.0) * self._newness(pattern)
         costs = price
         best = self._cubes.cheapest(cell, deviation, free, price)
         if best is not None and monotonic() > self._patience:
             return best
         least = np.inf if best is None else float(price[self._differs(best)].sum())
-        # Totals are dear, and programs that may suppress them take several times as
-        # long.
+        # Totals are expensive, and programs that may suppress them take several times
+        # as long.
         table = self._cells.column >= 0
         program, open_ = self._table, np.where(table, free, pattern)
         for number in range(_ROUNDS):
@@ -233,8 +218,8 @@ class DeviationSearch:
                 best, least = witness, spent
             if least == 0:
                 break
-            # A cell is suppressed whole however little it deviates, so what deviates
-            # much is made cheap.
+            # A cell is suppressed however little it deviates, so what deviates much is
+            # made cheap.
             moved = np.abs(self._cells.matrix @ found)
             costs = price / (moved / abs(deviation) + 0.01)
         if best is None and whole:
@@ -245,8 +230,8 @@ class DeviationSearch:
         return best
 
     def _exact(self, found: Floats, cell: int, deviation: int, free: Booleans) -> Integers | None:
-        """The deviations rounded to whole numbers, if they are a witness in free cells
-        exactly.
+        """Deviations rounded to whole numbers, if they are then an exact witness in the
+        free cells.
         """
         witness = np.rint(found).astype(np.int64)
         moved = self._cells.matrix @ witness
@@ -269,17 +254,18 @@ class DeviationSearch:
 
 
 class _Deviations:
-    """Programs for the deviations of a table from its true values that cost least.
+    """Programs for the cheapest deviations of a table from its true values.
 
     Columns are deviations up and down of the table's cells and, with `totals`, of the
-    released totals. Without, the totals that are suppressed may deviate at no cost, and
-    the others not at all.
+    released totals. Without, suppressed totals may deviate at no cost, and the others
+    not at all.
     """
 
-    def __init__(self, cells: PublishedCells, asked: int, *, totals: bool) -> None:
+    def __init__(self, task: Task, *, totals: bool) -> None:
+        cells = task.cells
         self._cells, self._totals = cells, totals
-        self._up = cells.ceilings(asked)
-        self._inner_up = float(cells.table.values.sum() + asked + 1)
+        self._values, self._up = cells.values, task.ceilings
+        self._inner_up = float(cells.table.values.sum() + task.required.most + 1)
         self._outer = np.flatnonzero(cells.column < 0)
         self._size, m = cells.table.size, len(self._outer)
         sums = cells.matrix[self._outer]
@@ -300,9 +286,9 @@ class _Deviations:
         """Deviations of the table's cells, with one published cell's fixed; None if the
         free cells have none.
         """
-        values, size = self._cells.values, float(abs(deviation))
-        up, down = np.where(free, self._up, 0.0), np.where(free, values, 0).astype(float)
-        low_up, low_down = np.zeros(len(values)), np.zeros(len(values))
+        size = float(abs(deviation))
+        up, down = np.where(free, self._up, 0.0), np.where(free, self._values, 0).astype(float)
+        low_up, low_down = np.zeros_like(up), np.zeros_like(up)
         up[cell], low_up[cell] = (size, size) if deviation > 0 else (0.0, 0.0)
         down[cell], low_down[cell] = (size, size) if deviation < 0 else (0.0, 0.0)
         table = self._cells.table.values.ravel()
@@ -311,16 +297,14 @@ class _Deviations:
         price = [self._inner(costs, 0), self._inner(costs, 0)]
         outer = self._outer
         if self._totals:
-            upper, lower = (
-                [*upper, up[outer], down[outer]],
-                [*lower, low_up[outer], low_down[outer]],
-            )
+            upper += [up[outer], down[outer]]
+            lower += [low_up[outer], low_down[outer]]
             price += [costs[outer], costs[outer]]
             least = most = np.zeros(len(outer))
         else:
             least, most = (low_up - down)[outer], (up - low_down)[outer]
-        # Solvers want numbers of moderate size. Linear programs count in units of the
-        # deviation.
+        # Solvers want numbers of moderate size, so linear programs count in units of
+        # the deviation.
         unit = 1.0 if whole else size
         most_units = np.inf if whole else _MANY
         bounds = (np.concatenate(upper), np.concatenate(lower), least, most)
@@ -373,18 +357,21 @@ class _Reach:
         return bool(enough and high - low >= required.width[position])
 
     def beyond(self, position: int, deviation: int) -> bool:
-        """Whether a primary cell can deviate so far."""
+        """Whether a primary cell can deviate that far."""
         return bool(
             self._high[position] >= deviation if deviation > 0 else self._low[position] <= deviation
         )
 
     def add(self, at_primaries: Integers, needs: Booleans) -> None:
+        """Add a witness: its deviations at the primary cells, and the cells in which it
+        differs from the true table.
+        """
         self._found.append((at_primaries, needs))
         np.maximum(self._high, at_primaries, out=self._high)
         np.minimum(self._low, at_primaries, out=self._low)
 
     def without(self, cell: int) -> "_Reach":
-        """What is left when a cell is published."""
+        """What remains when a cell is published."""
         left = _Reach(self._required)
         for at_primaries, needs in self._found:
             if not needs[cell]:
@@ -393,8 +380,8 @@ class _Reach:
 
 
 def _ways(required: Required, position: int, most_down: int, most_up: int) -> list[tuple[int, int]]:
-    """How far to deviate up and down for what is asked: above only, below only, or half
-    of the width each.
+    """How far up and down a primary cell may deviate to meet what is required: upwards
+    only, downwards only, or half of the width each way.
     """
     up, down, width = (int(part[position]) for part in (required.up, required.down, required.width))
     least, most = max(down, width - most_up), max(down, min(most_down, width - up))

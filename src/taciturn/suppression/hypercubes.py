@@ -2,8 +2,7 @@
 changing any total.
 
 Moving a cell up, its neighbours down, theirs up and so on over the corners of a box
-leaves every sum along a variable as it is. Of two variables the corners are a
-rectangle.
+leaves every sum along a variable unchanged. With two variables the box is a rectangle.
 """
 
 from itertools import product
@@ -19,7 +18,7 @@ __all__ = ["Hypercubes"]
 
 
 class Hypercubes:
-    """Boxes over the variables of a released table, with two categories of each."""
+    """Boxes in a released table, with two categories of each variable."""
 
     def __init__(self, cells: PublishedCells) -> None:
         self._values = cells.table.values
@@ -28,8 +27,8 @@ class Hypercubes:
         self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims]
 
     def cheapest(self, cell: int, deviation: int, free: Booleans, costs: Floats) -> Integers | None:
-        """Deviations of the table's cells, in free ones only, with this published
-        cell's fixed; None without any.
+        """The cheapest deviations of the table's cells over a box, in free cells only,
+        that give this published cell its deviation; None where there are none.
         """
         column = int(self._column[cell])
         if column < 0:
@@ -63,8 +62,8 @@ class Hypercubes:
 
 
 def _partners(cells: PublishedCells, dim: str) -> Booleans:
-    """Which categories of a variable can be exchanged: others, of the same category at
-    each level with totals.
+    """Which pairs of categories of a variable can be the two sides of a box: different
+    ones in the same category of each level with totals.
     """
     size = cells.table.sizes[dim]
     allowed = ~np.eye(size, dtype=np.bool_)

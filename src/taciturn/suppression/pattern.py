@@ -1,5 +1,5 @@
-"""What secondary suppression finds: which cells are suppressed, and what that leaves
-open.
+"""The result of secondary suppression: which cells are suppressed, and what an attacker
+can still work out.
 """
 
 from collections.abc import Mapping
@@ -16,30 +16,32 @@ __all__ = ["SuppressionPattern"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SuppressionPattern:
-    """Which cells are suppressed, and what an attacker can still work out of them.
+    """Which cells are suppressed, and what an attacker can still work out about them.
 
     Printing it shows no suppressed value. The true table is ``release.true_table``.
 
     Attributes
     ----------
     release : Suppression or LinkedTables
-        What is published, to be attacked further, with the true table.
+        What is published, with the true table; it can be attacked further.
     status : mapping of tuple of str to DataArray
         For each margin whose cells may be suppressed, by the names of its variables,
         ``safe``, ``primary`` or ``secondary`` for each cell.
     audit : mapping of tuple of str to Dataset
-        `attacker_bounds` of the primary cells of each of these margins that has some.
+        Bounds on the primary cells of each of these margins that has any, as
+        `attacker_bounds` gives them.
     cost, bound : float
-        What the secondary cells cost together, and what no protecting pattern is below
-        of; `bound` is 0 where the table is too large to look for one. Costs are by
-        default sums of suppressed values: not for release.
+        What the secondary cells cost together, and a lower bound of the cost of every
+        protecting pattern; `bound` is 0 where the table is too large to look for one.
+        By default costs are sums of suppressed values: not for release.
     rank_decrease : int
-        Degrees of freedom that all suppressed cells leave to the table.
+        Degrees of freedom that the suppressed cells leave.
     compared : int
-        Patterns of the same cost that this is the one of largest `rank_decrease` of.
+        Number of patterns of the same cost from which the one with the largest
+        `rank_decrease` was taken.
     complete : bool
-        False if the search was ended by the time limit; then another run may end at
-        another pattern.
+        False if the time limit ended the search; another run may then give another
+        pattern.
     """
 
     release: Suppression | LinkedTables
@@ -53,8 +55,8 @@ class SuppressionPattern:
 
     @property
     def gap(self) -> float:
-        """Which part of the cost the cheapest pattern may save; 0 is proved to be the
-        cheapest, to a millionth.
+        """The share of the cost that the cheapest pattern may save; 0 if this one is
+        proved to be the cheapest, to within a millionth.
         """
         return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
 
@@ -73,8 +75,8 @@ class SuppressionPattern:
         return Shown(self._quality(), grids).html()
 
     def _quality(self) -> list[str]:
-        """How good the pattern is; not its cost, by default a sum of suppressed values
-        that would give more away.
+        """How good the pattern is, without its cost: by default that is a sum of
+        suppressed values, which would give more away.
         """
         if self.gap == 0:
             quality = "the cheapest"

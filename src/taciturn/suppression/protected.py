@@ -1,4 +1,4 @@
-"""From records to a magnitude table that may be published: sensitive cells,
+"""From records to a magnitude table that may be published: sensitive cells, secondary
 suppression, audit.
 """
 
@@ -10,22 +10,13 @@ from typing import Any, Final
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.releases.showing import (
-    SAFE,
-    Grid,
-    Shown,
-    sizes_label,
-)
+from taciturn.attack.releases.showing import SAFE, Grid, Shown, sizes_label
 from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude import (
-    Rule,
-    protection_levels,
-    sensitive_cells,
-    tabulate_margins,
-)
+from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
 from taciturn.schema import cell_label
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
+from taciturn.tables.margins import Margin
 
 __all__ = ["ProtectedTable", "protect_table"]
 
@@ -34,7 +25,7 @@ _STATUS: Final = "status"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProtectedTable:
-    """A magnitude table and its totals with the cells suppressed that must be.
+    """A magnitude table and its totals, with sensitive and secondary cells suppressed.
 
     Printing it shows `tables` and no suppressed value. The true table is
     ``pattern.release.true_table``.
@@ -52,7 +43,7 @@ class ProtectedTable:
         `sensitive_cells` of each margin, with reasons that quote true values: not for
         release.
     pattern : SuppressionPattern
-        The suppression with its audit, and the true table: not for release.
+        The suppression with its audit and the true table: not for release.
     """
 
     tables: Mapping[tuple[str, ...], xr.Dataset]
@@ -93,17 +84,18 @@ def protect_table(
     categories: Mapping[str, Sequence[Any]] | None = None,
     time_limit: float = 60.0,
     gap: float = 0.0,
-    random_seed: int | np.random.Generator | None = 0,
+    random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
 ) -> ProtectedTable:
-    """Tabulate microdata with all totals, and suppress what rules refuse and what would
-    give it back.
+    """Tabulate microdata with all totals, and suppress the cells that rules find
+    sensitive and those from which they could be worked out.
 
     The steps are `tabulate_margins`, `sensitive_cells` of every margin, `suppress` with
-    `protection_levels` as the interval that each sensitive cell keeps, and the audit of
-    the result by `attacker_bounds`. A lower level that would go below 0 ends there.
-    Cells without a contributor are known to be empty and stay published; all others,
-    totals too, may be suppressed, at a cost of 1 and their value.
+    `protection_levels` as the interval that must remain for each sensitive cell, and
+    the audit of the result, as by `attacker_bounds`. A lower level that would go below
+    0 ends there. Cells without a contributor are known to be empty and remain
+    published; all others, totals included, may be suppressed, at a cost of 1 plus their
+    value.
 
     Parameters
     ----------
@@ -122,21 +114,22 @@ def protect_table(
     Raises
     ------
     TableError
-        As `tabulate_magnitude` and `sensitive_cells`; a negative total, for which an
-        attacker has no lower bound.
+        As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
+        an attacker has no lower bound.
     ParameterError
-        A column called ``status`` or a variable called ``value``; as
+        A column called ``status`` or a variable called ``value``; as for
         `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
 
     Notes
     -----
-    Attackers considered are one who contributed nothing, from whom the interval of each
-    sensitive cell is kept, and each contributor who is alone in a suppressed cell and
-    so knows its value, who must not work out another sensitive one exactly. Not
-    considered are contributors who are one of several in a cell, who are alone in
-    several cells that are no part of each other, or who tell each other what they know.
+    Two kinds of attackers are considered: an outsider who contributed nothing, for whom
+    the interval of each sensitive cell must remain, and each contributor who is alone
+    in a suppressed cell and so knows its value, who must not be able to work out
+    another sensitive cell exactly. Not considered are contributors who are one of
+    several in a cell, who are alone in several cells of which none is part of another,
+    or who share what they know.
 
     References
     ----------
@@ -146,19 +139,20 @@ def protect_table(
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
-    >>> cells = [(area, size, sales) for area in "ABC" for size in "xyz" for sales in (5, 4, 3)]
-    >>> firms = pd.DataFrame([*cells, ("A", "x", 90)], columns=["area", "size", "sales"])
-    >>> done = tc.protect_table(firms, ["area", "size"], "sales", tc.Dominance(1, 0.75), progressbar=False)
+    >>> cells = [(area, size, x) for area in "ABC" for size in "xyz" for x in (5, 4, 3)]
+    >>> columns = ["area", "size", "sales"]
+    >>> firms = pd.DataFrame([*cells, ("A", "x", 90)], columns=columns)
+    >>> rule = tc.Dominance(1, 0.75)
+    >>> done = tc.protect_table(
+    ...     firms, ["area", "size"], "sales", rule, random_seed=1, progressbar=False
+    ... )
     >>> print(str(done.pattern).splitlines()[0])
     area x size: 1 primary, 6 secondary, 2 safe
-    >>> done.tables["area", "size"]["status"].item(0), done.tables["area", "size"]["value"].item(0)
+    >>> cell = done.tables["area", "size"].isel(area=0, size=0)
+    >>> cell["status"].item(), cell["value"].item()
     ('primary', nan)
     """
-    columns = [value, *([variables] if isinstance(variables, str) else variables)]
-    if _STATUS in columns or "value" in columns[1:]:
-        raise ParameterError(
-            f"{columns} must not hold 'status', nor 'value' as a variable: results are called so"
-        )
+    _check_names(value, [variables] if isinstance(variables, str) else variables)
     tables = tabulate_margins(
         records,
         variables,
@@ -171,46 +165,72 @@ def protect_table(
         largest=largest,
         categories=categories,
     )
-    margins = list(tables)
-    for table in tables.values():
-        _refuse_negative(table["total"])
-    places = int(tables[margins[0]].attrs["decimals"])
-    found = {names: sensitive_cells(table, rules) for names, table in tables.items()}
-    levels = {names: protection_levels(table, rules) for names, table in tables.items()}
-    true = {names: table["total"] for names, table in tables.items()}
-    pattern = suppress(
-        true[margins[0]],
-        {names: cells["sensitive"] for names, cells in found.items()},
-        linked=margins,
-        protection={
-            names: xr.Dataset(
-                {"lower": (total - levels[names]).clip(min=0), "upper": total + levels[names]}
-            )
-            for names, total in true.items()
-        },
-        costs={
-            names: (1 + table["total"]).where(table["contributors"] > 0, other=np.inf)
-            for names, table in tables.items()
-        },
-        singletons={names: table["contributors"] == 1 for names, table in tables.items()},
+    _refuse_negative(tables)
+    sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
+    places = int(next(iter(tables.values())).attrs["decimals"])
+    pattern = _suppressed(
+        tables,
+        sensitive,
+        rules,
         decimals=places,
         time_limit=time_limit,
         gap=gap,
         random_seed=random_seed,
         progressbar=progressbar,
     )
-    shown = {}
-    for names, status in pattern.status.items():
-        total = true[names].where(status == SAFE)
-        shown[names] = xr.Dataset({"value": total, _STATUS: status})
-    return ProtectedTable(shown, value, places, found, pattern)
+    published = {
+        names: xr.Dataset({"value": tables[names]["total"].where(status == SAFE), _STATUS: status})
+        for names, status in pattern.status.items()
+    }
+    return ProtectedTable(published, value, places, sensitive, pattern)
 
 
-def _refuse_negative(total: xr.DataArray) -> None:
-    below = np.argwhere(total.values < 0)
-    if len(below):
-        at = tuple(int(i) for i in below[0])
-        where = cell_label(total, at) or "the grand total"
-        raise TableError(
-            f"totals must not be negative to be suppressed: {where} holds {total.values[at]:g}"
+def _check_names(value: str, variables: Sequence[str]) -> None:
+    """Raise `ParameterError` where a column has the name of a result."""
+    if _STATUS in (value, *variables) or "value" in variables:
+        raise ParameterError(
+            f"{[value, *variables]} must not hold 'status', nor 'value' as a variable: these name"
+            " results"
         )
+
+
+def _suppressed(
+    tables: Mapping[tuple[str, ...], xr.Dataset],
+    sensitive: Mapping[tuple[str, ...], xr.Dataset],
+    rules: Rule | Sequence[Rule],
+    **options: Any,
+) -> SuppressionPattern:
+    """Suppression of magnitude tables that are all margins of the first: of what is
+    sensitive, to the protection levels of the rules.
+    """
+    interval: dict[Margin, xr.Dataset] = {}
+    costs: dict[Margin, xr.DataArray] = {}
+    singletons: dict[Margin, xr.DataArray] = {}
+    for names, table in tables.items():
+        total, level = table["total"], protection_levels(table, rules)
+        interval[names] = xr.Dataset({"lower": (total - level).clip(min=0), "upper": total + level})
+        costs[names] = (1 + total).where(table["contributors"] > 0, other=np.inf)
+        singletons[names] = table["contributors"] == 1
+    margins = list(tables)
+    return suppress(
+        tables[margins[0]]["total"],
+        {names: cells["sensitive"] for names, cells in sensitive.items()},
+        linked=margins,
+        protection=interval,
+        costs=costs,
+        singletons=singletons,
+        **options,
+    )
+
+
+def _refuse_negative(tables: Mapping[tuple[str, ...], xr.Dataset]) -> None:
+    """Raise `TableError` at a negative total."""
+    for table in tables.values():
+        total = table["total"]
+        below = np.argwhere(total.values < 0)
+        if len(below):
+            at = tuple(int(i) for i in below[0])
+            where = cell_label(total, at) or "the grand total"
+            raise TableError(
+                f"totals must not be negative to be suppressed: {where} holds {total.values[at]:g}"
+            )

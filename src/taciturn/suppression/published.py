@@ -1,7 +1,6 @@
-"""The cells that a release may publish or suppress: those of a table and of its totals,
-over the cells of the table.
-"""
+"""The cells that a release publishes or suppresses: those of a table and its totals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,56 +9,84 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import Booleans, Integers
+from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.schema import cell_label
-from taciturn.tables.margins import (
-    determines,
-    level_codes,
-    margin_of,
-    without_implied,
-)
+from taciturn.tables.margins import determines, level_codes, margin_of, without_implied
 
 __all__ = ["PublishedCells"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedCells:
-    """Cells of released margins, numbered in the order of the margins; a table itself
-    is the margin of all variables.
+    """Cells of released margins, numbered in the order of the margins; the table itself
+    is the margin over all variables.
 
     Attributes
     ----------
     table : DataArray of int64
         The true table in steps.
     margins : tuple of tuple of str
-        The released margins.
+        The released margins: linked tables, or the table itself, first, and the totals
+        from which all others follow.
+    linked : bool
+        Whether cells of all margins may be suppressed; otherwise those of the first.
     decimals : int
         Decimal places of the table's values.
-    costs : array of float64, shape (cells,)
-        What it costs to suppress each; infinite where it must be published.
     """
 
     table: xr.DataArray
     margins: tuple[tuple[str, ...], ...]
+    linked: bool
     decimals: int
-    costs: Floats
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.costs):,} cells in {len(self.margins):,} margins)"
+        return f"{type(self).__name__}({self.first[-1]:,} cells in {len(self.margins):,} margins)"
+
+    @property
+    def suppressible(self) -> tuple[tuple[str, ...], ...]:
+        """The margins whose cells may be suppressed, the first of all."""
+        return self.margins if self.linked else self.margins[:1]
 
     @cached_property
-    def _parts(self) -> list[tuple[xr.DataArray, Integers]]:
-        return [margin_of(self.table, names) for names in self.margins]
+    def totals(self) -> list[Total]:
+        """True values of each margin, and the cells of the table that make them up."""
+        return [Total.exact(*margin_of(self.table, names)) for names in self.margins]
+
+    def system(
+        self, pattern: Booleans, margins: Sequence[tuple[str, ...]] | None = None
+    ) -> LinearSystem:
+        """The linear system that is left when the cells of a pattern are suppressed, of
+        linked tables also with some margins only.
+        """
+        known = np.zeros(self.table.size, dtype=np.bool_)
+        if self.linked:
+            totals = [
+                total.without(pattern[self.part(number)])
+                for number, (names, total) in enumerate(zip(self.margins, self.totals, strict=True))
+                if margins is None or names in margins
+            ]
+        else:
+            known = ~pattern[self.part(0)]
+            totals = self._lasting
+        return build_system(self.table, known, totals, decimals=self.decimals)
+
+    @cached_property
+    def _lasting(self) -> list[Total]:
+        """Totals of a released table, without those that follow from finer ones."""
+        finest = set(without_implied(self.margins[1:], self.table))
+        return [
+            total for names, total in zip(self.margins, self.totals, strict=True) if names in finest
+        ]
 
     @cached_property
     def first(self) -> list[int]:
         """Number of the first cell of each margin, and of all cells at the end."""
-        return [0, *np.cumsum([labels.size for labels, _ in self._parts]).tolist()]
+        return [0, *np.cumsum([total.labels.size for total in self.totals]).tolist()]
 
     @cached_property
     def values(self) -> Integers:
         """True values of the cells."""
-        return np.concatenate([labels.values.ravel() for labels, _ in self._parts]).astype(np.int64)
+        return np.concatenate([total.least for total in self.totals]).astype(np.int64)
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -68,7 +95,7 @@ class PublishedCells:
         """
         n = self.table.size
         rows = np.concatenate(
-            [group + start for (_, group), start in zip(self._parts, self.first, strict=False)]
+            [total.group + start for total, start in zip(self.totals, self.first, strict=False)]
         )
         columns = np.tile(np.arange(n), len(self.margins))
         return csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.first[-1], n))
@@ -79,7 +106,7 @@ class PublishedCells:
         found = np.full(self.first[-1], -1)
         for number, names in enumerate(self.margins):
             if set(names) == set(self.table.dims):
-                found[self.first[number] + self._parts[number][1]] = np.arange(self.table.size)
+                found[self.first[number] + self.totals[number].group] = np.arange(self.table.size)
         return found
 
     @cached_property
@@ -92,8 +119,8 @@ class PublishedCells:
 
     @cached_property
     def equations(self) -> csr_array:
-        """Sums that hold between published cells: a total and its parts, shape
-        (equations, cells).
+        """Which cells are in each sum that holds between them, of a total and its
+        parts; shape (sums, cells).
         """
         finer = [
             [
@@ -104,7 +131,8 @@ class PublishedCells:
             for names in self.margins
         ]
         rows, columns, done = [], [], 0
-        for number, (labels, group) in enumerate(self._parts):
+        for number, total in enumerate(self.totals):
+            size = total.labels.size
             for other in finer[number]:
                 if any(
                     between in finer[number] and other in finer[between]
@@ -112,11 +140,10 @@ class PublishedCells:
                 ):
                     continue
                 # One cell of the table stands for each part.
-                _, at = np.unique(self._parts[other][1], return_index=True)
-                parts = self._parts[other][1][at]
-                rows += [done + group[at], done + np.arange(labels.size)]
-                columns += [self.first[other] + parts, self.first[number] + np.arange(labels.size)]
-                done += labels.size
+                parts, at = np.unique(self.totals[other].group, return_index=True)
+                rows += [done + total.group[at], done + np.arange(size)]
+                columns += [self.first[other] + parts, self.first[number] + np.arange(size)]
+                done += size
         if not rows:
             return csr_array((0, self.first[-1]))
         row, column = np.concatenate(rows), np.concatenate(columns)
@@ -131,26 +158,24 @@ class PublishedCells:
         sizes = [len(level_codes(self.table, name)[0]) for name in names]
         start = dict(zip(names, np.cumsum([0, *sizes]).tolist(), strict=False))
         rows, columns = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for number, (labels, _) in enumerate(self._parts):
-            for axis, name in enumerate(self.margins[number]):
-                along = np.arange(labels.shape[axis]).reshape(
-                    [-1 if i == axis else 1 for i in range(labels.ndim)]
-                )
-                columns.append(start[name] + np.broadcast_to(along, labels.shape).ravel())
-                rows.append(self.first[number] + np.arange(labels.size))
+        for number, total in enumerate(self.totals):
+            along = np.indices(total.labels.shape)
+            for name, category in zip(self.margins[number], along, strict=True):
+                columns.append(start[name] + category.ravel())
+                rows.append(self.first[number] + np.arange(total.labels.size))
         row, column = np.concatenate(rows), np.concatenate(columns)
         return csr_array((np.ones(len(row)), (row, column)), shape=(self.first[-1], sum(sizes)))
 
     def ceilings(self, asked: int) -> Floats:
-        """More than each cell rises in a table that differs from the true one no more
-        than `asked` needs.
+        """More than any cell rises in a table that differs from the true one no more
+        than `asked` requires.
 
-        A cell of the table that is in no published sum need rise by no more than
-        `asked`. What others rise by falls elsewhere in a published sum. All that falls
-        is at most the grand total `N`, and each part of it lets one cell rise for each
-        margin; in a suppressed total for each other margin. So no cell rises by more
-        than `N`, and no total by more than `N` for each cell that it holds, or for each
-        margin but its own.
+        A cell of the table that is in no published sum need not rise by more than
+        `asked`. Where others rise, something in the same published sum falls. All that
+        falls is at most the grand total `N`, and each unit of it lets one cell rise for
+        each margin; in a suppressed total, for each other margin. So no cell rises by
+        more than `N`, and no total by more than `N` for each cell that it holds, or for
+        each margin but its own.
         """
         held = np.diff(self.matrix.indptr)
         return (
@@ -165,13 +190,14 @@ class PublishedCells:
         return np.asarray(self.categories @ unused, dtype=np.int64)
 
     def nested(self, cell: int) -> Booleans:
-        """The cells that are a part of this one, or it of them; itself, too."""
+        """The cells that are part of this one or contain it, and the cell itself."""
         sizes = np.diff(self.matrix.indptr)
         shared = (self.matrix @ self.matrix[[cell]].T).toarray().ravel()
         return np.asarray((shared == sizes) | (shared == sizes[cell]))
 
+    @cached_property
     def finest(self) -> list[tuple[str, ...]]:
-        """Margins that no other determines."""
+        """Margins that follow from no other."""
         return without_implied(self.margins, self.table)
 
     def part(self, number: int) -> slice:
@@ -180,16 +206,16 @@ class PublishedCells:
 
     def labels(self, number: int) -> xr.DataArray:
         """One margin's true values, in steps."""
-        return self._parts[number][0]
+        return self.totals[number].labels
 
     def flags(self, number: int, cells: Booleans) -> xr.DataArray:
         """The flags of one margin's cells, with its labels."""
-        labels, _ = self._parts[number]
+        labels = self.labels(number)
         return labels.copy(data=cells[self.part(number)].reshape(labels.shape))
 
     def label(self, cell: int) -> str:
         """Which cell this is, in words."""
         number = int(np.searchsorted(self.first, cell, side="right")) - 1
-        labels, _ = self._parts[number]
+        labels = self.labels(number)
         at = np.unravel_index(cell - self.first[number], labels.shape)
         return cell_label(labels, tuple(int(i) for i in at)) or "the grand total"

@@ -1,4 +1,4 @@
-"""A protected table as rows and as a file."""
+"""A protected table in long form, and as a file."""
 
 import json
 from itertools import product
@@ -28,24 +28,25 @@ def release_rows(protected: ProtectedTable, *, total: str = "Total") -> "pd.Data
     protected : ProtectedTable
         Of `protect_table`.
     total : str
-        What stands for a variable that is summed over.
+        Label of a variable that is summed over.
 
     Returns
     -------
     DataFrame
-        A column for each variable, the quantity by its name, NaN where suppressed, and
-        ``status``.
+        A column for each variable, one with the name of the quantity, NaN where
+        suppressed, and ``status``.
 
     Raises
     ------
     ParameterError
-        `total` is a category of a variable; two categories are written alike.
+        `total` is a category of a variable; two categories would be written alike.
 
     Examples
     --------
     >>> import pandas as pd, taciturn as tc
     >>> firms = pd.DataFrame({"area": list("AAABBB"), "sales": [5, 4, 3, 6, 5, 4]})
-    >>> done = tc.protect_table(firms, "area", "sales", tc.Dominance(1, 0.75), progressbar=False)
+    >>> rule = tc.Dominance(1, 0.75)
+    >>> done = tc.protect_table(firms, "area", "sales", rule, progressbar=False)
     >>> tc.suppression.release_rows(done).values.tolist()
     [['A', 12.0, 'safe'], ['B', 15.0, 'safe'], ['Total', 27.0, 'safe']]
     """
@@ -79,11 +80,11 @@ def release_rows(protected: ProtectedTable, *, total: str = "Total") -> "pd.Data
 def write_release(
     protected: ProtectedTable, path: str | PathLike[str], *, total: str = "Total"
 ) -> None:
-    """Write a protected table to a file that may leave the house; complete or not at
-    all.
+    """Write a protected table to a file for publication, completely or not at all.
 
-    The file holds the labels, the values of safe cells and a code for each cell. Values
-    of suppressed cells are not in it: empty in CSV, null in Parquet and JSON-stat.
+    The file holds the labels, the values of safe cells and the status of each cell.
+    Suppressed values are not in it: they are empty in CSV, null in Parquet and
+    JSON-stat.
 
     Parameters
     ----------
@@ -93,12 +94,12 @@ def write_release(
         Ends in ``.csv`` (UTF-8, long form), ``.parquet`` (long form) or ``.json``
         (JSON-stat 2.0).
     total : str
-        What stands for a variable that is summed over.
+        Label of a variable that is summed over.
 
     Raises
     ------
     ParameterError
-        As `release_rows`.
+        As for `release_rows`.
     FileFormatError
         Another ending, or a file that cannot be written.
     """
@@ -111,8 +112,8 @@ def write_release(
 
 
 def check_release(path: Path) -> None:
-    """Raise `FileFormatError` unless a release can be written to `path`; asked before
-    long work.
+    """Raise `FileFormatError` unless a release can be written to `path`, before long
+    work is begun.
     """
     if path.suffix.lower() not in _WRITERS:
         raise FileFormatError(

@@ -1,42 +1,53 @@
-"""Secondary suppression: which further cells must not be published so that the
-sensitive ones cannot be worked out.
+"""Secondary suppression: which further cells must not be published, so that the
+primary ones cannot be worked out.
 """
 
-from collections.abc import (
-    Callable,
-    Mapping,
-    Sequence,
-)
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
 import numpy as np
 import xarray as xr
 
+from taciturn.attack.bounds.of_system import bounds_table
+from taciturn.attack.releases.linked import LinkedTables
+from taciturn.attack.releases.showing import PRIMARY, SAFE, SECONDARY
+from taciturn.attack.releases.suppression import Suppression
 from taciturn.attack.solver import OutOfTimeError
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError, ParameterError
 from taciturn.progress import progress_bar
+from taciturn.suppression.arguments import (
+    checked_cells,
+    checked_costs,
+    checked_flags,
+    checked_required,
+)
 from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import DeviationSearch
 from taciturn.suppression.pattern import SuppressionPattern
-from taciturn.suppression.required import (
-    flags_of,
-    published_cells,
-    required_at,
-)
-from taciturn.suppression.task import Found, Task
+from taciturn.suppression.task import Task
 from taciturn.tables.margins import Margin
 from taciturn.validate import generator, real_number
 
 __all__ = ["suppress"]
 
-_SMALL: Final = (
-    2_000  # cells that may be suppressed, up to which the cheapest pattern is looked for
-)
+_SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
 _ORDERS: Final = 3  # of the primary cells, tried for a first pattern
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Found:
+    """A pattern, a lower bound of the cost of all, the number of equally cheap ones it
+    was chosen from, and whether there was time for everything.
+    """
+
+    pattern: Booleans
+    bound: float
+    compared: int
+    complete: bool
 
 
 def suppress(
@@ -50,56 +61,60 @@ def suppress(
     decimals: int = 0,
     time_limit: float = 60.0,
     gap: float = 0.0,
-    random_seed: int | np.random.Generator | None = 0,
+    random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
 ) -> SuppressionPattern:
-    r"""Suppress further cells so that no primary cell can be worked out, at the least
-    cost that is found.
+    r"""Secondary suppression: suppress further cells, at the least cost found, so that
+    no primary cell can be worked out.
 
-    .. math:: \min_{S \supseteq P} \sum_{c \in S \setminus P} w_c \quad \text{such that} \quad
-        \min_{x \in T(S)} x_p \le \ell_p, \quad \max_{x \in T(S)} x_p \ge h_p \quad \text{for all } p \in P
+    .. math::
+
+        \min_{S \supseteq P} \sum_{c \in S \setminus P} w_c
+        \quad \text{such that} \quad
+        \min_{x \in T(S)} x_p \le \ell_p, \quad \max_{x \in T(S)} x_p \ge h_p
+        \quad \text{for all } p \in P
 
     with `P` the primary cells, `w` the costs, and `T(S)` the tables that are compatible
-    with what is published when `S` is suppressed. With a risk as protection the
+    with what is published when `S` is suppressed. If the protection is a risk, the
     condition is ``1 / log2 m <= risk`` instead, for the `m` values from the least to
     the most.
 
     A first pattern comes from one linear program for each primary cell; cells that turn
-    out not to be needed are published again. With up to 2,000 cells that may be
-    suppressed an integer program then looks for the cheapest pattern, and, where it has
-    found it, for others of this cost: of up to 50 the one with the largest rank
-    decrease is taken. Larger tables keep the first pattern. In all cases the result is
-    audited with `attacker_bounds`.
+    out not to be needed are published again. If at most 2,000 cells may be suppressed,
+    an integer program then looks for the cheapest pattern and, once it is found, for
+    others of the same cost: of up to 50 the one with the largest rank decrease is
+    taken. Larger tables keep the first pattern. In all cases the result is audited as
+    by `attacker_bounds`.
 
     Parameters
     ----------
     table : DataArray
-        The true table: counts, or magnitudes with so many `decimals`.
+        The true table: counts, or magnitudes with `decimals` decimal places.
     primary : DataArray of bool or mapping of margin to DataArray of bool
         True for sensitive cells: of the table, or of released margins, such as
         ``{("area", "sex"): mask}``.
     linked : sequence of margins, optional
         All that is released: projections of the table, each named by its variables;
-        ``()`` is the grand total, and all variables are the table itself. Any of their
-        cells may be suppressed. Without it the table is released with all its totals,
-        and these stay published.
+        ``()`` is the grand total, and all variables together are the table itself. Any
+        of their cells may be suppressed. Without it the table is released with all its
+        totals, and these remain published.
     protection : float, Dataset or mapping of margin to Dataset
-        What must be left open at each primary cell. A number above 0 and up to 1 is the
-        largest risk in 1/bits; 1, the default, says that no primary cell can be worked
-        out exactly. A Dataset has the variables ``lower`` and ``upper`` in the table's
-        units: values as low and as high as these must be possible.
+        The uncertainty that must remain at each primary cell. A number above 0 and up
+        to 1 is the largest risk in 1/bits; with 1, the default, no primary cell can be
+        worked out exactly. A Dataset has the variables ``lower`` and ``upper`` in the
+        table's units: values as low and as high as these must be possible.
     costs : DataArray or mapping of margin to DataArray, optional
         What it costs to suppress each cell, above 0; infinite where it must be
         published. By default 1 and the cell's value, in the table's units.
     singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
-        True for cells with a single contributor, who knows the value. Each of these
-        contributors, who may subtract it, is then kept from working out any other
-        primary cell exactly, by further cells, which the least cost leaves out.
+        True for cells with a single contributor, who knows the value and can subtract
+        it. Further cells are then suppressed so that none of these contributors can
+        work out any other primary cell exactly; the least cost is found without them.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
-        Seconds after which the best pattern found so far is taken; audits that have
-        begun and the last one add to it.
+        Seconds after which the best pattern found so far is taken; an audit that is
+        under way and the final one are completed.
     gap : float
         Relative distance to the least cost that is good enough, from 0 to below 1.
     random_seed : int or Generator, optional
@@ -119,16 +134,16 @@ def suppress(
         or intervals with other dimensions or categories.
     ParameterError
         Margins that are not variables of the table; `primary`, `costs` or `protection`
-        of a margin that is not released; costs that are not above 0; a risk outside (0,
-        1], an interval that does not hold the true value.
+        for a margin that is not released; costs that are not above 0; a risk outside
+        (0, 1], an interval that does not contain the true value.
     AttackError
         No pattern protects: the message names the primary cell. No pattern was found
         within `time_limit`. The audit finds a primary cell that is not protected, which
-        would be an error of this function.
+        would be a fault of this function.
 
     Notes
     -----
-    Contributors to a cell that is not theirs alone know more than others, too: see
+    One of several contributors to a cell also knows more than other attackers do: see
     `attacker_bounds` with `knowledge`.
 
     References
@@ -140,8 +155,9 @@ def suppress(
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("activity", "region"))
-    >>> pattern = tc.suppress(table, table == 8, progressbar=False)
+    >>> values = [[20, 50, 10], [8, 19, 22], [17, 32, 12]]
+    >>> table = xr.DataArray(values, dims=("activity", "region"))
+    >>> pattern = tc.suppress(table, table == 8, random_seed=1, progressbar=False)
     >>> pattern.status["activity", "region"].values.tolist()[1:]
     [['primary', 'safe', 'secondary'], ['secondary', 'safe', 'secondary']]
     >>> pattern.cost, pattern.gap
@@ -150,41 +166,39 @@ def suppress(
     deadline = monotonic() + real_number(time_limit, "time_limit", above=0)
     if real_number(gap, "gap", least=0, most=1) == 1:
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
-    cells = published_cells(table, linked, costs, decimals)
-    required = required_at(cells, primary, protection, linked)
-    task = Task(table, linked, cells, required)
-    search = DeviationSearch(cells, required, task.reachable)
-    orders = generator(random_seed)
-    with progress_bar(
-        "primary cells to protect", _ORDERS * len(required.cells), shown=progressbar
-    ) as bar:
-        first, complete = _first_pattern(search, task, orders, deadline, bar.advance)
+    cells = checked_cells(table, linked, decimals)
+    required = checked_required(primary, protection, cells)
+    alone = checked_flags(singletons, cells, name="singletons")
+    task = Task(cells, checked_costs(costs, cells), required)
+    search = DeviationSearch(task)
+    rng = generator(random_seed)
+    pieces = _ORDERS * len(required.cells)
+    with progress_bar("primary cells to protect", pieces, shown=progressbar) as bar:
+        first, complete = _first_pattern(task, search, rng, deadline, bar.advance)
         bar.finish("cheaper patterns")
-        if np.isfinite(cells.costs).sum() > _SMALL or not complete:
-            found = Found(first, 0.0, 1, complete)
+        if np.isfinite(task.costs).sum() > _SMALL or not complete:
+            found = _Found(first, 0.0, 1, complete)
         else:
             found = _cheapest(task, search, first, gap=gap, deadline=deadline)
-        alone = flags_of(cells, singletons, linked, name="singletons")
-        return task.audited(
-            replace(found, pattern=_hidden_from(task, alone, found.pattern, deadline))
-        )
+        hidden = _hidden_from_singletons(task, alone, found.pattern, deadline)
+        return _audited(task, replace(found, pattern=hidden), table)
 
 
 def _first_pattern(
-    search: DeviationSearch,
     task: Task,
-    orders: np.random.Generator,
+    search: DeviationSearch,
+    rng: np.random.Generator,
     deadline: float,
     on_cell: Callable[[], object],
 ) -> tuple[Booleans, bool]:
-    """The cheapest of a few patterns by deviations, and whether all were tried before
-    the deadline.
+    """The cheapest of a few patterns found by deviations, and whether all were tried
+    before the deadline.
     """
     required = task.required
     by_need = np.argsort(-np.maximum(required.width, required.up + required.down), kind="stable")
     best, complete = None, True
     for number in range(_ORDERS):
-        order = by_need if number == 0 else orders.permutation(len(required.cells))
+        order = by_need if number == 0 else rng.permutation(len(required.cells))
         try:
             pattern, whole = search.complete(
                 task.primaries, order, deadline=deadline, on_cell=on_cell
@@ -202,18 +216,18 @@ def _first_pattern(
 
 def _cheapest(
     task: Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float
-) -> Found:
-    """The cheapest pattern, and of those that cost the same the one with the largest
-    rank decrease.
+) -> _Found:
+    """The cheapest pattern; of those that cost the same, the one with the largest rank
+    decrease.
     """
-    program = PatternProgram(task.cells, task.required, task.cost(first), task.protects)
+    program = PatternProgram(task, task.cost(first))
     program.relax(deadline=deadline)
     best, cost = first, task.cost(first)
     order = np.arange(len(task.required.cells))
     while cost > program.bound + max(gap * cost, 1e-6 * cost):
         found = program.next_pattern(deadline=deadline)
         if found is None:
-            return Found(best, program.bound, 1, False)
+            return _Found(best, program.bound, 1, False)
         pattern, protects = found
         if not protects:
             program.relax(deadline=deadline)
@@ -238,15 +252,17 @@ def _cheapest(
             if compared >= _TIES:
                 break
         ended = monotonic() > deadline
-    return Found(best, bound, compared, not ended)
+    return _Found(best, bound, compared, not ended)
 
 
-def _hidden_from(task: Task, singletons: Booleans, pattern: Booleans, deadline: float) -> Booleans:
-    """A pattern with further cells, so that no single contributor of a suppressed one
-    works out a primary cell.
+def _hidden_from_singletons(
+    task: Task, singletons: Booleans, pattern: Booleans, deadline: float
+) -> Booleans:
+    """A pattern with further cells, so that no single contributor of a suppressed cell
+    can work out a primary one.
 
-    Of two cells with a single contributor one of which is part of the other it is the
-    same one, who knows both.
+    If two cells have a single contributor and one is part of the other, it is the same
+    contributor, who knows both.
     """
     hidden, met = pattern.copy(), np.zeros_like(pattern)
     while len(left := np.flatnonzero(hidden & singletons & ~met)):
@@ -258,16 +274,17 @@ def _hidden_from(task: Task, singletons: Booleans, pattern: Booleans, deadline: 
         if insider.protects(seen):
             continue
         try:
-            search = DeviationSearch(insider.cells, insider.required, insider.reachable)
             order = np.arange(len(insider.required.cells))
-            further, _ = search.complete(seen, order, deadline=deadline, on_cell=lambda: None)
+            further, _ = DeviationSearch(insider).complete(
+                seen, order, deadline=deadline, on_cell=lambda: None
+            )
         except OutOfTimeError:
             raise
         except AttackError as error:
             raise AttackError(
                 f"for the single contributor of {task.cells.label(cell)} {error}"
             ) from error
-        # What more is suppressed leaves no attacker less to wonder about.
+        # Suppressing more leaves every attacker at least as uncertain.
         hidden |= further
         if not insider.protects(hidden & ~own):
             raise AttackError(
@@ -275,3 +292,48 @@ def _hidden_from(task: Task, singletons: Booleans, pattern: Booleans, deadline: 
                 f" {task.cells.label(cell)}"
             )
     return hidden
+
+
+def _audited(task: Task, found: _Found, table: xr.DataArray) -> SuppressionPattern:
+    """The result; raises `AttackError` if it does not achieve what was asked."""
+    cells, pattern = task.cells, found.pattern
+    suppressed: dict[Margin, xr.DataArray] = {
+        names: cells.flags(number, pattern) for number, names in enumerate(cells.suppressible)
+    }
+    release: Suppression | LinkedTables
+    if cells.linked:
+        release = LinkedTables(table, cells.margins, suppressed=suppressed, decimals=cells.decimals)
+    else:
+        release = Suppression(table, suppressed[cells.margins[0]], decimals=cells.decimals)
+    lower, upper = task.bounds(release.system, task.primaries)
+    chosen = task.required.cells
+    true = cells.values[chosen]
+    short = np.flatnonzero(~task.required.met(lower[chosen] - true, upper[chosen] - true))
+    if len(short):
+        raise AttackError(f"the pattern found does not protect {task.label(int(short[0]))}")
+    status, audit = {}, {}
+    for number, names in enumerate(cells.suppressible):
+        hidden = suppressed[names]
+        part, primary = cells.part(number), cells.flags(number, task.primaries)
+        kind = np.where(primary, PRIMARY, np.where(hidden, SECONDARY, SAFE))
+        status[names] = hidden.copy(data=kind).rename("status")
+        if primary.any():
+            audit[names] = bounds_table(
+                cells.labels(number),
+                lower[part],
+                upper[part],
+                asked=task.primaries[part],
+                published=~pattern[part],
+                decimals=cells.decimals,
+            )
+    cost = task.cost(pattern)
+    return SuppressionPattern(
+        release=release,
+        status=status,
+        audit=audit,
+        cost=cost,
+        bound=min(found.bound, cost),
+        rank_decrease=task.rank_decrease(pattern)[0],
+        compared=found.compared,
+        complete=found.complete,
+    )

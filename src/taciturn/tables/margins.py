@@ -70,18 +70,18 @@ def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:
     of countries.
     """
     return {
-        dim: tuple(
+        str(dim): tuple(
             str(name)
             for name, coord in table.coords.items()
             if coord.dims == (dim,) and name != dim
         )
-        for dim in table_dims(table)
+        for dim in table.dims
     }
 
 
 def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, ...]:
-    """Variables of a margin, or levels above them: one name or a sequence of names, one
-    at most for each variable.
+    """Check a margin, one name or a sequence of names, and return its variables or
+    levels above them, at most one for each variable.
     """
     if isinstance(margin, str):
         names: tuple[Any, ...] = (margin,)
@@ -91,8 +91,8 @@ def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, .
         raise ParameterError(
             f"{name} must name a margin by its variables, such as ('a', 'b'), got {margin!r}"
         )
-    variables = table_dims(table)
     above = hierarchies(table)
+    variables = tuple(above)
     of = {level: dim for dim in variables for level in (dim, *above[dim])}
     if any(each not in of for each in names) or len(set(names)) < len(names):
         levels = tuple(level for dim in variables for level in above[dim])
@@ -131,8 +131,8 @@ def level_codes(table: xr.DataArray, name: str) -> tuple[npt.NDArray[Any], Integ
 
 
 def margin_of(table: xr.DataArray, names: tuple[str, ...]) -> tuple[xr.DataArray, Integers]:
-    """The table's totals over some of its variables or levels, in steps, and the flat
-    position there of each cell.
+    """The totals of a table over some of its variables or levels, and the flat position
+    of the total that each cell belongs to.
     """
     group = np.zeros(table.shape, dtype=np.int64)
     coords = {}
@@ -160,8 +160,8 @@ def margin_of(table: xr.DataArray, names: tuple[str, ...]) -> tuple[xr.DataArray
 def without_implied(
     margins: Sequence[tuple[str, ...]], table: xr.DataArray
 ) -> list[tuple[str, ...]]:
-    """The margins that do not follow from another one, whose grouping of cells is
-    finer; of equal ones the first.
+    """The margins that do not follow from another whose grouping of the cells is finer;
+    of equal ones the first.
     """
     return [
         names
@@ -175,10 +175,10 @@ def without_implied(
 
 
 def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
-    """Whether cells of one group of the first margin are always in one group of the
+    """Whether cells that share a group of the first margin always share one of the
     second.
     """
-    for dim in table_dims(table):
+    for dim in table.dims:
         codes = []
         for names in (finer, coarser):
             level = next((name for name in names if table[name].dims == (dim,)), None)
@@ -194,8 +194,8 @@ def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataA
 
 
 def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
-    """The levels above a variable that put some of its categories together: a further
-    name for each is none.
+    """The levels above a variable that combine some of its categories; a level that
+    only renames them is not one.
     """
     return tuple(
         name
@@ -205,10 +205,10 @@ def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
 
 
 def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:
-    """The margins from which all others follow: one variable is left out, or at a level
-    above.
+    """The margins from which all others follow: one variable is summed over or raised
+    to a level above it.
     """
-    variables = table_dims(table)
+    variables = tuple(map(str, table.dims))
     margins = []
     for dim in reversed(variables):
         for level in (*coarser_levels(table, dim), None):
@@ -218,17 +218,19 @@ def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:
 
 
 def every_margin(table: xr.DataArray) -> list[tuple[str, ...]]:
-    """All margins, with each variable left out, at a level above or as it is; not all
-    as they are.
+    """All margins: each variable is summed over, raised to a level above it or kept,
+    but not all are kept.
     """
-    variables = table_dims(table)
+    variables = tuple(map(str, table.dims))
     choices = product(*((None, *coarser_levels(table, dim), dim) for dim in variables))
     named = (tuple(name for name in names if name is not None) for names in choices)
     return [names for names in named if names != variables]
 
 
 def named_margins(margins: Any, table: xr.DataArray, *, name: str) -> list[tuple[str, ...]]:
-    """Check a sequence of margins, each named once."""
+    """Check a sequence of margins and return each by the names of its variables or
+    levels.
+    """
     if isinstance(margins, str) or not isinstance(margins, Sequence):
         raise ParameterError(
             f"{name} must be a sequence of margins, such as [('a', 'b'), 'c'], got {margins!r}"

@@ -7,33 +7,60 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.schema import (
-    MAX_COUNT,
-    cell_label,
-    table_dims,
-)
+from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.tables.checks import check_table, same_categories
 from taciturn.validate import whole_number
 
 __all__ = ["checked_mask", "in_steps"]
 
+Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 _MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
 
 
 def in_steps(table: Any, decimals: int, *, name: str = "table") -> xr.DataArray:
-    """Check a table of counts or magnitudes and return it in steps of
-    ``10**-decimals``, as int64 with labels.
+    """Check a table of counts or magnitudes and return it in whole steps.
+
+    Parameters
+    ----------
+    table : DataArray
+        The candidate.
+    decimals : int
+        Decimal places of its values, from 0 to 12; a step is ``10**-decimals``.
+    name : str
+        What to call it in a message.
+
+    Returns
+    -------
+    DataArray of int64
+        With a label on every category; its values add up to at most 2**53.
+
+    Raises
+    ------
+    TableError
+        As `check_table`; values with more decimals, or a grand total beyond 2**53
+        steps.
+    ParameterError
+        `decimals` outside 0 to 12.
     """
     decimals = whole_number(decimals, "decimals", least=0, most=_MOST_DECIMALS)
-    if not isinstance(table, xr.DataArray) or decimals == 0:
-        return summable(check_table(table, name=name), name)
+    if decimals > 0 and isinstance(table, xr.DataArray):
+        table = table.copy(data=_whole_steps(table, decimals, name))
+    steps = check_table(table, name=name)
+    total = steps.values.sum(dtype=float)
+    if total > MAX_COUNT:
+        raise TableError(f"{name}: the grand total must be at most 2**53 steps, got {total:g}")
+    return steps
+
+
+def _whole_steps(table: xr.DataArray, decimals: int, name: str) -> Integers:
+    """The values of a table of magnitudes in steps."""
     values = table.values
     if not (np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating)):
         raise TableError(f"{name} must hold numbers, got the type {values.dtype}")
     values = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        # A sum of decimals is off by some units in the last place of a double, which is
+        # A sum of decimals is off by a few units in the last place of a double; that is
         # no further decimal.
         off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
         problems = {
@@ -50,17 +77,7 @@ def in_steps(table: Any, decimals: int, *, name: str = "table") -> xr.DataArray:
                 f"{name}: values must {rule}: {cell_label(table, position)} holds"
                 f" {values[position]}"
             )
-    steps = np.rint(values * 10.0**decimals).astype(np.int64)
-    return summable(check_table(table.copy(data=steps), name=name), name)
-
-
-def summable(table: xr.DataArray, name: str) -> xr.DataArray:
-    if table.values.sum(dtype=float) > MAX_COUNT:
-        raise TableError(
-            f"{name}: the grand total must be at most 2**53 steps, got"
-            f" {table.values.sum(dtype=float):g}"
-        )
-    return table
+    return np.rint(values * 10.0**decimals).astype(np.int64)
 
 
 def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
@@ -72,8 +89,7 @@ def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
             else type(mask).__name__
         )
         raise TableError(
-            f"{name} must be a DataArray of bool with the dimensions {table_dims(table)}, got"
-            f" {found}"
+            f"{name} must be a DataArray of bool with the dimensions {table.dims}, got {found}"
         )
     if set(mask.dims) != set(table.dims) or any(
         mask.sizes[dim] != table.sizes[dim] for dim in table.dims

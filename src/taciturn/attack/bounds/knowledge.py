@@ -1,4 +1,4 @@
-"""Attackers who contributed to cells themselves, and what that tells them."""
+"""Attackers who contributed to cells themselves, and what they learn from that."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -55,7 +55,9 @@ def contributions_of(
 def held_at_least(
     system: LinearSystem, contributions: Mapping[int, npt.NDArray[np.int64]]
 ) -> LinearSystem:
-    """The system with cells that hold the attackers' contributions and a larger one."""
+    """The system in which these cells hold the attackers' contributions and a larger
+    one.
+    """
     lower = system.lower.copy()
     place = {int(cell): column for column, cell in enumerate(system.unknown)}
     most = system.most_of_cells()
@@ -69,8 +71,9 @@ def held_at_least(
 
 
 def nothing_left(table: xr.DataArray, cell: int) -> str:
+    """Message for a cell without room for a contribution larger than the known ones."""
     where = cell_label(table, tuple(int(i) for i in np.unravel_index(cell, table.shape)))
     return (
         f"knowledge: the release leaves nothing at {where} for a contribution above the largest"
-        " known one; the known ones must be the largest but one"
+        " known one; the largest respondent must not be among the attackers"
     )

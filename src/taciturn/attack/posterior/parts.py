@@ -1,5 +1,5 @@
-"""Posterior of the open cells of one connected part of a system: by listing all of its
-tables, or by a walk.
+"""Posterior of the open cells of one connected part of a system: by listing all its
+tables, or by a walk among them.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,8 @@ MOST_VALUES: Final = 200_000_000
 _MOST_TABLES: Final = 50_000  # that are listed
 _MOST_LISTED_VALUES: Final = 20_000_000
 _MOST_VISITS: Final = 5_000_000
-_PLACES: Final = (
-    2**14
-)  # of a distribution; wider ones have several values a place where all tables are equally likely
+_PLACES: Final = 2**14
+"""Of a distribution; under the uniform prior wider ones have several values a place."""
 _BATCHES: Final = 5  # a chain
 _PASSES: Final = 10  # a draw
 _PROGRAMS_A_CELL: Final = 3
@@ -37,7 +36,7 @@ _ANY: Final = 1e9  # a relative gap with which the first table found will do
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartPosterior:
     """What is found for the cells of a part.
 
@@ -60,7 +59,7 @@ class PartPosterior:
     exact: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """Tables of some cells: whole `x` with ``least <= A x <= most`` and attained
     bounds.
@@ -157,13 +156,7 @@ class Part:
         width = np.ones(n, dtype=np.int64) if self.log_mean.size else -(-values // _PLACES)
         places = -(-values // width)
         hist_at = np.concatenate([[0], np.cumsum(places + 1)])
-        needed = int(hist_at[-1]) * chains * batches
-        if needed > MOST_VALUES:
-            raise ParameterError(
-                f"the distributions of {n} cells that hang together have {int(places.sum()):,}"
-                f" values, and {chains * batches} of each are needed for {chains} chains:"
-                f" {needed:,}, at most {MOST_VALUES:,} are accepted; take fewer chains"
-            )
+        _check_memory(places, chains, batches)
         equations, lower, upper = self._extended()
         basis = reduced_basis(kernel_basis(equations))
         programs = min(_PROGRAMS_A_CELL * n, _MOST_PROGRAM_CELLS // n)
@@ -171,7 +164,6 @@ class Part:
         held = csr_array(moves.T)
         tables = np.empty((chains, draws, n), dtype=np.int64)
         hist = np.zeros((chains, batches, int(hist_at[-1])))
-        nothing = np.zeros(0)
         for chain in range(chains):
             start = self._start(rng)
             state = np.concatenate([start, (self.matrix @ start)[self.least < self.most]])
@@ -189,7 +181,7 @@ class Part:
             )
             dropped = np.empty((min(tune, draws), n), dtype=np.int64)
             for begin in range(0, tune, draws):
-                walk(*common, nothing, dropped[: tune - begin], rng)
+                walk(*common, np.zeros(0), dropped[: tune - begin], rng)
             for batch, out in enumerate(np.array_split(tables[chain], batches)):
                 walk(*common, hist[chain, batch], out, rng)
             on_chain()
@@ -254,6 +246,19 @@ class Part:
         raise AttackError(
             "the solver gives no table of whole numbers of steps to begin with; fewer decimals give"
             " smaller numbers"
+        )
+
+
+def _check_memory(places: Integers, chains: int, batches: int) -> None:
+    """Raise `ParameterError` where distributions of so many places would not fit in
+    memory.
+    """
+    needed = int((places + 1).sum()) * chains * batches
+    if needed > MOST_VALUES:
+        raise ParameterError(
+            f"the distributions of {len(places)} connected cells have {int(places.sum()):,} values,"
+            f" and {chains * batches} of each are needed for {chains} chains: {needed:,}, at most"
+            f" {MOST_VALUES:,} are accepted; take fewer chains"
         )
 
 

@@ -106,10 +106,7 @@ def walk(  # type: ignore[no-untyped-def] # pragma: no cover
     cells = out.shape[1]
     dense = np.zeros(n, np.int64)
     at, by = np.empty(n, np.int64), np.empty(n, np.int64)
-    longest = 1
-    if log_mean.size > 0:
-        for j in range(n):
-            longest = max(longest, upper[j] - lower[j] + 1)
+    longest = (upper - lower).max() + 1 if log_mean.size > 0 else 1
     weights = np.empty(longest)
     for draw in range(out.shape[0]):
         for step in range(2 * basis * passes):

@@ -1,47 +1,46 @@
-"""What a release is: all that is published of a table."""
+"""What every release has in common: the base class of all of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
-import xarray as xr
 
 from taciturn.attack.releases.showing import Shown
-from taciturn.attack.system import (
-    Booleans,
-    LinearSystem,
-    Total,
-)
-from taciturn.tables.margins import margin_of
-from taciturn.tables.steps import in_steps
+from taciturn.attack.system import Booleans, LinearSystem
 
-__all__ = ["Release", "true_steps", "true_totals"]
+__all__ = ["Release"]
 
 
 class Release(ABC):
-    """What is published of a table. Its `system` holds all tables that are compatible
-    with it.
+    """What is published of a table, as an attacker sees it.
 
-    A release prints what it publishes; a true table that it holds is an attribute of
-    its own, and never shown.
+    A release of another kind derives from this class and defines `system`, `publishes`
+    and `shown`; `attacker_bounds`, `attacker_posterior` and `constraint_rank` then take
+    it. A subclass that is a dataclass builds its system when it is made, so that all it
+    is given is checked once, there; later changes to the arrays handed in have no
+    effect.
+
+    A release prints what it publishes. A true table that it holds is an attribute of
+    its own and is never printed.
     """
 
+    def __post_init__(self) -> None:
+        """Build the system, which checks whatever the release was given."""
+        _ = self.system
+
+    @property
     @abstractmethod
     def system(self) -> LinearSystem:
-        """The release as one sparse linear system over the cells that it does not
-        show.
+        """All tables that are compatible with the release, as one sparse linear system
+        over the cells that it does not publish; best a `functools.cached_property`.
         """
 
     @abstractmethod
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """Which totals over these variables are published with their value, by flat
-        position; of all, which cells.
+        """Which totals over these variables or levels are published, by flat position;
+        over all variables of the table, which cells.
         """
 
     @abstractmethod
     def shown(self) -> Shown:
-        """What is published, to be printed."""
+        """What is published, for printing."""
 
     def __repr__(self) -> str:
         """What is published, in words and small tables."""
@@ -49,14 +48,3 @@ class Release(ABC):
 
     def _repr_html_(self) -> str:
         return self.shown().html()
-
-
-def true_steps(release: Any) -> xr.DataArray:
-    return in_steps(release.true_table, release.decimals, name="true_table")
-
-
-def true_totals(table: xr.DataArray, margins: Sequence[tuple[str, ...]]) -> Iterator[Total]:
-    for names in margins:
-        totals, group = margin_of(table, names)
-        values = totals.values.ravel()
-        yield Total(totals, group, values, values, np.ones(values.size, dtype=np.bool_))

@@ -2,36 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.releases.base import (
-    Release,
-    true_steps,
-    true_totals,
-)
-from taciturn.attack.releases.showing import (
-    Shown,
-    margin_label,
-    published_grid,
-    sizes_label,
-)
-from taciturn.attack.system import (
-    Booleans,
-    LinearSystem,
-    Total,
-    build_system,
-)
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
+from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
-from taciturn.schema import table_dims
-from taciturn.tables.margins import (
-    Margin,
-    margin_names,
-    margin_of,
-    named_margins,
-)
-from taciturn.tables.steps import checked_mask
+from taciturn.tables.margins import Margin, margin_names, margin_of, named_margins
+from taciturn.tables.steps import checked_mask, in_steps
 
 __all__ = ["LinkedTables"]
 
@@ -47,8 +28,8 @@ class LinkedTables(Release):
     Parameters
     ----------
     true_table : DataArray
-        The true table, which nothing printed shows: counts, or magnitudes with so many
-        `decimals`.
+        The true table, which is never printed: counts, or magnitudes with `decimals`
+        decimal places.
     released : sequence of margins
         The released projections, each named by its variables, such as ``[("activity",
         "size"), ("region",), ()]``, or by levels above them as in `Suppression`; ``()``
@@ -64,9 +45,9 @@ class LinkedTables(Release):
         Values that are negative, missing, infinite or have more decimals; a mask that
         is not bool or has other dimensions or categories.
     ParameterError
-        Projections that are neither of variables of the table nor of levels above them,
-        or stand twice; `suppressed` of one that is not released; `decimals` outside 0
-        to 12.
+        Projections that are not over variables of the table or levels above them, or
+        that are named twice; `suppressed` for one that is not released; `decimals`
+        outside 0 to 12.
 
     References
     ----------
@@ -86,76 +67,41 @@ class LinkedTables(Release):
     suppressed: Mapping[Margin, xr.DataArray] | None = field(default=None, kw_only=True)
     decimals: int = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        self.system()
-
+    @cached_property
     def system(self) -> LinearSystem:
         """One equation for every released cell of every projection, in the order of
         `released`.
         """
-        table = true_steps(self)
-        margins = self.projections(table)
-        projected = set(map(frozenset, margins))
-        for key in self.suppressed or {}:
-            if frozenset(margin_names(key, table, name="suppressed")) not in projected:
+        table = in_steps(self.true_table, self.decimals, name="true_table")
+        margins = named_margins(self.released, table, name="released")
+        totals = {frozenset(names): Total.exact(*margin_of(table, names)) for names in margins}
+        for key, mask in (self.suppressed or {}).items():
+            names = frozenset(margin_names(key, table, name="suppressed"))
+            if names not in totals:
                 raise ParameterError(
                     f"suppressed must name released projections, {margins}, got {key!r}"
                 )
-        masks = self._suppressed(table, margins)
-        totals_of = []
-        for total in true_totals(table, margins):
-            released = ~masks.get(frozenset(map(str, total.labels.dims)), ~total.released)
-            values = np.where(
-                released, total.least, 0
-            )  # a system knows what is published, and nothing else
-            labels = total.labels.copy(data=values.reshape(total.labels.shape))
-            totals_of.append(Total(labels, total.group, values, values, released))
+            hidden = checked_mask(mask, totals[names].labels, name=f"suppressed[{key!r}]")
+            totals[names] = totals[names].without(hidden.ravel())
         known = np.zeros(table.size, dtype=np.bool_)
-        return build_system(table, known, totals_of, decimals=self.decimals)
+        return build_system(table, known, totals.values(), decimals=self.decimals)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """The cells of a released projection that are not suppressed."""
-        table = true_steps(self)
-        size = margin_of(table, names)[0].size
-        if set(names) not in map(set, self.projections(table)):
-            return np.zeros(size, dtype=np.bool_)
-        return ~self._suppressed(table, [names]).get(
-            frozenset(names), np.zeros(size, dtype=np.bool_)
-        )
+        labels, group = margin_of(self.system.published, names)
+        published = np.zeros(labels.size, dtype=np.bool_)
+        for total in self.system.totals:
+            if set(total.labels.dims) == set(names):
+                published[group] = total.released[total.group]
+        return published
 
     def shown(self) -> Shown:
         """Every released projection."""
-        system = self.system()
+        totals = self.system.totals
+        projections = (margin_label(map(str, total.labels.dims)) for total in totals)
         lines = (
-            f"Linked tables of {sizes_label(system.published, self.decimals)}",
-            (
-                "released projections:"
-                f" {', '.join(margin_label(table_dims(total.labels)) for total in system.totals)}"
-            ),
+            f"Linked tables of {sizes_label(self.system.published, self.decimals)}",
+            f"released projections: {', '.join(projections)}",
         )
-        return Shown(
-            lines,
-            [
-                published_grid(total.labels, total.released, self.decimals)
-                for total in system.totals
-            ],
-        )
-
-    def _suppressed(
-        self, table: xr.DataArray, margins: Sequence[tuple[str, ...]]
-    ) -> dict[frozenset[str], Booleans]:
-        """What is suppressed of each of these margins, by flat position; two masks of
-        one margin add up.
-        """
-        masks: dict[frozenset[str], Booleans] = {}
-        templates = {frozenset(names): margin_of(table, names)[0] for names in margins}
-        for key, mask in (self.suppressed or {}).items():
-            names = frozenset(margin_names(key, table, name="suppressed"))
-            if names in templates:
-                hidden = checked_mask(mask, templates[names], name=f"suppressed[{key!r}]").ravel()
-                masks[names] = hidden | masks.get(names, hidden)
-        return masks
-
-    def projections(self, table: xr.DataArray) -> list[tuple[str, ...]]:
-        """The released projections by the names of their variables."""
-        return named_margins(self.released, table, name="released")
+        grids = [published_grid(total.labels, total.released, self.decimals) for total in totals]
+        return Shown(lines, grids)

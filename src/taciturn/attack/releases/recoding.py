@@ -1,49 +1,40 @@
-"""Global recoding: a table whose categories are merged before it is released."""
+"""Global recoding: categories are combined before a table is released."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from taciturn.attack.releases.base import Release, true_steps
-from taciturn.attack.releases.showing import (
-    Shown,
-    published_grid,
-    sizes_label,
-)
-from taciturn.attack.system import (
-    Booleans,
-    LinearSystem,
-    Total,
-    build_system,
-)
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.showing import Shown, published_grid, sizes_label
+from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
-from taciturn.schema import table_dims
 from taciturn.tables.margins import margin_of
+from taciturn.tables.steps import in_steps
 
 __all__ = ["GlobalRecoding"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GlobalRecoding(Release):
-    r"""A table whose categories are merged before it is released, with all its totals.
+    r"""Global recoding: a table released with combined categories and all its totals.
 
     .. math:: \sum_{j \in g} x_j = G_g, \qquad x_j \ge 0
 
     for the cells `j` of the original table that make up the released cell `g`. A cell
-    none of whose categories is merged is published.
+    whose categories are all kept is published.
 
     Parameters
     ----------
     true_table : DataArray
-        The true table, which nothing printed shows: counts, or magnitudes with so many
-        `decimals`.
+        The true table, which is never printed: counts, or magnitudes with `decimals`
+        decimal places.
     merge : mapping of str to mapping
-        For each variable the new categories and what they are made of, such as
-        ``{"activity": {"5,6": ["5", "6"]}}``. A category that is not named stays.
+        For each recoded variable the new categories and those that they combine, such
+        as ``{"activity": {"5,6": ["5", "6"]}}``. A category that is not named is kept.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
 
@@ -52,9 +43,9 @@ class GlobalRecoding(Release):
     TableError
         Values that are negative, missing, infinite or have more decimals.
     ParameterError
-        A variable or category that the table does not have, a category in two merged
-        ones, a merged one that is named like a category that stays or is made of
-        nothing; `decimals` outside 0 to 12.
+        A variable or category that the table does not have, a category that goes into
+        two new ones, a new category that combines none or has the name of one that is
+        kept; `decimals` outside 0 to 12.
 
     References
     ----------
@@ -73,60 +64,70 @@ class GlobalRecoding(Release):
     merge: Mapping[str, Mapping[Any, Sequence[Any]]]
     decimals: int = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        self.system()
+    @cached_property
+    def _steps(self) -> xr.DataArray:
+        return in_steps(self.true_table, self.decimals, name="true_table").copy()
 
-    def system(self) -> LinearSystem:
-        """One equation for every released cell that is made of several."""
-        table = true_steps(self)
-        unknown_names = [dim for dim in self.merge if dim not in table_dims(table)]
-        if unknown_names:
+    @cached_property
+    def _recoded(self) -> dict[str, tuple[list[Any], Integers]]:
+        """The new categories of each variable, and the one that each old category goes
+        into.
+        """
+        table = self._steps
+        variables = tuple(map(str, table.dims))
+        unknown = [name for name in self.merge if name not in variables]
+        if unknown:
             raise ParameterError(
-                f"merge must name variables of the table, {table_dims(table)}, got {unknown_names}"
+                f"merge must name variables of the table, {variables}, got {unknown}"
             )
+        return {
+            name: _merged_categories(table, name, self.merge.get(name, {})) for name in variables
+        }
+
+    @cached_property
+    def system(self) -> LinearSystem:
+        """One equation for every released cell that combines several."""
+        table = self._steps
         group = np.zeros(table.shape, dtype=np.int64)
-        labels: dict[str, list[Any]] = {}
-        for axis, dim in enumerate(table_dims(table)):
-            labels[dim], merged = merged_categories(table, dim, self.merge.get(dim, {}))
-            group = group * len(labels[dim]) + merged.reshape(
+        for axis, (labels, merged) in enumerate(self._recoded.values()):
+            group = group * len(labels) + merged.reshape(
                 [-1 if i == axis else 1 for i in range(table.ndim)]
             )
-        shape = [len(names) for names in labels.values()]
+        shape = [len(labels) for labels, _ in self._recoded.values()]
         sums = np.zeros(int(np.prod(shape)), dtype=np.int64)
         np.add.at(sums, group.ravel(), table.values.ravel())
-        named = {dim: np.array(names, dtype=object) for dim, names in labels.items()}
-        template = xr.DataArray(sums.reshape(shape), dims=list(labels), coords=named)
+        named = {dim: np.array(labels, dtype=object) for dim, (labels, _) in self._recoded.items()}
+        merged_table = xr.DataArray(sums.reshape(shape), dims=list(named), coords=named)
         known = np.bincount(group.ravel())[group.ravel()] == 1
-        total = Total(template, group.ravel(), sums, sums, np.ones(len(sums), dtype=np.bool_))
+        total = Total.exact(merged_table, group.ravel())
         return build_system(table, known, [total], decimals=self.decimals)
 
-    def shown(self) -> Shown:
-        """The table of merged categories."""
-        system = self.system()
-        merged = system.totals[0]
-        lines = (
-            f"GlobalRecoding of {sizes_label(system.published, self.decimals)}",
-            f"published totals: all; {len(system.unknown):,} cells are merged with others",
-        )
-        return Shown(lines, [published_grid(merged.labels, merged.released, self.decimals)])
-
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """The totals of categories that stay; of levels above variables none is."""
-        table = true_steps(self)
+        """The totals of categories that are kept; over levels above variables none."""
+        table = self._steps
         if not set(names) <= set(table.dims):
             return np.zeros(margin_of(table, names)[0].size, dtype=np.bool_)
         published = np.ones(1, dtype=np.bool_)
         for name in names:
-            _, merged = merged_categories(table, name, self.merge.get(name, {}))
+            _, merged = self._recoded[name]
             published = np.logical_and.outer(published, np.bincount(merged)[merged] == 1)
         return published.ravel()
 
+    def shown(self) -> Shown:
+        """The table of combined categories."""
+        merged = self.system.totals[0]
+        lines = (
+            f"Global recoding of {sizes_label(self._steps, self.decimals)}",
+            f"published totals: all; {len(self.system.unknown):,} cells are merged with others",
+        )
+        return Shown(lines, [published_grid(merged.labels, merged.released, self.decimals)])
 
-def merged_categories(
+
+def _merged_categories(
     table: xr.DataArray, dim: str, merge: Mapping[Any, Any]
-) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """New categories of a variable, in the order of the old ones, and which of them
-    each old one becomes.
+) -> tuple[list[Any], Integers]:
+    """The new categories of a variable, in the order of the old ones, and the one that
+    each old category goes into.
     """
     old = table[dim].values.tolist()
     new_of: dict[Any, Any] = {}
@@ -141,14 +142,14 @@ def merged_categories(
                     f"merge: {dim!r} has no category {part!r}, its categories are {old}"
                 )
             if part in new_of:
-                raise ParameterError(f"merge: category {part!r} of {dim!r} stands twice")
+                raise ParameterError(f"merge: category {part!r} of {dim!r} is named twice")
             new_of[part] = new
     staying = [label for label in old if label not in new_of]
     clash = [new for new in merge if new in staying]
     if clash:
         raise ParameterError(
-            f"merge: {clash[0]!r} is a category of {dim!r} that stays; name the merged one"
-            " otherwise"
+            f"merge: {clash[0]!r} is a category of {dim!r} that is kept; give the new one"
+            " another name"
         )
     labels = list(dict.fromkeys(new_of.get(label, label) for label in old))
     place = {label: number for number, label in enumerate(labels)}

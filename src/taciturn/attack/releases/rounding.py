@@ -1,18 +1,18 @@
-"""A rounded table as a release: every published value stands for an interval."""
+"""A rounded table: every published value stands for an interval."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
-from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
+from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import cell_label, table_dims
+from taciturn.schema import cell_label
 from taciturn.tables.margins import every_margin, level_codes, margin_names, margin_of
 from taciturn.tables.steps import in_steps
 from taciturn.validate import is_real
@@ -29,7 +29,7 @@ class Rounding(Release):
     .. math:: v - b/2 \le x < v + b/2 \quad \text{(conventional)}, \qquad
         v - b < x < v + b \quad \text{(random, controlled)}
 
-    and `x` is at least 0. A rounded total stands for such an interval, too.
+    and `x` is at least 0. A rounded total stands for such an interval as well.
 
     Parameters
     ----------
@@ -38,25 +38,25 @@ class Rounding(Release):
     base : float
         The rounding base `b`, of at least two steps.
     method : {"conventional", "random"}
-        To the nearest multiple, half of the base going up, or to one of the two
-        multiples around a value, as random and controlled rounding do.
+        To the nearest multiple, with halves going up, or to one of the two multiples
+        on either side of a value, as in random and controlled rounding.
     totals : bool or sequence of DataArray
-        The published totals. False is none. True says that sums of released cells are
-        the rounded totals, as after controlled rounding: all margins of one variable
-        fewer, down to the grand total, and those of every level of every hierarchy as
-        in `Suppression`. Else the published totals, a table over the variables or
-        levels of each margin.
+        The published totals. False publishes none. True says that the rounded totals
+        are the sums of the released cells, as after controlled rounding: all margins,
+        down to the grand total, and those of every level of every hierarchy as in
+        `Suppression`. Otherwise the published totals themselves, one table over the
+        variables or levels of each margin.
     exact_totals : bool
-        Whether the published `totals` are the true ones; without it they are rounded in
-        the same way as cells.
+        Whether the published `totals` are the true ones; otherwise they are rounded in
+        the same way as the cells.
     decimals : int
         Decimal places of the true values, from 0 to 12; an attacker knows them.
 
     Raises
     ------
     TableError
-        A cell or rounded total that is no multiple of the base; values or totals that
-        are negative, missing, infinite or have more decimals; totals with other
+        A cell or rounded total that is not a multiple of the base; values or totals
+        that are negative, missing, infinite or have more decimals; totals with other
         categories.
     ParameterError
         `base` below two steps or with more decimals, an unknown `method`,
@@ -88,12 +88,16 @@ class Rounding(Release):
             raise ParameterError(
                 f"exact_totals needs the true totals themselves in totals, got {self.totals}"
             )
-        self.system()
+        super().__post_init__()
 
+    @cached_property
+    def _steps(self) -> xr.DataArray:
+        return in_steps(self.released, self.decimals, name="released").copy()
+
+    @cached_property
     def system(self) -> LinearSystem:
-        """An interval for every cell, and one for every total."""
-        table = in_steps(self.released, self.decimals, name="released")
-        base = self._base()
+        """An interval for every cell and every published total."""
+        table, base = self._steps, self._base()
         _check_multiples(table, base, self.decimals, name="released")
         lower, upper = self._interval(table.values.ravel(), base)
         known = np.zeros(table.size, dtype=np.bool_)
@@ -101,17 +105,14 @@ class Rounding(Release):
         return build_system(table, known, totals, decimals=self.decimals, lower=lower, upper=upper)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """All totals of a margin, where they are given and true."""
+        """All totals of a margin that is published as it is; a rounded value is not."""
         exact = [] if isinstance(self.totals, bool) or not self.exact_totals else self.totals
         published = any(set(total.dims) == set(names) for total in exact)
-        return np.full(
-            margin_of(in_steps(self.released, self.decimals, name="released"), names)[0].size,
-            published,
-        )
+        return np.full(margin_of(self._steps, names)[0].size, published)
 
     def shown(self) -> Shown:
-        """The rounded table, and which totals there are."""
-        table = in_steps(self.released, self.decimals, name="released")
+        """The rounded table, and which totals are published."""
+        table = self._steps
         if isinstance(self.totals, bool):
             totals = "sums of the rounded cells" if self.totals else "none"
         else:
@@ -138,23 +139,21 @@ class Rounding(Release):
             )
         return int(np.rint(steps))
 
-    def _interval(
-        self, values: npt.NDArray[np.int64], base: int
-    ) -> tuple[npt.NDArray[np.int64], ...]:
+    def _interval(self, values: Integers, base: int) -> tuple[Integers, Integers]:
         if self.method == "conventional":
             return values - base // 2, values + (base - 1) // 2
         return values - base + 1, values + base - 1
 
     def _totals(self, table: xr.DataArray, base: int) -> Iterator[Total]:
         if isinstance(self.totals, bool):
-            # Intervals of finer totals add up to wider ones, so that no total follows
-            # from others here.
+            # Intervals of finer totals add up to wider ones, so no total follows from
+            # others here.
             margins = every_margin(table) if self.totals else []
             published = [margin_of(table, names)[0] for names in margins]
         else:
             published = [self._published(table, total, base) for total in self.totals]
         for total in published:
-            labels, group = margin_of(table, table_dims(total))
+            labels, group = margin_of(table, tuple(map(str, total.dims)))
             values = total.values.ravel()
             least, most = (values, values) if self.exact_totals else self._interval(values, base)
             yield Total(labels, group, least, most, np.ones(labels.size, dtype=np.bool_))

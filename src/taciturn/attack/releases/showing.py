@@ -1,6 +1,4 @@
-"""How releases and what is made of them are printed: by what is published, and nothing
-else.
-"""
+"""How releases and results on them are printed: what is published, and nothing else."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Grid:
     decimals : int
         Decimal places of the values.
     status : DataArray of str, optional
-        What is said of the cells without a value.
+        What is printed for the cells without a value.
     """
 
     values: xr.DataArray
@@ -70,7 +68,7 @@ class Grid:
 
     @property
     def printable(self) -> bool:
-        """Whether it is small enough to be read."""
+        """Whether it is small enough to be printed."""
         return self.values.size <= _MOST_CELLS and self.values.ndim <= 2
 
     def frame(self) -> pd.DataFrame:
@@ -96,7 +94,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What something prints of itself.
+    """What a release or result prints of itself.
 
     Attributes
     ----------

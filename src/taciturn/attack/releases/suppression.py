@@ -2,27 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.releases.base import (
-    Release,
-    true_steps,
-    true_totals,
-)
-from taciturn.attack.releases.showing import (
-    Shown,
-    margin_label,
-    published_grid,
-    sizes_label,
-)
-from taciturn.attack.system import (
-    Booleans,
-    LinearSystem,
-    build_system,
-)
-from taciturn.schema import table_dims
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
+from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
 from taciturn.tables.margins import (
     Margin,
     every_margin,
@@ -31,38 +18,42 @@ from taciturn.tables.margins import (
     named_margins,
     without_implied,
 )
-from taciturn.tables.steps import checked_mask
+from taciturn.tables.steps import checked_mask, in_steps
 
 __all__ = ["Suppression"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suppression(Release):
-    r"""A table of which some cells are suppressed, with its totals.
+    r"""A table with suppressed cells, and its totals.
 
-    .. math:: \sum_{j \in S \cap m} x_j = T_m - \sum_{j \in m \setminus S} F_j, \qquad x_j \ge 0
+    .. math::
+
+        \sum_{j \in S \cap m} x_j = T_m - \sum_{j \in m \setminus S} F_j,
+        \qquad x_j \ge 0
 
     for every total `T` of the cells `m` and the suppressed cells `S`.
 
     A hierarchy is a further coordinate along a variable,
-    ``table.assign_coords(region=("country", ["North", ...]))``: its name is that of a
-    level, and names margins as a variable does. There may be several, nested or not. A
-    coordinate that gives each category a label of its own is no level with totals.
+    ``table.assign_coords(region=("country", ["North", ...]))``. Its name is the name of
+    a level, and can be used in margins like that of a variable. There may be several,
+    nested or not. A coordinate that gives each category a label of its own adds no
+    totals.
 
     Parameters
     ----------
     true_table : DataArray
-        The true table, which nothing printed shows: counts, or magnitudes with so many
-        `decimals`.
+        The true table, which is never printed: counts, or magnitudes with `decimals`
+        decimal places.
     suppressed : DataArray of bool
         True where a cell is suppressed; dims of the table.
     totals : bool or sequence of margins
-        The published totals. True is the table with all its margins: for two variables
-        the totals of rows, columns and the whole, for more the margins of one variable
-        fewer, from which all others follow; and with those of every level of every
-        hierarchy. False is none. Else the margins, each named by its variables or
-        levels, such as ``[("area", "sex"), ("region", "sex"), "age", ()]``; ``()`` is
-        the grand total.
+        The published totals. True publishes the table with all its margins: row,
+        column and grand totals for two variables; for more, the margins over one
+        variable, from which all others follow; and those of every level of every
+        hierarchy. False publishes none. Otherwise the margins, each named by its
+        variables or levels, such as ``[("area", "sex"), ("region", "sex"), "age",
+        ()]``; ``()`` is the grand total.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
 
@@ -71,10 +62,10 @@ class Suppression(Release):
     TableError
         Values that are negative, missing, infinite or have more decimals; a grand total
         beyond ``2**53`` steps; a `suppressed` that is not bool or has other dimensions
-        or categories; a level without a label somewhere.
+        or categories; a level with a missing label.
     ParameterError
         `totals` that are neither variables of the table nor levels above them, or name
-        two levels of one; `decimals` outside 0 to 12.
+        two levels of the same variable; `decimals` outside 0 to 12.
 
     References
     ----------
@@ -84,7 +75,7 @@ class Suppression(Release):
     --------
     >>> import xarray as xr, taciturn as tc
     >>> table = xr.DataArray([[5, 1], [2, 4]], dims=("a", "b"))
-    >>> tc.Suppression(table, table < 3).system().matrix.toarray().tolist()
+    >>> tc.Suppression(table, table < 3).system.matrix.toarray().tolist()
     [[1, 0], [0, 1], [0, 1], [1, 0]]
     """
 
@@ -93,47 +84,53 @@ class Suppression(Release):
     totals: bool | Sequence[Margin] = field(default=True, kw_only=True)
     decimals: int = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        table = true_steps(self)
-        checked_mask(self.suppressed, table, name="suppressed")
-        self._margins(table)
+    @cached_property
+    def _steps(self) -> xr.DataArray:
+        return in_steps(self.true_table, self.decimals, name="true_table").copy()
 
-    def system(self) -> LinearSystem:
-        """Equations of the totals that hold a suppressed cell; totals that follow from
-        finer ones are left out.
+    @cached_property
+    def _hidden(self) -> Booleans:
+        return checked_mask(self.suppressed, self._steps, name="suppressed").flatten()
+
+    @cached_property
+    def _margins(self) -> list[tuple[str, ...]]:
+        """The published margins, or with all totals those from which the others
+        follow.
         """
-        table = true_steps(self)
-        known = ~checked_mask(self.suppressed, table, name="suppressed").ravel()
-        margins = self._margins(table)
-        finest = true_totals(table, without_implied(margins, table))
-        return build_system(table, known, finest, decimals=self.decimals)
+        if isinstance(self.totals, bool):
+            return finest_totals(self._steps) if self.totals else []
+        return named_margins(self.totals, self._steps, name="totals")
+
+    @cached_property
+    def system(self) -> LinearSystem:
+        """One equation for every total with a suppressed cell, except totals that
+        follow from finer ones.
+        """
+        table = self._steps
+        totals = [
+            Total.exact(*margin_of(table, names)) for names in without_implied(self._margins, table)
+        ]
+        return build_system(table, ~self._hidden, totals, decimals=self.decimals)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """All totals of a margin or none of them; the cells that are not suppressed."""
-        table = true_steps(self)
+        """The cells that are not suppressed; of a margin all totals or none."""
+        table = self._steps
+        labels, group = margin_of(table, names)
         if set(names) == set(table.dims):
-            template, _ = margin_of(table, names)
-            return ~checked_mask(self.suppressed, template, name="suppressed").ravel()
-        margins = every_margin(table) if self.totals is True else self._margins(table)
-        published = set(names) in map(set, margins)
-        return np.full(margin_of(table, names)[0].size, published)
+            published = np.empty(table.size, dtype=np.bool_)
+            published[group] = ~self._hidden
+            return published
+        margins = every_margin(table) if self.totals is True else self._margins
+        return np.full(labels.size, set(names) in map(set, margins))
 
     def shown(self) -> Shown:
-        """The cells that are not suppressed, and which totals there are."""
-        table = true_steps(self)
+        """The cells that are not suppressed, and which totals are published."""
         if isinstance(self.totals, bool):
             totals = "all" if self.totals else "none"
         else:
-            totals = ", ".join(map(margin_label, self._margins(table))) or "none"
+            totals = ", ".join(map(margin_label, self._margins)) or "none"
         lines = (
-            f"Suppression of {sizes_label(table, self.decimals)}",
+            f"Suppression of {sizes_label(self._steps, self.decimals)}",
             f"published totals: {totals}",
         )
-        return Shown(
-            lines, [published_grid(table, self.publishes(table_dims(table)), self.decimals)]
-        )
-
-    def _margins(self, table: xr.DataArray) -> list[tuple[str, ...]]:
-        if isinstance(self.totals, bool):
-            return finest_totals(table) if self.totals else []
-        return named_margins(self.totals, table, name="totals")
+        return Shown(lines, [published_grid(self._steps, ~self._hidden, self.decimals)])

@@ -1,4 +1,4 @@
-"""Attained bounds of totals that need not be released, as those of further columns of
+"""Attained bounds of totals that need not be released, by adding a column for each to
 the linear system.
 """
 
@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import block_array, csr_array, eye_array
 
-from taciturn.attack.bounds.programs import attained_bounds
+from taciturn.attack.bounds.of_cells import attained_bounds
 from taciturn.attack.system import UNLIMITED, Booleans, Floats, Integers, LinearSystem, Total
 from taciturn.errors import AttackError, TableError
 from taciturn.schema import MAX_COUNT
@@ -28,13 +28,13 @@ def total_bounds(
     r"""The least and the most that each asked total can be, in steps, attained by whole
     tables.
 
-    With `M` a bound above the total of the cells `g`, one more column and row hold what
-    is left to it,
+    With `M` an upper bound of the total of the cells `g`, one more column and row hold
+    what remains up to it,
 
     .. math:: w_g + \sum_{j \in g} x_j = M_g, \qquad w_g \ge 0
 
-    so that the matrix keeps its zeros and ones, and the least of the total is `M` less
-    the most of `w`.
+    so that the matrix still consists of zeros and ones, and the least value of the
+    total is `M` less the largest of `w`.
 
     Parameters
     ----------
@@ -52,17 +52,16 @@ def total_bounds(
     Returns
     -------
     lower, upper : array of int64, shape (totals,)
-        `UNLIMITED` above where no released total limits one of its cells. Of no meaning
-        where a total is not asked.
+        `UNLIMITED` above where no released total limits one of its cells. Meaningless
+        where a total is not asked for.
 
     Raises
     ------
     TableError
-        No table is compatible; the message has a minimal set of released totals that
+        No table is compatible; the message quotes a minimal set of released totals that
         contradict each other.
     AttackError
-        The solver has no answer that holds in whole numbers, or a total may reach 2**53
-        steps.
+        The solver finds no solution in whole numbers, or a total may reach 2**53 steps.
     """
     lower = np.zeros(len(asked), dtype=np.int64)
     np.add.at(lower, group, system.published.values.ravel())

@@ -1,5 +1,5 @@
-"""Attained bounds of the cells of a linear system: propagation, linear programs,
-integer programs.
+"""Attained bounds of the cells of a linear system: by propagation, then linear
+programs, then integer programs.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for la
 _ANY: Final = 1e9  # a relative gap with which the first table found will do
 _KNOWN: Final = 50  # tables that are kept to start from
 _TRIES: Final = 6  # of linear programs for a table of whole numbers, before an integer one
-_ROUNDS: Final = 200  # of propagation: the last ones move bounds of wide intervals by little, and programs do the rest
+_ROUNDS: Final = 200  # of propagation, whose last ones gain little; programs do the rest
 
 
 class _ContradictionError(Exception):
@@ -45,16 +45,16 @@ def attained_bounds(
     Returns
     -------
     lower, upper : array of int64, shape (n,)
-        `UNLIMITED` above where no total limits a cell. Where a cell is not asked they
-        are valid, but need not be attained.
+        `UNLIMITED` above where no total limits a cell. Where a cell is not asked for
+        they are valid, but need not be attained.
 
     Raises
     ------
     TableError
-        No table is compatible; the message has a minimal set of totals that contradict
-        each other.
+        No table is compatible; the message quotes a minimal set of totals that
+        contradict each other.
     AttackError
-        The solver has no answer that holds in whole numbers.
+        The solver finds no solution in whole numbers.
     """
     lower, upper = system.lower.copy(), system.upper.copy()
     try:
@@ -69,7 +69,7 @@ def attained_bounds(
 def _propagate(
     matrix: csr_array, least: Integers, most: Integers, lower: Integers, upper: Integers
 ) -> None:
-    """Tighten bounds, in place, by what each total leaves when its other cells are at
+    """Tighten bounds, in place, to what each total leaves when its other cells are at
     their bounds.
     """
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -93,8 +93,8 @@ def _propagate(
 def components(
     matrix: csr_array, lower: Integers, upper: Integers, asked: Booleans
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Rows and columns of the parts that share no cell whose value is open, and have an
-    asked one.
+    """Rows and columns of the connected parts of a system, which share no open cell;
+    only parts with an asked cell.
     """
     open_ = np.flatnonzero(lower < upper)
     part = csr_array(matrix[:, open_])

@@ -1,0 +1,165 @@
+"""What an attacker can work out from a release: bounds on its cells and totals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack.bounds.knowledge import contributions_of, held_at_least, nothing_left
+from taciturn.attack.bounds.of_system import RESULTS, bounds_of, bounds_table
+from taciturn.attack.releases.base import Release
+from taciturn.attack.system import UNLIMITED
+from taciturn.errors import ParameterError, TableError
+from taciturn.progress import progress_bar
+from taciturn.schema import table_dims
+from taciturn.tables.margins import Margin, margin_names, margin_of
+from taciturn.tables.steps import checked_mask
+
+__all__ = ["attacker_bounds"]
+
+
+def attacker_bounds(
+    release: Release,
+    *,
+    margin: Margin | None = None,
+    cells: xr.DataArray | None = None,
+    knowledge: Mapping[Any, float | Sequence[float]] | None = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    r"""Bounds that an attacker can put on every cell, or every total of a margin, and
+    the risk they imply.
+
+    An attacker knows that the values are non-negative whole multiples of a step,
+    ``10**-decimals``, and that they add up to what is released. The bounds are the
+    least and the most that a cell holds in any such table, and each is attained by one.
+    If the `m` values from the lower to the upper bound are equally likely,
+
+    .. math:: \mathrm{DR} = \frac{1}{H(X \mid Y = y)} = \frac{1}{\log_2 m}
+
+    in 1/bits, from 0 (nothing limits the cell) to 1 (two values). For `m` = 1 the cell
+    is disclosed: the formula is then undefined, `risk` is NaN and `disclosed` is True.
+    All values between the bounds are counted, even one that no compatible table has,
+    which can occur with more than two variables.
+
+    Parameters
+    ----------
+    release : Release
+        `Suppression`, `Rounding`, `GlobalRecoding` or `LinkedTables`.
+    margin : str or sequence of str, optional
+        Bound the totals over these variables, or levels above them, instead of the
+        cells: suppressed cells of a released projection, or totals that are not
+        published. ``()`` is the grand total. What is said of cells below then holds
+        for these totals, except under `knowledge`.
+    cells : DataArray of bool, optional
+        True for the cells to bound, dims of the table or of the margin; by default all.
+    knowledge : mapping of tuple to number or numbers, optional
+        What the attackers themselves contributed to cells in which one other
+        respondent is larger than any of them, such as ``{("5", "small"): 400}``:
+        categories in the order of the table's dimensions, and the contribution of one
+        respondent or those of a coalition. The bounds of such a cell are those of the
+        largest contribution: at least a step above the attackers' largest, at most the
+        cell's upper bound less all of theirs. That the cell holds these contributions
+        limits other cells and totals as well.
+    progressbar : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Dataset
+        Over the dims of the table or the margin, float64 except for the last two:
+
+        - ``lower``, ``upper``: the attained bounds, in the table's units; infinite
+          above where no total limits a cell;
+        - ``n_values``: `m`, from 1 to infinity;
+        - ``risk``: ``1 / log2(m)``, NaN where `m` is 1;
+        - ``disclosed`` (bool): whether `m` is 1. A published cell is disclosed, with
+          its value as both bounds;
+        - ``published`` (bool): whether the cell itself is released, so that ``disclosed
+          & ~published`` marks the cells that can be worked out from others.
+
+        Where a cell is not asked for, bounds, `m` and risk are NaN and `disclosed` is
+        False.
+
+    Raises
+    ------
+    TableError
+        The release contradicts itself where the asked cells are: the message quotes a
+        minimal set of totals that no table can have at once. A contribution in
+        `knowledge` leaves no room for a larger one. A `cells` that is not bool or has
+        other dimensions or categories. A variable or level with the name of a result.
+    ParameterError
+        A `release` that is not a `Release`; a `margin` that is not over the table's
+        variables;
+        `knowledge` of a cell that the table does not have, or contributions that are
+        not above 0 or have more decimals.
+    AttackError
+        The solver, HiGHS, finds no solution in whole numbers, as may happen with totals
+        of 10**13 steps and more. A total of the margin may reach 2**53 steps.
+
+    Notes
+    -----
+    The result holds only what follows from the release and from `knowledge`, nothing
+    else of the true table.
+
+    References
+    ----------
+    Oganian & Domingo-Ferrer (2003), A posteriori disclosure risk measure for tabular
+    data based on conditional entropy, SORT 27, 175-190: equations (2) and (3), Sections
+    4.1 to 4.4; attackers who contributed: Section 4.5.4, equation (22).
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([[3, 1, 9], [2, 4, 9]], dims=("a", "b"))
+    >>> bounds = tc.attacker_bounds(tc.Suppression(table, table < 5), progressbar=False)
+    >>> bounds["upper"].values.tolist()
+    [[4.0, 4.0, 9.0], [5.0, 5.0, 9.0]]
+    >>> float(bounds["n_values"][0, 0])
+    5.0
+    >>> linked = tc.LinkedTables(table.expand_dims(c=2), [("a", "b")])
+    >>> bounds = tc.attacker_bounds(linked, margin=("a", "c"), progressbar=False)
+    >>> bounds["upper"].values.tolist()
+    [[26.0, 26.0], [30.0, 30.0]]
+    """
+    if not isinstance(release, Release):
+        raise ParameterError(
+            "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
+            f" {type(release).__name__}"
+        )
+    system = release.system
+    variables = table_dims(system.published)
+    names = variables
+    if margin is not None:
+        names = margin_names(margin, system.published, name="margin")
+    labels, group = margin_of(system.published, names)
+    taken = [str(name) for name in labels.coords if name in RESULTS]
+    if taken:
+        raise TableError(
+            f"{taken[0]!r} cannot name a variable or level: it is among the results, {RESULTS}"
+        )
+    asked = np.ones(labels.size, dtype=np.bool_)
+    if cells is not None:
+        asked = checked_mask(cells, labels, name="cells").ravel()
+    contributions = contributions_of(knowledge or {}, system)
+    system = held_at_least(system, contributions)
+    of_cells = set(names) == set(variables)
+    open_ = asked[group][system.unknown] if of_cells else asked
+    with progress_bar("cells that are open", int(open_.sum()), shown=progressbar) as bar:
+        lower, upper = bounds_of(system, labels, group, asked, on_cell=bar.advance)
+    if of_cells:
+        for cell, known in contributions.items():
+            at = group[cell]
+            lower[at] = known.max() + 1
+            if upper[at] < UNLIMITED:
+                upper[at] -= known.sum()
+            if asked[at] and lower[at] > upper[at]:
+                raise TableError(nothing_left(system.published, cell))
+    return bounds_table(
+        labels,
+        lower,
+        upper,
+        asked=asked,
+        published=release.publishes(names),
+        decimals=system.decimals,
+    )

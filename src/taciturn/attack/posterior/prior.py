@@ -1,0 +1,84 @@
+"""What the attacker believes before the release: expected counts, or nothing."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import MAX_COUNT, cell_label
+from taciturn.tables.checks import same_categories
+
+__all__ = ["expected_counts", "finite_bounds"]
+
+Floats = npt.NDArray[np.float64]
+_LARGEST_COUNT: Final = 2**30  # logarithms of factorials of larger ones are too coarse
+
+
+def expected_counts(prior: Any, table: xr.DataArray, decimals: int) -> Floats:
+    """Check a prior and return the expected count of each cell; an empty array for the
+    uniform prior.
+    """
+    if isinstance(prior, str) and prior == "uniform":
+        return np.empty(0)
+    if not isinstance(prior, xr.DataArray):
+        raise ParameterError(
+            f"prior must be 'uniform' or a DataArray of expected counts, got {prior!r:.80}"
+        )
+    if decimals:
+        raise ParameterError(
+            "a prior of expected counts needs a release of counts, decimals=0, got"
+            f" decimals={decimals}: the spread of a Poisson count would depend on the unit of a"
+            " magnitude"
+        )
+    if not (np.issubdtype(prior.dtype, np.integer) or np.issubdtype(prior.dtype, np.floating)):
+        raise TableError(f"prior must hold numbers, got the type {prior.dtype}")
+    if set(prior.dims) != set(table.dims) or any(
+        prior.sizes[dim] != table.sizes[dim] for dim in table.dims
+    ):
+        raise TableError(f"prior must have the sizes {dict(table.sizes)}, got {dict(prior.sizes)}")
+    prior = prior.assign_coords({dim: table[dim] for dim in table.dims if dim not in prior.coords})
+    same_categories(prior, table, names=("prior", "the table"))
+    values = prior.transpose(*table.dims).values.astype(np.float64)
+    bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        position = tuple(int(i) for i in bad[0])
+        raise TableError(
+            f"prior must be finite and not negative: {cell_label(table, position)} holds"
+            f" {values[position]}"
+        )
+    return np.asarray(values.ravel(), dtype=np.float64)
+
+
+def finite_bounds(
+    system: LinearSystem, lower: Integers, upper: Integers, expected: Floats
+) -> Integers:
+    """Upper bounds for the sampler: where no total limits a cell, the prior says how
+    far it practically goes.
+    """
+    limited = upper.copy()
+    for column in np.flatnonzero(lower < upper).tolist():
+        mean = expected[system.unknown[column]] if expected.size else None
+        if mean == 0:
+            raise TableError(
+                f"prior must be above 0 where a cell is open: {system.unknown_label(column)}"
+                " holds 0.0"
+            )
+        if upper[column] >= UNLIMITED:
+            if mean is None:
+                raise ParameterError(
+                    f"no total limits the cell {system.unknown_label(column)}: not all of its"
+                    " values can be equally likely; release a total of it, or give a prior of"
+                    " expected counts"
+                )
+            limited[column] = min(
+                np.ceil(mean + 10 * np.sqrt(mean) + 40), MAX_COUNT
+            )  # further out is less than exp(-40)
+        if mean is not None and limited[column] > _LARGEST_COUNT:
+            raise ParameterError(
+                "a prior of expected counts needs cells of at most 2**30, but"
+                f" {system.unknown_label(column)} can hold {limited[column]:,}"
+            )
+    return limited

@@ -1,0 +1,161 @@
+"""The arguments of `suppress`, checked once and numbered by published cell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.solver import Floats
+from taciturn.attack.system import Booleans, Integers
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import MAX_COUNT, cell_label
+from taciturn.suppression.published import PublishedCells
+from taciturn.suppression.task import Required
+from taciturn.tables.margins import Margin, finest_totals, margin_names, named_margins
+from taciturn.tables.steps import checked_mask, in_steps
+from taciturn.validate import is_real
+
+__all__ = ["checked_cells", "checked_costs", "checked_flags", "checked_required"]
+
+
+def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) -> PublishedCells:
+    """Check a table and number the cells of all that is released: of linked tables, or
+    of the table with all its totals.
+    """
+    steps = in_steps(table, decimals)
+    if linked is None:
+        margins = [tuple(map(str, steps.dims)), *finest_totals(steps)]
+    else:
+        margins = named_margins(linked, steps, name="linked")
+        if not margins:
+            raise ParameterError(
+                "linked must name at least one margin; without it the table is released with all"
+                " totals"
+            )
+    return PublishedCells(steps, tuple(margins), linked is not None, decimals)
+
+
+def checked_flags(given: Any, cells: PublishedCells, *, name: str) -> Booleans:
+    """A flag for each cell, from masks of margins; False where none is given."""
+    flags = np.zeros(len(cells.values), dtype=np.bool_)
+
+    def keep(mask: Any, labels: xr.DataArray, part: slice) -> None:
+        flags[part] = checked_mask(mask, labels, name=name).ravel()
+
+    _each_margin(given, cells, keep, name=name)
+    return flags
+
+
+def checked_costs(given: Any, cells: PublishedCells) -> Floats:
+    """What it costs to suppress each cell: by default 1 and its value, in the table's
+    units; infinite where it may not be suppressed.
+    """
+    costs = 1 + cells.values / 10.0**cells.decimals
+    if not cells.linked:
+        costs[cells.first[1] :] = np.inf
+
+    def keep(values: Any, labels: xr.DataArray, part: slice) -> None:
+        costs[part] = _checked_values(values, labels, name="costs")
+        if not (costs[part] > 0).all():
+            where = cells.label(part.start + int(np.argmin(costs[part] > 0)))
+            raise ParameterError(
+                f"costs must be above 0, or infinite for cells to publish: not so at {where}"
+            )
+
+    _each_margin(given, cells, keep, name="costs")
+    return costs
+
+
+def checked_required(primary: Any, protection: Any, cells: PublishedCells) -> Required:
+    """The uncertainty that must remain at primary cells, from a risk or intervals."""
+    flags = checked_flags(primary, cells, name="primary")
+    chosen = np.flatnonzero(flags)
+    if isinstance(protection, xr.Dataset | Mapping):
+        down, up = _intervals(protection, cells, flags)
+        # An interval of a single value would allow the cell to be worked out.
+        return Required(chosen, up[chosen], down[chosen], np.maximum(up + down, 1)[chosen])
+    if not is_real(protection) or not 0 < protection <= 1:
+        raise ParameterError(
+            "protection must be a risk above 0 and up to 1, or a Dataset of lower and upper, got"
+            f" {protection!r}"
+        )
+    # Rounding must not ask for one value more than 2**(1/risk).
+    values = 2.0 ** min(1 / float(protection), 53.0)
+    width = np.full(len(chosen), int(np.ceil(values * (1 - 1e-12))) - 1)
+    return Required(chosen, np.zeros_like(width), np.zeros_like(width), width)
+
+
+def _intervals(given: Any, cells: PublishedCells, primary: Booleans) -> tuple[Integers, Integers]:
+    """How far down and up each primary cell must be able to deviate, in steps."""
+    down, up = np.zeros(len(cells.values)), np.zeros(len(cells.values))
+    step = 10.0**cells.decimals
+
+    def keep(interval: Any, labels: xr.DataArray, part: slice) -> None:
+        if not isinstance(interval, xr.Dataset) or not {"lower", "upper"} <= set(
+            interval.data_vars
+        ):
+            raise TableError(
+                "protection must be a Dataset with the variables 'lower' and 'upper', got"
+                f" {type(interval).__name__}"
+            )
+        low, high = (
+            _checked_values(interval[side], labels, name=f"protection[{side!r}]")
+            for side in ("lower", "upper")
+        )
+        down[part] = np.ceil(cells.values[part] - low * step - 1e-6)
+        up[part] = np.ceil(high * step - cells.values[part] - 1e-6)
+
+    _each_margin(given, cells, keep, name="protection")
+    inside = (down >= 0) & (down <= cells.values) & (up >= 0) & (up < MAX_COUNT)
+    if (primary & ~inside).any():
+        raise ParameterError(
+            "protection must have lower from 0 to the true value and upper from it on: not so at"
+            f" {cells.label(int(np.argmax(primary & ~inside)))}"
+        )
+    return np.where(primary, down, 0).astype(np.int64), np.where(primary, up, 0).astype(np.int64)
+
+
+def _each_margin(
+    given: Any,
+    cells: PublishedCells,
+    keep: Callable[[Any, xr.DataArray, slice], None],
+    *,
+    name: str,
+) -> None:
+    """Hand on what is given for each margin, with the margin's labels and the numbers
+    of its cells; what is not a mapping is for the table itself.
+    """
+    if given is None:
+        return
+    if not isinstance(given, Mapping) or isinstance(given, xr.Dataset):
+        given = {tuple(cells.table.dims): given}
+    number_of = {frozenset(names): number for number, names in enumerate(cells.suppressible)}
+    seen = set()
+    for key, value in given.items():
+        names = frozenset(margin_names(key, cells.table, name=name))
+        if names not in number_of:
+            raise ParameterError(
+                f"{name} must be of margins whose cells may be suppressed,"
+                f" {list(cells.suppressible)}, got {key!r}"
+            )
+        if names in seen:
+            raise ParameterError(f"{name} must have each margin once, got {list(given)}")
+        seen.add(names)
+        number = number_of[names]
+        keep(value, cells.labels(number), cells.part(number))
+
+
+def _checked_values(given: Any, labels: xr.DataArray, *, name: str) -> Floats:
+    """Numbers for all cells of a margin, in its order."""
+    if not isinstance(given, xr.DataArray) or not np.issubdtype(given.dtype, np.number):
+        raise TableError(f"{name} must be a DataArray of numbers with the dimensions {labels.dims}")
+    checked_mask(xr.zeros_like(given, dtype=bool), labels, name=name)
+    values: npt.NDArray[np.float64] = given.transpose(*labels.dims).values.astype(float).ravel()
+    if np.isnan(values).any():
+        at = np.unravel_index(int(np.argmax(np.isnan(values))), labels.shape)
+        raise TableError(
+            f"{name} must not be missing: {cell_label(labels, tuple(int(i) for i in at))}"
+        )
+    return values
