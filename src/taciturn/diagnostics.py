@@ -1,96 +1,91 @@
-"""Whether draws can be relied on: of a Markov chain, of importance sampling, of a
-mixture; all thresholds stand here.
+"""Whether draws can be relied on: those of a Markov chain, of importance sampling and
+of a mixture. All thresholds stand here.
 """
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import log10
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ConvergenceWarning
 
 __all__ = [
+    "FEWEST_DRAWS",
+    "FEWEST_TAIL_DRAWS",
+    "HIGHEST_K_HAT",
+    "HIGHEST_R_HAT",
+    "SMALLEST_ESS",
+    "AnyDiagnostics",
     "Diagnostics",
     "ImportanceDiagnostics",
     "PooledDiagnostics",
-    "_bare",
+    "array_stats",
     "check_convergence",
+    "highest_k_hat",
     "mixture_diagnostics",
 ]
 
-HIGHEST_K_HAT: Final = 0.7
-SMALLEST_ESS: Final = 400.0
 HIGHEST_R_HAT: Final = 1.01
+"""Highest potential scale reduction at which chains agree (Vehtari et al. 2021)."""
+
+SMALLEST_ESS: Final = 400.0
+"""Smallest effective sample size that supports a diagnosis (Vehtari et al. 2021)."""
+
+HIGHEST_K_HAT: Final = 0.7
+"""Highest shape of the tail of importance weights that can be smoothed (Vehtari et
+al. 2024)."""
+
+FEWEST_TAIL_DRAWS: Final = 25
+"""With fewer draws importance weights have no tail to fit, so that nothing says whether
+they can be trusted."""
+
+FEWEST_DRAWS: Final = 100
+"""With fewer draws the effect of power-scaling a prior is lost in Monte Carlo error."""
+
+_TAIL: Final = 0.89
+"""The quantiles at this probability and at 1 less it are the tails: ArviZ's default,
+which a user's settings for intervals would change."""
 
 
-@dataclass(frozen=True)
-class PooledDiagnostics:
-    """Diagnostics of every member of a mixture that has parameters.
+def array_stats() -> Any:
+    """ArviZ's statistics of plain arrays, loaded when they are first needed."""
+    from arviz_stats import base
 
-    Attributes
-    ----------
-    members : dict
-        Diagnostics by the member's name, a mixture's for a pool; None for one without
-        parameters to sample.
-    ess : float
-        Effective number of draws of the mixture: what the members' draws are worth, in
-        their shares.
-    """
+    return base.array_stats
 
-    members: "dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None]"
-    ess: float
+
+def highest_k_hat(draws: int) -> float:
+    """Highest k-hat that can be trusted with so many draws, at most `HIGHEST_K_HAT`."""
+    return min(1 - 1 / log10(draws), HIGHEST_K_HAT) if draws > 1 else HIGHEST_K_HAT
+
+
+class _Verdict:
+    """What all diagnostics say: their problems, and whether there are any."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; empty when the fit can be used."""
-        found = {name: own.problems for name, own in self.members.items() if own is not None}
-        return tuple(
-            f"{name}: {problem}" for name, problems in found.items() for problem in problems
-        )
+        """What is wrong, in words; empty if the draws can be used."""
+        raise NotImplementedError
 
     @property
     def converged(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no problem was found."""
         return not self.problems
-
-    def __str__(self) -> str:
-        said = {
-            name: "no parameters sampled" if own is None else str(own)
-            for name, own in self.members.items()
-        }
-        return "\n".join(
-            f"{name}: {line}" for name, text in said.items() for line in text.splitlines()
-        )
-
-
-def mixture_diagnostics(
-    members: "dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None]",
-    shares: Mapping[str, float],
-    draws: int,
-) -> PooledDiagnostics:
-    """Diagnostics of a mixture of so many draws, from those of its members and their
-    shares.
-    """
-    variance = 0.0  # of a mean, in units of one draw's
-    for name, own in members.items():
-        ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
-        variance += shares[name] / min(draws, ess)
-    return PooledDiagnostics(members, 1 / variance)
 
 
 @dataclass(frozen=True)
-class Diagnostics:
-    """How well a sampler did, over all parameters.
+class Diagnostics(_Verdict):
+    """Convergence of a Markov chain, over all parameters.
 
     Attributes
     ----------
     r_hat : float
-        Largest potential scale reduction, which is near 1 when chains agree.
+        Largest potential scale reduction, near 1 where chains agree.
     ess_bulk, ess_tail : float
         Smallest effective sample sizes.
     divergences : int
@@ -104,24 +99,14 @@ class Diagnostics:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; empty when the fit can be used."""
+        """What is wrong, in words; empty if the draws can be used."""
         found = []
         if not self.r_hat <= HIGHEST_R_HAT:
             found.append(f"r-hat is {self.r_hat:.3f}, at most {HIGHEST_R_HAT} is accepted")
-        smallest = min(self.ess_bulk, self.ess_tail)
-        if not smallest >= SMALLEST_ESS:
-            found.append(
-                f"the effective sample size is {smallest:.0f}, at least {SMALLEST_ESS:.0f} is"
-                " needed"
-            )
+        found += _too_few(min(self.ess_bulk, self.ess_tail))
         if self.divergences:
             found.append(f"{self.divergences} transitions diverged, none is accepted")
         return tuple(found)
-
-    @property
-    def converged(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
 
     def __str__(self) -> str:
         return (
@@ -130,66 +115,9 @@ class Diagnostics:
         )
 
 
-def check_convergence(
-    posterior: xr.Dataset, sample_stats: xr.Dataset | None, *, warn: bool = False
-) -> Diagnostics:
-    """r-hat, effective sample sizes and divergences over all parameters of a posterior.
-
-    Parameters
-    ----------
-    posterior : Dataset
-        Draws with dims ``chain`` and ``draw``.
-    sample_stats : Dataset, optional
-        Holds ``diverging`` where the sampler reports it.
-    warn : bool
-        Warn when something is wrong.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Naming each problem.
-    """
-    import arviz as az
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=RuntimeWarning)
-        r_hat = az.rhat(posterior)
-        bulk = az.ess(posterior, method="bulk")
-        tail = az.ess(posterior, method="tail")
-    diverging = (
-        0
-        if sample_stats is None or "diverging" not in sample_stats
-        else int(sample_stats["diverging"].sum())
-    )
-    diagnostics = Diagnostics(
-        _extreme(r_hat, np.max), _extreme(bulk, np.min), _extreme(tail, np.min), diverging
-    )
-    if warn and not diagnostics.converged:
-        warnings.warn(
-            "the sampler did not converge, so its numbers must not be used: "
-            + "; ".join(diagnostics.problems)
-            + ". More tune and draws may help",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return diagnostics
-
-
-def _extreme(values: xr.Dataset, pick: Callable[[npt.NDArray[np.float64]], Any]) -> float:
-    """The worst value over all parameters; NaN, which no check passes, where one could
-    not be computed.
-    """
-    flat = np.concatenate([np.ravel(values[name].values) for name in values.data_vars])
-    return float(pick(flat)) if len(flat) else float("nan")
-
-
-def _bare(dataset: xr.Dataset) -> xr.Dataset:
-    return xr.Dataset(dataset.variables).drop_attrs() if dataset.attrs else dataset
-
-
 @dataclass(frozen=True)
-class ImportanceDiagnostics:
-    """How well proposals covered a posterior.
+class ImportanceDiagnostics(_Verdict):
+    """How well the proposals of importance sampling cover a posterior.
 
     Attributes
     ----------
@@ -205,31 +133,131 @@ class ImportanceDiagnostics:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; empty when the draws can be used."""
+        """What is wrong, in words; empty if the draws can be used."""
         found = []
         if not self.k_hat <= HIGHEST_K_HAT:
             found.append(f"k-hat is {self.k_hat:.2f}, at most {HIGHEST_K_HAT} is accepted")
-        if not self.ess >= SMALLEST_ESS:
-            found.append(
-                f"the effective sample size is {self.ess:.0f}, at least {SMALLEST_ESS:.0f} is"
-                " needed"
-            )
-        return tuple(found)
-
-    @property
-    def converged(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
+        return (*found, *_too_few(self.ess))
 
     def __str__(self) -> str:
         return f"no Markov chain; k-hat {self.k_hat:.2f}, effective draws {self.ess:.0f}"
 
     def to_json(self) -> str:
-        """For the attributes of a fit."""
+        """As text, for the attributes of a fit."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "ImportanceDiagnostics":
-        """Back from `to_json`."""
+        """Read what `to_json` wrote."""
         values: dict[str, Any] = json.loads(text)
         return cls(k_hat=float(values["k_hat"]), ess=float(values["ess"]))
+
+
+@dataclass(frozen=True)
+class PooledDiagnostics(_Verdict):
+    """Diagnostics of every member of a mixture.
+
+    Attributes
+    ----------
+    members : dict
+        Diagnostics by the member's name, themselves pooled for a member that is a
+        mixture; None for a member without sampled parameters.
+    ess : float
+        Effective number of draws of the mixture: those of its members, in proportion to
+        their shares.
+    """
+
+    members: "Mapping[str, AnyDiagnostics | None]"
+    ess: float
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in words; empty if the draws can be used."""
+        found = {name: own.problems for name, own in self.members.items() if own is not None}
+        return tuple(
+            f"{name}: {problem}" for name, problems in found.items() for problem in problems
+        )
+
+    def __str__(self) -> str:
+        said = {
+            name: "no parameters sampled" if own is None else str(own)
+            for name, own in self.members.items()
+        }
+        return "\n".join(
+            f"{name}: {line}" for name, text in said.items() for line in text.splitlines()
+        )
+
+
+AnyDiagnostics = Diagnostics | ImportanceDiagnostics | PooledDiagnostics
+
+
+def mixture_diagnostics(
+    members: Mapping[str, AnyDiagnostics | None], shares: Mapping[str, float], draws: int
+) -> PooledDiagnostics:
+    """Diagnostics of a mixture of `draws` draws, from its members' and their shares."""
+    variance = 0.0  # of a mean, in units of one draw's
+    for name, own in members.items():
+        ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
+        variance += shares[name] / min(draws, ess)
+    return PooledDiagnostics(members, 1 / variance)
+
+
+def check_convergence(
+    posterior: xr.Dataset, sample_stats: xr.Dataset | None, *, warn: bool = False
+) -> Diagnostics:
+    """r-hat, effective sample sizes and divergences over all parameters of a posterior.
+
+    Parameters
+    ----------
+    posterior : Dataset
+        Draws with dims ``chain`` and ``draw``.
+    sample_stats : Dataset, optional
+        Holds ``diverging`` where the sampler reports it.
+    warn : bool
+        Warn of problems.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Names each problem.
+    """
+    stats = array_stats()
+    arrays = [
+        array.transpose("chain", "draw", ...).values for array in posterior.data_vars.values()
+    ]
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)  # a constant has no r-hat
+        r_hat = [stats.rhat(array, **axes) for array in arrays]
+        bulk = [stats.ess(array, method="bulk", **axes) for array in arrays]
+        tail = [stats.ess(array, method="tail", prob=_TAIL, **axes) for array in arrays]
+    known = sample_stats is not None and "diverging" in sample_stats
+    diverging = int(sample_stats["diverging"].sum()) if known else 0  # type: ignore[index]
+    # NaN, which passes no check, where a value could not be computed
+    diagnostics = Diagnostics(
+        r_hat=float(np.max(_flat(r_hat))),
+        ess_bulk=float(np.min(_flat(bulk))),
+        ess_tail=float(np.min(_flat(tail))),
+        divergences=diverging,
+    )
+    if warn and not diagnostics.converged:
+        warnings.warn(
+            "the sampler did not converge, so its numbers must not be used: "
+            + "; ".join(diagnostics.problems)
+            + ". More tune and draws may help",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return diagnostics
+
+
+def _too_few(ess: float) -> list[str]:
+    if ess >= SMALLEST_ESS:
+        return []
+    return [f"the effective sample size is {ess:.0f}, at least {SMALLEST_ESS:.0f} is needed"]
+
+
+def _flat(values: list[Any]) -> Any:
+    """The values of all parameters in one array; NaN if there are none."""
+    flat = [np.ravel(value) for value in values]
+    return np.concatenate(flat) if sum(map(np.size, flat)) else np.array([np.nan])

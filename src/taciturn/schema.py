@@ -22,6 +22,8 @@ __all__ = [
     "SCHEMA_VERSION",
     "cell_label",
     "check_population",
+    "check_population_counts",
+    "check_population_labels",
     "draw_dims",
     "draws_at_a_time",
     "occupied_cells",
@@ -97,8 +99,8 @@ def cell_label(table: xr.DataArray, position: tuple[int, ...]) -> str:
 
 
 def occupied_cells(sample: xr.DataArray) -> dict[str, tuple[str, npt.NDArray[Any]]]:
-    """Coordinates of the cells with somebody in them: the number of ``individuals`` of individuals, and
-    the categories of each.
+    """Coordinates of the occupied cells: the number of ``individuals`` in each, and its
+    categories.
     """
     at = np.nonzero(sample.values)
     labels = {
@@ -116,11 +118,11 @@ def check_population(
     structural_zeros: xr.DataArray | None = None,
     known_margins: xr.DataArray | None = None,
 ) -> None:
-    """Hold draws of a population table to the population contract.
+    """Check draws of a population table against the population contract.
 
-    Every draw is an integer table with the sample's dimensions and categories, at least
-    the sample in every cell, sums to the population size, is zero where a cell cannot
-    be filled and has the known margins.
+    Every draw is an integer table with the sample's dimensions and categories, is
+    nowhere below the sample, sums to the population size, is zero at structural zeros
+    and has the known margins.
 
     Parameters
     ----------
@@ -138,52 +140,69 @@ def check_population(
     Raises
     ------
     TableError
-        Naming the first draw and cell that breaks the contract.
+        Names the first draw and cell that breaks the contract.
     """
-    cells = table_dims(population)
-    if set(cells) != set(table_dims(sample)):
-        raise TableError(
-            f"population has the dimensions {cells}, the sample has {table_dims(sample)}"
-        )
+    check_population_labels(population, sample, structural_zeros, known_margins)
+    check_population_counts(
+        population.transpose(*draw_dims(population), *table_dims(sample)),
+        sample,
+        population_size,
+        structural_zeros,
+        known_margins,
+    )
+
+
+def check_population_labels(
+    population: xr.DataArray,
+    sample: xr.DataArray,
+    structural_zeros: xr.DataArray | None,
+    known_margins: xr.DataArray | None,
+) -> None:
+    """The part of the contract that is the same for all draws: whole numbers over the
+    categories of the sample.
+    """
+    cells, expected = table_dims(population), table_dims(sample)
+    if set(cells) != set(expected):
+        raise TableError(f"population has the dimensions {cells}, the sample has {expected}")
     if not np.issubdtype(population.dtype, np.integer):
         raise TableError(f"population draws must be integers, got {population.dtype}")
-    for dim in cells:
-        if not np.array_equal(population[dim].values, sample[dim].values):
-            raise TableError(f"the categories of {dim!r} differ between population and sample")
-    population = population.transpose(*draw_dims(population), *table_dims(sample))
+    labelled = {"population": population, "known_margins": known_margins}
+    if structural_zeros is not None and structural_zeros.coords:
+        labelled["structural_zeros"] = structural_zeros
+    for name, other in labelled.items():
+        for dim in expected:
+            if other is None or dim not in other.dims:
+                continue
+            if not np.array_equal(other[dim].values, sample[dim].values):
+                raise TableError(f"the categories of {dim!r} differ between {name} and sample")
 
-    def first(bad: xr.DataArray) -> str | None:
-        where = np.argwhere(bad.values)
-        return cell_label(bad, tuple(int(i) for i in where[0])) if len(where) else None
 
-    below = first(population < sample)
-    if below is not None:
-        raise TableError(f"a population draw is below the sample at {below}")
-    total = population.sum(list(cells))
-    wrong = first(total != population_size)
-    if wrong is not None:
-        raise TableError(
-            f"a population draw does not sum to the population size {population_size} at {wrong}"
-        )
+def check_population_counts(
+    population: xr.DataArray,
+    sample: xr.DataArray,
+    population_size: int,
+    structural_zeros: xr.DataArray | None,
+    known_margins: xr.DataArray | None,
+) -> None:
+    """The part of the contract that each draw must keep, for draws whose labels are
+    those of the sample.
+    """
+    cells = list(table_dims(sample))
+
+    def refuse(bad: xr.DataArray, what: str) -> None:
+        if bad.any():
+            at = cell_label(bad, tuple(int(i) for i in np.argwhere(bad.values)[0]))
+            raise TableError(f"a population draw {what} at {at}")
+
+    refuse(population < sample, "is below the sample")
+    refuse(
+        population.sum(cells) != population_size,
+        f"does not sum to the population size {population_size}",
+    )
     if structural_zeros is not None:
-        for dim in cells:
-            if dim in structural_zeros.coords and not np.array_equal(
-                structural_zeros[dim], sample[dim]
-            ):
-                raise TableError(
-                    f"the categories of {dim!r} differ between structural_zeros and sample"
-                )
-        filled = first((population > 0) & structural_zeros.transpose(*table_dims(sample)))
-        if filled is not None:
-            raise TableError(f"a population draw fills a structural zero at {filled}")
+        zeros = structural_zeros.transpose(*cells)
+        refuse((population > 0) & zeros, "fills a structural zero")
     if known_margins is not None:
-        kept = [dim for dim in table_dims(sample) if dim in known_margins.dims]
-        for dim in kept:
-            if not np.array_equal(known_margins[dim].values, sample[dim].values):
-                raise TableError(
-                    f"the categories of {dim!r} differ between known_margins and sample"
-                )
-        margin = population.sum([dim for dim in table_dims(sample) if dim not in kept])
-        off = first(margin != known_margins.transpose(*kept))
-        if off is not None:
-            raise TableError(f"a population draw does not keep the known margin at {off}")
+        kept = [dim for dim in cells if dim in known_margins.dims]
+        margin = population.sum([dim for dim in cells if dim not in kept])
+        refuse(margin != known_margins.transpose(*kept), "does not keep the known margin")

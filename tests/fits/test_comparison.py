@@ -39,7 +39,7 @@ def table(counts, dims=("a", "b")) -> xr.DataArray:
 
 def by_cell(values: xr.DataArray) -> np.ndarray:
     """One value for each occupied cell, from one for each individual."""
-    counts = values["count"].values
+    counts = values["individuals"].values
     at = [0]
     while (following := at[-1] + counts[at[-1]]) < len(counts):
         at.append(int(following))
@@ -702,7 +702,7 @@ def test_cells_that_are_not_those_of_the_sample(fast_fits) -> None:
     broken["observed_data"]["count"][0, 0] -= 1
     with pytest.raises(
         TableError,
-        match="the occupied cells of the fit are not those of its sample: 'count' differs",
+        match="the occupied cells of the fit are not those of its sample: 'individuals' differs",
     ):
         tc.loo(broken)
 

@@ -361,7 +361,7 @@ def test_members_of_a_stack_are_looked_at_one_by_one(religion_sample, pooled) ->
         "pool": pooled,
     }
     stacked = tc.fits.stack(fits, random_seed=1)
-    makers = fit_makers(stacked)
+    makers = fit_makers(stacked, chains=4, draws=500)
     assert list(makers) == ["my own", "pool dirichlet", "pool restaurant"]
     assert (sum(maker.made.astype(int) for maker in makers.values()) == 1).all()
     xr.testing.assert_equal(

@@ -33,13 +33,13 @@ def test_assess_adds_the_risk_of_every_draw_and_leaves_its_input_alone(religion_
         "R2",
         "zero_term",
         "entropy_term",
-        "size_term",
         "tau1",
         "tau2",
     }
     population = fit["posterior_predictive"]["population"]
     one = tc.disclosure_risk(population[1, 7], religion_sample, weights=(0.2, 0.5, 0.3))
     assert float(risk["R2"][1, 7]) == float(one["R2"])
+    assert risk.attrs["size_term"] == float(one["size_term"])
     assert float(risk["tau1"][1, 7]) == int(
         ((population[1, 7] == 1) & (religion_sample == 1)).sum()
     )

@@ -10,9 +10,10 @@ import xarray as xr
 
 from taciturn.cards.card import COLUMNS, Card
 from taciturn.cards.reading import load_card
-from taciturn.diagnostics import Diagnostics, PooledDiagnostics
-from taciturn.fits.diagnose import AnyDiagnostics, diagnose, draws_table
+from taciturn.diagnostics import AnyDiagnostics, Diagnostics, PooledDiagnostics
+from taciturn.fits.diagnose import diagnose
 from taciturn.fits.risk import assess
+from taciturn.fits.table import draws_table
 from taciturn.schema import RISK_MEASURES
 
 if TYPE_CHECKING:
@@ -120,9 +121,8 @@ def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDi
         name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}
     ]
     parameters = posterior[[name for name in single if name != "member"]]
-    rows = draws_table(
-        risk[list(RISK_MEASURES)].merge(parameters, join="override"), 0.95, independent
-    ).to_dict("index")
+    measures = risk[list(RISK_MEASURES)].merge(parameters, join="override").drop_attrs()
+    rows = draws_table(measures, 0.95, independent).to_dict("index")
     numbers = {
         str(name): {column: rounded(row[column]) for column in COLUMNS}
         for name, row in rows.items()

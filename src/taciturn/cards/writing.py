@@ -15,7 +15,7 @@ from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
 from taciturn.files import check_writable, whole_file
-from taciturn.fits.parts import fit_parts, known_margins
+from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import assess
 from taciturn.tables.datasets import DATASETS, load_dataset
 from taciturn.tables.margins import margin
@@ -105,7 +105,8 @@ def write_card(
     """
     path = Path(path)
     check_writable(path)
-    estimator = _one_estimator(fit, reference)
+    parts = fit_parts(fit)
+    estimator = _one_estimator(fit, parts, reference)
     if "risk" not in fit.children:
         fit = assess(fit)
     weights = tuple(float(weight) for weight in fit["risk"].attrs["weights"])
@@ -118,10 +119,10 @@ def write_card(
         raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
     card = Card(
         estimator=estimator,
-        table=_described(path, fit, table, citation, fraction, random_seed),
+        table=_described(path, parts, table, citation, fraction, random_seed),
         weights=weights,
         **runs,
-        calibration=_calibration(calibration, estimator, known_margins(fit)),
+        calibration=_calibration(calibration, estimator, parts.known_margins),
         versions=json.loads(fit.attrs["versions"]),
         command=command,
         path=path,
@@ -133,7 +134,7 @@ def write_card(
     return card
 
 
-def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
+def _one_estimator(fit: xr.DataTree, parts: FitParts, reference: xr.DataTree) -> Estimator:
     """The estimator of both fits, which must be of the same sample and population."""
     for name, tree in (("fit", fit), ("reference", reference)):
         if not {"estimator", "settings", "versions"} <= set(tree.attrs):
@@ -142,13 +143,10 @@ def _one_estimator(fit: xr.DataTree, reference: xr.DataTree) -> Estimator:
                 " describe it"
             )
     estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
-    (_, *ours), (_, *theirs) = fit_parts(fit), fit_parts(reference)
-    alike = all(_alike(a, b) for a, b in zip(ours, theirs, strict=True))
-    if (
-        estimators[0] != estimators[1]
-        or not alike
-        or not _alike(known_margins(fit), known_margins(reference))
-    ):
+    given = ("sample", "population_size", "structural_zeros", "known_margins")
+    other = fit_parts(reference)
+    alike = all(_alike(getattr(parts, name), getattr(other, name)) for name in given)
+    if estimators[0] != estimators[1] or not alike:
         raise ParameterError(
             "fit and reference must be of the same estimator, sample, population size and"
             " constraints"
@@ -176,13 +174,13 @@ def _run(fit: xr.DataTree, name: str) -> Run:
 
 def _described(
     path: Path,
-    fit: xr.DataTree,
+    parts: FitParts,
     table: str | PathLike[str],
     citation: str,
     fraction: float | None,
     random_seed: int | None,
 ) -> CardTable:
-    _, sample, population_size, zeros = fit_parts(fit)
+    sample, margins = parts.sample, parts.known_margins
     packaged = table in DATASETS
     source = load_dataset(str(table)) if packaged else read_table(table)
     if (fraction is None) != (random_seed is None):
@@ -196,7 +194,6 @@ def _described(
         raise ParameterError(
             f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
         )
-    margins = known_margins(fit)
     known = () if margins is None else tuple(map(str, margins.dims))
     counts: tuple[int, ...] = ()
     if margins is not None and fraction is None:
@@ -205,7 +202,7 @@ def _described(
         raise ParameterError(
             f"the known margins of the fit are not those of {table}, from which the sample is drawn"
         )
-    cells = np.argwhere(zeros.transpose(*sample.dims).values) if zeros is not None else ()
+    cells = np.argwhere(~parts.fillable)
     labels = [sample[dim].values.tolist() for dim in sample.dims]
     return CardTable(
         dataset=str(table) if packaged else None,
@@ -216,7 +213,7 @@ def _described(
         random_seed=random_seed,
         sample_size=int(sample.sum()),
         sample_hash=table_hash(drawn),
-        population_size=population_size,
+        population_size=parts.population_size,
         structural_zeros=tuple(
             tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells
         ),

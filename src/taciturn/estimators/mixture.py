@@ -1,35 +1,24 @@
 """Mixtures of members: whose turn each draw is, the variables of each member, and what
-its leave-one-out terms and diagnostics come to.
+its leave-one-out terms come to.
 
 Draws of all members stand side by side, each member's variables under its own name and
 an underscore; ``member`` is the number of the member that made the tables of a draw.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from math import log
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from scipy.special import logsumexp
 
-from taciturn.diagnostics import (
-    Diagnostics,
-    ImportanceDiagnostics,
-    PooledDiagnostics,
-    check_convergence,
-    mixture_diagnostics,
-)
-from taciturn.estimators.base import Estimator
-
 __all__ = [
     "draws_at",
     "member_draws",
     "member_variables",
     "mixture_terms",
-    "pooled_diagnostics",
     "prefixed",
     "turns",
 ]
@@ -144,25 +133,3 @@ def _stretch(logs: Floats, gap: Floats) -> Floats:
         )
         factor[varies] -= excess[varies] / slope[varies]
     return factor
-
-
-def pooled_diagnostics(
-    members: Mapping[str, Estimator], shares: Mapping[str, float], fit: xr.DataTree
-) -> PooledDiagnostics:
-    """Diagnostics of the fit of a pool: for each member those of importance sampling or
-    of the Markov chain, whichever drew its parameters.
-    """
-    importance = json.loads(fit.attrs.get("importance", "{}"))
-    posterior = fit["posterior"].to_dataset().compute()
-    stats = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else xr.Dataset()
-    found: dict[str, Diagnostics | ImportanceDiagnostics | PooledDiagnostics | None] = {}
-    for name, member in members.items():
-        if name in importance:
-            values: dict[str, Any] = importance[name]
-            found[name] = ImportanceDiagnostics(**values)
-            continue
-        own = member.monitored(member_variables(posterior, name))
-        found[name] = (
-            check_convergence(own, member_variables(stats, name)) if own.data_vars else None
-        )
-    return mixture_diagnostics(found, shares, posterior["member"].size)

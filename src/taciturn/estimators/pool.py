@@ -151,7 +151,7 @@ class LinearPool(Estimator):
         rng = np.random.default_rng(order)
         member = np.stack([rng.permutation(whose) for _ in range(settings.chains)])
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-        posterior = xr.Dataset({"member": (("chain", "draw"), member)}, coords=coords)
+        posterior = xr.Dataset(coords={**coords, "member": (("chain", "draw"), member)})
         stats = xr.Dataset()
         for name, found in learned.items():
             _refuse_name_clash(problem, found, name)

@@ -1,5 +1,5 @@
-"""Does the sample look like samples that the fitted model gives? Statistics that bear
-on the risk.
+"""Predictive checks: whether the sample looks like samples of the fitted model, in
+statistics that bear on the risk.
 """
 
 from typing import Final
@@ -10,12 +10,12 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.fits.mixtures import fit_makers
-from taciturn.fits.parts import fit_parts
+from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.information.entropies import entropy
 from taciturn.schema import draw_dims, split_draws, table_dims
 from taciturn.validate import real_number
 
-__all__ = ["check_lines", "predictive_checks"]
+__all__ = ["check_lines", "checks_of", "predictive_checks"]
 
 _IN_WORDS: Final = {
     "empty_cells": "empty cells",
@@ -31,18 +31,21 @@ Floats = npt.NDArray[np.float64]
 
 
 def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Dataset:
-    r"""Hold what the sample shows of small cells against samples that the fitted model
-    gives.
+    r"""Compare the sample with samples that the fitted model gives, in what bears on
+    the risk.
 
     For a statistic `T`, the sample `f` and replicates :math:`f^{rep} \sim p(f^{rep}
     \mid f)` of the same size:
 
-    .. math:: P(T(f^{rep}) \le T(f) \mid f) \qquad\text{and}\qquad P(T(f^{rep}) \ge T(f) \mid f)
+    .. math::
+
+        P(T(f^{rep}) \le T(f) \mid f)
+        \qquad\text{and}\qquad P(T(f^{rep}) \ge T(f) \mid f)
 
     Parameters
     ----------
     fit : DataTree
-        A fit with ``sample`` in the group ``posterior_predictive``, as all estimators
+        A fit with ``count`` in the group ``posterior_predictive``, as all estimators
         of this package return it.
     probability : float
         Of the interval, from 0.01 to 0.9999.
@@ -72,17 +75,18 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     *Ties.* Counts tie often. The mid-p value, which gives half of the ties to either
     side, is ``(lower_tail + 1 - upper_tail) / 2``.
 
-    *What it tells.* The parameters were fitted to the sample, so where the model holds
-    the probabilities are not uniform but nearer to 1/2: a small one tells more than a
+    *Interpretation.* The parameters were fitted to the sample, so where the model holds
+    the probabilities are not uniform but nearer to 1/2: a small one says more than a
     middling one. ``ChineseRestaurant`` is fitted to the number of filled cells itself
     and can hardly miss it. A pool is spread as wide as its members disagree; look at
-    each. All is about samples of size `n`: a model may give samples like this one and
-    still be wrong on how the population goes on from `n` to `N`.
+    each. All this is about samples of size `n`: a model may give samples like this one
+    and still be wrong about what the population adds between `n` and `N`.
 
-    *Entropy.* A replicate is uneven by chance twice, as the sample that the parameters
-    were learned from and again itself; so is what a model adds to the sample in a draw
-    of the population. Where the table is nearly even, and so its risk small, replicates
-    have less entropy than the sample for that alone, and the risk is overestimated.
+    *Entropy.* Chance makes a replicate uneven twice: in the sample from which the
+    parameters were learned, and again in the replicate itself. The same holds for what
+    a model adds to the sample in a draw of the population. Where the table is nearly
+    even, and its risk therefore small, replicates have less entropy than the sample for
+    this reason alone, and the risk is overestimated.
 
     References
     ----------
@@ -92,7 +96,8 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.DirichletLogLinear().fit(sample, population_size=2449, random_seed=1)
     >>> checks = tc.fits.predictive_checks(fit)
     >>> int(checks["observed"].sel(statistic="uniques")) == int((sample == 1).sum())
@@ -101,26 +106,17 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     True
     """
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
-    _, sample, _, zeros = fit_parts(fit)
-    predictive = fit["posterior_predictive"].to_dataset()
-    if "count" not in predictive:
-        raise TableError(
-            "the fit has no 'count' in the group 'posterior_predictive', so there is nothing to"
-            " check"
-        )
-    expected = {"chain", "draw", *table_dims(sample)}
-    if set(predictive["count"].dims) != expected:
-        raise TableError(
-            f"the replicates must have the dimensions {sorted(expected)}, got"
-            f" {predictive['count'].dims}"
-        )
-    cells = sample.size - (0 if zeros is None else int(zeros.sum()))
-    observed = _statistics(sample, cells)
-    samples = predictive["count"].transpose("chain", "draw", ...)
-    parts = [_statistics(part, cells) for part in split_draws(samples)]
-    replicated = np.concatenate([part.reshape(-1, len(_IN_WORDS)) for part in parts])
+    return checks_of(fit, fit_parts(fit), probability=probability)
+
+
+def checks_of(fit: xr.DataTree, parts: FitParts, *, probability: float = 0.95) -> xr.Dataset:
+    """`predictive_checks` of a fit with these parts."""
+    observed = _statistics(parts.sample, parts.cells)
+    samples = _replicates(fit, parts)
+    blocks = [_statistics(part, parts.cells) for part in split_draws(samples)]
+    replicated = np.concatenate([block.reshape(-1, len(_IN_WORDS)) for block in blocks])
     replicated = replicated.reshape(*samples.shape[:2], -1)
-    makers = fit_makers(fit)
+    makers = fit_makers(fit, chains=samples.sizes["chain"], draws=samples.sizes["draw"])
     made_by = [("all", np.ones(replicated.shape[:2], dtype=bool))]
     if len(makers) > 1:
         made_by += [(name, maker.made) for name, maker in makers.items() if maker.made.any()]
@@ -135,6 +131,23 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
         attrs={"probability": probability},
     ).assign(observed=("statistic", observed))
     return checks if len(makers) > 1 else checks.squeeze("member", drop=True)
+
+
+def _replicates(fit: xr.DataTree, parts: FitParts) -> xr.DataArray:
+    """Samples that the fitted model gives, (chain, draw, *variables)."""
+    predictive = fit["posterior_predictive"].to_dataset()
+    if "count" not in predictive:
+        raise TableError(
+            "the fit has no 'count' in the group 'posterior_predictive', so there is nothing to"
+            " check"
+        )
+    expected = {"chain", "draw", *parts.variables}
+    if set(predictive["count"].dims) != expected:
+        raise TableError(
+            f"the replicates must have the dimensions {sorted(expected)}, got"
+            f" {predictive['count'].dims}"
+        )
+    return predictive["count"].transpose("chain", "draw", *parts.variables)
 
 
 def check_lines(checks: xr.Dataset) -> list[str]:

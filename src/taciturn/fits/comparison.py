@@ -44,8 +44,11 @@ Method = Literal["stacking", "bb-pseudo-bma", "pseudo-bma"]
 def loo(fit: xr.DataTree) -> "ELPDData":
     r"""Expected log predictive density of a fit by leave-one-out cross-validation.
 
-    .. math:: \text{elpd} = \sum_{i=1}^{n} \log p(x_i \mid x_{-i}), \qquad
-              p(x_i \mid x_{-i}) = \int p(x_i \mid x_{-i}, \vartheta)\, p(\vartheta \mid x_{-i})\, d\vartheta
+    .. math::
+
+        \text{elpd} &= \sum_{i=1}^{n} \log p(x_i \mid x_{-i}), \\
+        p(x_i \mid x_{-i})
+        &= \int p(x_i \mid x_{-i}, \vartheta)\, p(\vartheta \mid x_{-i})\, d\vartheta
 
     where :math:`x_i` is the cell of a sampled individual and :math:`x_{-i}` the cells
     of all others. The draws of a Bayesian fit, made with everybody in the sample, are
@@ -59,11 +62,11 @@ def loo(fit: xr.DataTree) -> "ELPDData":
     ----------
     fit : DataTree
         What an estimator's `fit` returns; or another package's, with the sample table
-        in ``observed_data`` (``sample``) and, in ``log_likelihood``, one variable
-        (chain, draw, individual) with the logarithm of
-        :math:`p(x_i \mid x_{-i}, \vartheta)`. Its columns stand in the order of the table's cells, the last variable
-        running fastest, or have the categories of each individual as coordinates along
-        their dimension.
+        in ``observed_data`` (``count``) and, in ``log_likelihood``, one variable
+        (chain, draw, individual) with the logarithm of :math:`p(x_i \mid x_{-i},
+        \vartheta)`. Its columns stand in the order of the table's cells, the last
+        variable running fastest, or have the categories of each individual as
+        coordinates along their dimension.
 
     Returns
     -------
@@ -96,9 +99,9 @@ def loo(fit: xr.DataTree) -> "ELPDData":
     & Vehtari 2021). Priors that depend on the sample size, and margins that are plugged
     in, stay as they are when an individual is left out.
 
-    What it says is how well a model tells *which* cell somebody is in. Risk is about
+    The elpd says how well a model predicts *which* cell somebody is in. Risk is about
     how many cells are empty and how uneven the others are: the fit with the higher elpd
-    need not be nearer in R2. See the page on methods.
+    need not be the closer one in R2. See the page on methods.
 
     References
     ----------
@@ -110,7 +113,8 @@ def loo(fit: xr.DataTree) -> "ELPDData":
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.ChineseRestaurant().fit(sample, population_size=2449, random_seed=1)
     >>> result = tc.loo(fit)
     >>> result.n_data_points
@@ -134,7 +138,8 @@ def compare(fits: Mapping[str, xr.DataTree], *, method: Method = "stacking") -> 
         what it predicts.
     method : {"stacking", "bb-pseudo-bma", "pseudo-bma"}
         How the weights are chosen. Stacking maximises the log score of the mixture,
-        :math:`\sum_i \log \sum_k w_k\, p_k(x_i \mid x_{-i})`, over weights that sum to 1.
+        :math:`\sum_i \log \sum_k w_k\, p_k(x_i \mid x_{-i})`, over weights that sum
+        to 1.
 
     Returns
     -------
@@ -172,9 +177,14 @@ def compare(fits: Mapping[str, xr.DataTree], *, method: Method = "stacking") -> 
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> models = {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant()}
-    >>> fits = {name: model.fit(sample, population_size=2449, random_seed=1) for name, model in models.items()}
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> models = {
+    ...     "dirichlet": tc.DirichletLogLinear(),
+    ...     "restaurant": tc.ChineseRestaurant(),
+    ... }
+    >>> given = {"population_size": 2449, "random_seed": 1}
+    >>> fits = {name: model.fit(sample, **given) for name, model in models.items()}
     >>> table = tc.compare(fits)
     >>> list(table.index)
     ['dirichlet', 'restaurant']
@@ -261,6 +271,7 @@ def _warn(result: "ELPDData", whose: str, *, stacklevel: int) -> None:
 
 
 def compared(fits: Mapping[str, xr.DataTree], method: Method) -> "pd.DataFrame":
+    """`compare` of fits that were checked."""
     import arviz as az
 
     if method not in ("stacking", "bb-pseudo-bma", "pseudo-bma"):
@@ -286,6 +297,11 @@ def compared(fits: Mapping[str, xr.DataTree], method: Method) -> "pd.DataFrame":
         )
         for name in table.index
     ]
+    return _with_infinite_rows(table, results)
+
+
+def _with_infinite_rows(table: "pd.DataFrame", results: "Mapping[str, ELPDData]") -> "pd.DataFrame":
+    """The table with minus infinity for the fits that give somebody probability 0."""
     best = float(max(result.elpd for result in results.values()))
     for name, result in results.items():
         if not np.isfinite(result.elpd):

@@ -12,26 +12,19 @@ from taciturn.estimators import estimator_from_spec
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.files import check_writable, whole_file
-from taciturn.fits.parts import (
-    fit_parts,
-    known_margins,
-    recorded_estimator,
-    zeros_of,
-)
+from taciturn.fits.parts import fit_parts, known_parts, recorded_estimator
 from taciturn.schema import SCHEMA_VERSION
-from taciturn.tables.checks import check_table
-from taciturn.validate import whole_number
 
 __all__ = ["read_fit", "recorded_settings", "save_fit"]
 
 
 def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
-    """Write a fit as netCDF, which ArviZ and xarray read; the file appears complete or
-    not at all.
+    """Write a fit as netCDF, which ArviZ and xarray can read; the file appears complete
+    or not at all.
 
-    Tables that are drawn as they are read are not written where `read_fit` can draw the
-    same again from parameters and seed. Those of some of the draws, of a stack and of
-    an estimator of one's own are written in full.
+    Tables that are drawn as they are read are left out if `read_fit` can draw the same
+    ones again from the parameters and the seed. They are written in full for a subset
+    of the draws, for a stack and for an estimator of your own.
 
     Parameters
     ----------
@@ -43,13 +36,14 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
     Raises
     ------
     FileFormatError
-        The place cannot be written to.
+        The file cannot be written there.
     """
-    fit_parts(fit)
+    population = fit_parts(fit).population
     path = Path(path)
     check_writable(path)
     if "streamed" in fit.attrs:
-        fit = fit.drop_nodes("posterior_predictive") if _can_be_drawn_again(fit) else _stored(fit)
+        again = _can_be_drawn_again(fit, population)
+        fit = fit.drop_nodes("posterior_predictive") if again else _stored(fit)
     packed = {"zlib": True, "complevel": 4, "shuffle": True}
     encoding = {
         node.path: {variable: packed for variable, array in node.data_vars.items() if array.ndim}
@@ -62,13 +56,13 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> None:
             raise FileFormatError(f"{path}: cannot be written: {error}") from error
 
 
-def _can_be_drawn_again(fit: xr.DataTree) -> bool:
+def _can_be_drawn_again(fit: xr.DataTree, population: xr.DataArray) -> bool:
     """Whether all draws of a fit are there as its estimator, one of this package, made
     them.
     """
     if recorded_estimator(fit) is None:
         return False
-    settings, population = recorded_settings(fit), fit_parts(fit)[0]
+    settings = recorded_settings(fit)
     return all(
         np.array_equal(population[dim] if dim in population.coords else [], np.arange(number))
         for dim, number in (("chain", settings.chains), ("draw", settings.draws))
@@ -94,12 +88,12 @@ def read_fit(path: str | PathLike[str]) -> xr.DataTree:
     Returns
     -------
     DataTree
-        Wholly in memory; the file is closed.
+        Held in memory; the file is closed.
 
     Raises
     ------
     FileFormatError
-        The file is missing, truncated, no netCDF, holds no fit, or was written by a
+        The file is missing, truncated or not netCDF, holds no fit, or was written by a
         newer version.
     """
     path = Path(path)
@@ -134,9 +128,10 @@ def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
             f"it holds no tables, and they cannot be drawn again: {error}"
         ) from error
     constants = fit["constant_data"].to_dataset()
-    sample = check_table(fit["observed_data"].to_dataset()["count"], name="the sample of the fit")
-    size = whole_number(constants["population_size"].item(), "population_size", least=1)
-    problem = make_problem(sample, size, zeros_of(fit, sample), known_margins(fit))
+    known = known_parts(fit)
+    problem = make_problem(
+        known.sample, known.population_size, known.structural_zeros, known.known_margins
+    )
     posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else None
     drawn = (settings.chains, settings.draws)
     if posterior is not None and (posterior.sizes["chain"], posterior.sizes["draw"]) != drawn:

@@ -3,18 +3,17 @@ every individual's.
 """
 
 import warnings
-from math import inf, log, log10, nan, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from math import inf, log, nan, sqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from scipy.special import logsumexp
 
+from taciturn.diagnostics import FEWEST_TAIL_DRAWS, array_stats, highest_k_hat
 from taciturn.errors import EstimationError, TableError
-from taciturn.estimators import LinearPool
-from taciturn.fits.mixtures import stack_weights
-from taciturn.fits.parts import recorded_estimator
+from taciturn.fits.mixtures import is_stack, likelihood_shares
 from taciturn.schema import cell_label, occupied_cells
 from taciturn.tables.checks import check_table
 
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from arviz import ELPDData
 
 __all__ = ["first_cell", "leave_one_out", "observed_sample"]
-
-HIGHEST_K_HAT: Final = 0.7
-FEWEST_DRAWS: Final = (
-    25  # fewer have no tail to fit, so that nothing says whether the weights can be trusted
-)
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,7 +41,7 @@ def leave_one_out(fit: Any, whose: str) -> "ELPDData":
     each = each.rename_dims(occupied_cell="individual")
     n, elpd = each.sizes["individual"], float(each["elpd_i"].sum())
     draws = 0 if exact else terms.sizes["chain"] * terms.sizes["draw"]
-    good_k = min(1 - 1 / log10(draws), HIGHEST_K_HAT) if draws > 1 else HIGHEST_K_HAT
+    good_k = highest_k_hat(draws)
     return ELPDDataLOO(
         elpd=elpd,
         se=sqrt(n * float(each["elpd_i"].var(ddof=min(1, n - 1)))) if elpd > -inf else nan,
@@ -104,7 +98,7 @@ def _terms(fit: xr.DataTree, sample: xr.DataArray, whose: str) -> xr.Dataset:
         return terms
     if "log_likelihood" in fit.children:
         return _by_cell(fit["log_likelihood"].to_dataset().compute(), sample, whose)
-    if stack_weights(fit):
+    if is_stack(fit):
         raise TableError(
             f"{whose} is a stack: its weights were chosen with everybody in the sample, so nobody"
             " can be left out; compare the fits it is made of"
@@ -190,7 +184,7 @@ def _exact(terms: xr.Dataset, sample: xr.DataArray, whose: str) -> xr.Dataset:
 
 def _estimated(fit: xr.DataTree, terms: xr.Dataset, sample: xr.DataArray, whose: str) -> xr.Dataset:
     """Scores of each cell by importance sampling; of a pool, those of its mixture."""
-    shares = _shares(fit, terms, whose)
+    shares = likelihood_shares(fit, [str(name) for name in terms.data_vars], whose)
     relative = _relative_ess(fit, terms.sizes["chain"] * terms.sizes["draw"])
     found = []
     for name in shares:
@@ -224,32 +218,22 @@ def _scores(terms: xr.Dataset, elpd: Floats, lppd: Floats, k_hat: Floats) -> xr.
     )
 
 
-def _shares(fit: xr.DataTree, terms: xr.Dataset, whose: str) -> dict[str, float]:
-    """Weight of each log likelihood in what the fit predicts."""
-    names = [str(name) for name in terms.data_vars]
-    if len(names) == 1:
-        return {names[0]: 1.0}
-    pool = recorded_estimator(fit)
-    if isinstance(pool, LinearPool) and set(names) == set(pool.members):
-        return pool.share_of
-    raise TableError(
-        f"{whose} has the log likelihoods {names}: only one, or those of a LinearPool, can be"
-        " compared"
-    )
-
-
 def _relative_ess(fit: xr.DataTree, draws: int) -> float:
     """Effective draws per draw, the mean over parameters as in `arviz.loo`; 1 where
     that cannot be known.
     """
-    import arviz as az
-
     if "posterior" not in fit.children or fit["posterior"].sizes.get("chain", 1) == 1:
         return 1.0
+    arrays = [
+        array.transpose("chain", "draw", ...).values
+        for array in fit["posterior"].to_dataset().data_vars.values()
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # too few draws
-        ess = az.ess(fit["posterior"].to_dataset().compute(), method="mean")
-    values = [np.ravel(array.values) for array in ess.data_vars.values()]
+        values = [
+            np.ravel(array_stats().ess(array, chain_axis=0, draw_axis=1, method="mean"))
+            for array in arrays
+        ]
     mean = float(np.concatenate(values).mean()) / draws if values else nan
     return mean if np.isfinite(mean) else 1.0
 
@@ -258,13 +242,11 @@ def _psis(terms: Floats, relative_ess: float) -> tuple[Floats, Floats, Floats]:
     """Log density with and without leaving out, and k-hat, of each cell from terms
     (chain, draw, cell).
     """
-    from arviz_stats import base
-
-    stats: Any = base.array_stats
+    stats = array_stats()
     draws = terms.shape[0] * terms.shape[1]
     lppd: Floats = logsumexp(terms, axis=(0, 1)) - log(draws)
     elpd, k_hat = np.empty_like(lppd), np.empty_like(lppd)
-    if draws < FEWEST_DRAWS:
+    if draws < FEWEST_TAIL_DRAWS:
         return log(draws) - logsumexp(-terms, axis=(0, 1)), lppd, np.full_like(lppd, inf)
     for cell in range(len(lppd)):
         own = terms[..., cell]

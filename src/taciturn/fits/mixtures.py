@@ -1,48 +1,125 @@
-"""Mixtures of fits: pools and stacks, their members and who made each draw."""
+"""Mixtures, which are pools and stacks: their members, the members' shares and who made
+each draw.
+"""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, TableError
 from taciturn.estimators import Estimator, LinearPool
-from taciturn.estimators.mixture import member_draws
-from taciturn.fits.parts import fit_parts, recorded_estimator
+from taciturn.estimators.mixture import member_variables
+from taciturn.fits.parts import recorded_estimator
 
-__all__ = ["Maker", "fit_makers", "stack_weights"]
+__all__ = [
+    "Maker",
+    "Member",
+    "fit_makers",
+    "is_stack",
+    "likelihood_shares",
+    "members_of",
+    "turns_of_members",
+]
+
+Turns = npt.NDArray[np.bool_]
 
 
-def stack_weights(fit: xr.DataTree) -> dict[str, float]:
-    """Weights of the members of a stack, by name in their order; empty for any other
-    fit.
+@dataclass(frozen=True)
+class Member:
+    """One member of a mixture.
+
+    Attributes
+    ----------
+    share : float
+        Its share of the draws of the population.
+    fit : DataTree
+        What its own fit holds of parameters, sampler and record, under its own names:
+        groups ``posterior`` and ``sample_stats``, and attributes.
+    """
+
+    share: float
+    fit: xr.DataTree
+
+
+def is_stack(fit: xr.DataTree) -> bool:
+    """Whether a fit says that it is a stack."""
+    return "stack" in fit.attrs
+
+
+def members_of(fit: xr.DataTree) -> dict[str, Member]:
+    """Members of a pool or a stack by name, in the order in which ``member`` numbers
+    them; empty for any other fit.
 
     Raises
     ------
     FileFormatError
         The fit says that it is a stack, but not of what.
     """
-    if "stack" not in fit.attrs:
-        return {}
+    if is_stack(fit):
+        return _members_of_stack(fit)
+    pool = recorded_estimator(fit)
+    if isinstance(pool, LinearPool) and "posterior" in fit.children:
+        return _members_of_pool(fit, pool)
+    return {}
+
+
+def _members_of_stack(fit: xr.DataTree) -> dict[str, Member]:
     try:
-        weights = {
-            str(name): float(weight)
-            for name, weight in json.loads(fit.attrs["stack"])["weights"].items()
-        }
+        recorded = json.loads(fit.attrs["stack"])["weights"].items()
+        weights = {str(name): float(weight) for name, weight in recorded}
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(
             f"the weights of the stack cannot be read: {fit.attrs['stack']!r}"
         ) from error
-    missing = sorted(
-        set(weights) - (set(fit["members"].children) if "members" in fit.children else set())
-    )
+    held = fit["members"].children if "members" in fit.children else {}
+    missing = sorted(set(weights) - set(held))
     if missing:
         raise FileFormatError(
             f"the stack has weights for {missing}, but the group 'members' does not have them"
         )
-    return weights
+    return {name: Member(weight, held[name]) for name, weight in weights.items()}
+
+
+def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
+    importance = json.loads(fit.attrs.get("importance", "{}"))
+    members = {}
+    for name, estimator in pool.members.items():
+        groups = {
+            group: member_variables(fit[group].to_dataset(), name)
+            for group in ("posterior", "sample_stats")
+            if group in fit.children
+        }
+        tree = xr.DataTree.from_dict({k: own for k, own in groups.items() if own.data_vars})
+        tree.attrs["estimator"] = json.dumps(estimator.spec())
+        if name in importance:
+            tree.attrs["importance"] = json.dumps(importance[name])
+        members[name] = Member(pool.share_of[name], tree)
+    return members
+
+
+def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:
+    """Number of the member that made each draw of a mixture, (chain, draw)."""
+    member = fit["posterior"].to_dataset()["member"].transpose("chain", "draw")
+    return np.asarray(member.values, dtype=np.int64)
+
+
+def likelihood_shares(fit: xr.DataTree, names: Sequence[str], whose: str) -> dict[str, float]:
+    """Weight of each log likelihood in what a fit predicts: 1 for a single one, the
+    shares of the members for a pool's.
+    """
+    if len(names) == 1:
+        return {names[0]: 1.0}
+    members = members_of(fit)
+    if set(names) == set(members):
+        return {name: member.share for name, member in members.items()}
+    raise TableError(
+        f"{whose} has the log likelihoods {list(names)}: only one, or those of a LinearPool, can be"
+        " compared"
+    )
 
 
 @dataclass(frozen=True)
@@ -61,37 +138,25 @@ class Maker:
 
     estimator: Estimator | None
     posterior: xr.Dataset | None
-    made: npt.NDArray[np.bool_]
+    made: Turns
 
 
-def fit_makers(fit: xr.DataTree) -> dict[str, Maker]:
-    """What made the draws of a fit, by the names of members; a fit that is no mixture
-    has one, without a name.
+def fit_makers(fit: xr.DataTree, *, chains: int, draws: int) -> dict[str, Maker]:
+    """What made the draws of a fit, by the names of members; a fit that is not a
+    mixture has one, without a name.
     """
-    population = fit_parts(fit)[0]
-    return _makers(fit, np.ones((population.sizes["chain"], population.sizes["draw"]), dtype=bool))
+    return _makers(fit, np.ones((chains, draws), dtype=bool))
 
 
-def _makers(fit: xr.DataTree, made: npt.NDArray[np.bool_]) -> dict[str, Maker]:
-    posterior = fit["posterior"].to_dataset().compute() if "posterior" in fit.children else None
-    if posterior is not None:  # that of a member of a stack may have more draws than the stack
-        posterior = posterior.isel(chain=slice(made.shape[0]), draw=slice(made.shape[1]))
-    if weights := stack_weights(fit):
-        assert posterior is not None
-        member = posterior["member"].transpose("chain", "draw").values
-        parts = {
-            name: _makers(fit["members"].children[name], made & (member == number))
-            for number, name in enumerate(weights)
-        }
+def _makers(fit: xr.DataTree, made: Turns) -> dict[str, Maker]:
+    if members := members_of(fit):
+        turns = turns_of_members(fit)[: made.shape[0], : made.shape[1]]
         return {
             f"{name} {inner}".strip(): maker
-            for name, own in parts.items()
-            for inner, maker in own.items()
+            for number, (name, member) in enumerate(members.items())
+            for inner, maker in _makers(member.fit, made & (turns == number)).items()
         }
-    estimator = recorded_estimator(fit)
-    if isinstance(estimator, LinearPool) and posterior is not None:
-        return {
-            name: Maker(estimator.members[name], own if own.data_vars else None, made & turn)
-            for name, (own, turn) in member_draws(estimator.members, posterior).items()
-        }
-    return {"": Maker(estimator, posterior, made)}
+    posterior = fit["posterior"].to_dataset().compute() if "posterior" in fit.children else None
+    if posterior is not None:  # a member of a stack may have more draws than the stack
+        posterior = posterior.isel(chain=slice(made.shape[0]), draw=slice(made.shape[1]))
+    return {"": Maker(recorded_estimator(fit), posterior, made)}

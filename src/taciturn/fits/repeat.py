@@ -5,8 +5,8 @@ import xarray as xr
 from taciturn.errors import FileFormatError
 from taciturn.estimators import estimator_from_spec
 from taciturn.fits.files import recorded_settings
-from taciturn.fits.mixtures import stack_weights
-from taciturn.fits.parts import fit_parts, known_margins
+from taciturn.fits.mixtures import is_stack, members_of
+from taciturn.fits.parts import fit_parts
 
 __all__ = ["repeat_fit"]
 
@@ -32,13 +32,12 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
     FileFormatError
         The fit does not say how it was made, or is a stack of others.
     """
-    _, sample, population_size, zeros = fit_parts(fit)
-    if members := stack_weights(fit):
+    parts = fit_parts(fit)
+    if is_stack(fit):
         raise FileFormatError(
-            f"the fit is a stack of {', '.join(map(repr, members))} and no estimator made it:"
-            " repeat these and stack them again"
+            f"the fit is a stack of {', '.join(map(repr, members_of(fit)))} and no estimator made"
+            " it: repeat these and stack them again"
         )
-    margins = known_margins(fit)
     try:
         estimator = estimator_from_spec(fit.attrs["estimator"])
     except KeyError as error:
@@ -47,10 +46,10 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
         ) from error
     settings = recorded_settings(fit)
     return estimator.fit(
-        sample,
-        population_size=population_size,
-        structural_zeros=zeros,
-        known_margins=margins,
+        parts.sample,
+        population_size=parts.population_size,
+        structural_zeros=parts.structural_zeros,
+        known_margins=parts.known_margins,
         draws=settings.draws,
         tune=settings.tune,
         chains=settings.chains,

@@ -1,19 +1,31 @@
 """From a fit to the risk of its table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from taciturn.fits.parts import fit_parts, known_margins
-from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
-from taciturn.risk.uniques import unique_risk
-from taciturn.schema import check_population, split_draws
+from taciturn.errors import ParameterError, TableError
+from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights, risk_of_counts
+from taciturn.risk.uniques import uniques_of_counts
+from taciturn.schema import cell_label, check_population_counts, split_draws
+from taciturn.validate import check_weights, names_of
 
-__all__ = ["assess", "fit_risk"]
+__all__ = ["assess", "risk_of_fit"]
+
+_RISK_BY = "risk_by_"
+_MEASURES = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
 
 
-def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> xr.DataTree:
-    """Add the risk of the sample table to a fit: R1, R2 and their terms, τ1 and τ2, for
+def assess(
+    fit: xr.DataTree,
+    *,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    by: str | Sequence[str] = (),
+) -> xr.DataTree:
+    """Add the risk of the sample table to a fit: R1, R2 and their terms, τ1 and τ2 of
     every posterior draw.
 
     Parameters
@@ -23,63 +35,154 @@ def assess(fit: xr.DataTree, *, weights: Sequence[float] = DEFAULT_WEIGHTS) -> x
         contract.
     weights : sequence of three floats
         As in `disclosure_risk`.
+    by : str or sequence of str
+        Variables whose categories are to be assessed, too, each category as a table of
+        its own.
 
     Returns
     -------
     DataTree
         The fit with the group ``risk``: ``R1``, ``R2``, ``zero_term``,
-        ``entropy_term``, ``size_term``, ``tau1``, ``tau2``, each (chain, draw). The
-        given tree is left as it was.
+        ``entropy_term``, ``tau1`` and ``tau2``, each (chain, draw). Its attributes hold
+        ``weights``, ``variant`` and ``size_term``, which depends on the population size
+        alone. For each variable in `by` also the group ``risk_by_<variable>``: the
+        same, ``size_term`` included, each (chain, draw, variable). The given tree is
+        left as it was.
 
     Raises
     ------
     TableError
-        A group is missing, or the draws break the population contract.
+        A group is missing, or the draws break the population contract; a table, or a
+        category of `by`, with fewer than two cells that can be filled.
     ParameterError
-        Weights that are negative or do not sum to 1.
+        Weights that are negative or do not sum to 1; `by` that does not name variables
+        of the table.
+
+    Notes
+    -----
+    *Categories without people.* Where a draw of the population has nobody in a
+    category, there is no table to disclose anything: R1, R2 and their terms are NaN in
+    that draw, and τ1 and τ2 are 0. The coordinate ``empty`` of ``risk_by_<variable>``
+    is the share of such draws. A category with somebody in the sample has none.
 
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
-    >>> tc.assess(fit)["risk"]["R2"].sizes
+    >>> assessed = tc.assess(fit, by="area")
+    >>> assessed["risk"]["R2"].sizes
     Frozen({'chain': 4, 'draw': 100})
+    >>> assessed["risk_by_area"]["R2"].sizes
+    Frozen({'chain': 4, 'draw': 100, 'area': 10})
     """
-    risk = fit_risk(fit, weights=weights)
+    parts = fit_parts(fit)
+    variables = _checked_by(parts, by)
+    whole, *rest = _risks(parts, check_weights(weights), (None, *variables))
     assessed = fit.copy()
-    assessed["risk"] = xr.DataTree(risk)
+    for name in [name for name in assessed.children if name.startswith(_RISK_BY)]:
+        del assessed[name]
+    assessed["risk"] = xr.DataTree(whole)
+    for variable, risk in zip(variables, rest, strict=True):
+        assessed[f"{_RISK_BY}{variable}"] = xr.DataTree(risk)
     return assessed
 
 
-def fit_risk(fit: xr.DataTree, *, weights: Sequence[float] | None = None) -> xr.Dataset:
-    """R1, R2 and their terms, τ1 and τ2 of every draw of a fit: as assessed, or with
-    `weights` where these are given.
-
-    A fit that was not assessed gets the default weights. The draws are held to the
-    population contract first.
+def risk_of_fit(fit: xr.DataTree, parts: FitParts) -> xr.Dataset:
+    """The group ``risk`` of a fit with these parts; with the default weights if the fit
+    was not assessed.
     """
-    if (
-        weights is None
-        and "risk" in fit.children
-        and {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars)
-    ):
+    if "risk" in fit.children and {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         return fit["risk"].to_dataset().compute()
-    population, sample, size, zeros = fit_parts(fit)
-    margins = known_margins(fit)
-    where = None if zeros is None else ~zeros
-    given = DEFAULT_WEIGHTS if weights is None else weights
-    parts: list[xr.Dataset] = []
-    for part in split_draws(population):
-        check_population(
-            part, sample, population_size=size, structural_zeros=zeros, known_margins=margins
+    (risk,) = _risks(parts, DEFAULT_WEIGHTS, (None,))
+    return risk
+
+
+def _checked_by(parts: FitParts, by: Any) -> tuple[str, ...]:
+    variables = tuple(names_of(by, "by"))
+    if not set(variables) <= set(parts.variables) or len(set(variables)) < len(variables):
+        raise ParameterError(
+            f"by must name variables of the table, {parts.variables}, each once; got"
+            f" {list(variables)}"
         )
-        risk = disclosure_risk(part, sample, weights=given, where=where)
-        parts.append(risk.merge(unique_risk(part, sample), combine_attrs="override"))
-    each = len(parts) // population.sizes["chain"]
-    if len(parts) == 1:
-        return parts[0]
-    chains = [
-        xr.concat(parts[start : start + each], "draw") for start in range(0, len(parts), each)
+    if variables and len(parts.variables) == 1:
+        raise TableError(f"a table needs at least 2 cells: each of {variables[0]!r} has 1")
+    for variable in variables:
+        if variable in _MEASURES:
+            raise TableError(f"the variable {variable!r} has the name of a result: rename it")
+    return variables
+
+
+def _risks(
+    parts: FitParts, weights: Weights, variables: Sequence[str | None]
+) -> Iterator[xr.Dataset]:
+    """Risk of the whole table (None) or of each category of a variable.
+
+    The draws are read once, a block at a time.
+    """
+    blocks = [
+        _measured(part.compute(), parts, weights, variables)
+        for part in split_draws(parts.population)
     ]
-    return xr.concat(chains, "chain", combine_attrs="override")
+    for variable, of_blocks in zip(variables, zip(*blocks, strict=True), strict=True):
+        _check_cells(parts, variable)
+        yield _labelled(parts, weights, variable, of_blocks)
+
+
+def _measured(
+    part: xr.DataArray, parts: FitParts, weights: Weights, variables: Sequence[str | None]
+) -> list[dict[str, Any]]:
+    """Measures of a block of draws that keep the population contract, (draws,) or, of
+    the categories of a variable, (draws, categories).
+    """
+    check_population_counts(
+        part, parts.sample, parts.population_size, parts.structural_zeros, parts.known_margins
+    )
+    measured = []
+    for variable in variables:
+        tables = part.values.reshape(-1, *parts.sample.shape)
+        sample, mask = parts.sample.values, parts.fillable
+        if variable is not None:
+            axis = parts.variables.index(variable)
+            tables = np.moveaxis(tables, axis + 1, 1)
+            sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
+        core = sample.ndim - (variable is not None)
+        tau1, tau2 = uniques_of_counts(tables, sample, core=core)
+        with np.errstate(divide="ignore", invalid="ignore"):  # categories without people
+            risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
+        if variable is not None:
+            nobody = tables.sum(axis=tuple(range(2, tables.ndim))) == 0
+            risk = {name: np.where(nobody, np.nan, values) for name, values in risk.items()}
+        measured.append({**risk, "tau1": tau1, "tau2": tau2})
+    return measured
+
+
+def _check_cells(parts: FitParts, variable: str | None) -> None:
+    """Raise `TableError` unless there are two cells to fill, in every category."""
+    cells = parts.sample.copy(data=parts.fillable).sum(
+        [dim for dim in parts.variables if dim != variable]
+    )
+    few = np.argwhere(cells.values < 2)
+    if len(few):
+        position = tuple(int(i) for i in few[0])
+        at = cell_label(cells, position) or "the table"
+        raise TableError(f"a table needs at least 2 cells: {at} has {cells.values[position]}")
+
+
+def _labelled(
+    parts: FitParts, weights: Weights, variable: str | None, blocks: Sequence[dict[str, Any]]
+) -> xr.Dataset:
+    """The measures of all blocks with the labels of the draws and of the variable."""
+    draws = parts.population
+    dims = ("chain", "draw") if variable is None else ("chain", "draw", variable)
+    shape = tuple(draws.sizes[dim] for dim in dims)
+    arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    risk = xr.Dataset(
+        {name: (dims, arrays[name].reshape(shape)) for name in _MEASURES},
+        coords={dim: draws[dim] for dim in dims if dim in draws.coords},
+        attrs={"weights": list(weights), "variant": "2015"},
+    )
+    if variable is not None:
+        return risk.assign_coords(empty=risk["R1"].isnull().mean(("chain", "draw")))
+    return risk.drop_vars("size_term").assign_attrs(size_term=float(risk["size_term"][0, 0]))

@@ -8,27 +8,27 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.diagnostics import FEWEST_DRAWS, array_stats
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.settings import Parameters, SamplerSettings, by_blocks
 from taciturn.fits.mixtures import Maker, fit_makers
-from taciturn.fits.parts import fit_parts, known_margins
-from taciturn.fits.risk import fit_risk
+from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.risk import risk_of_fit
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SENSITIVE", "prior_sensitivity", "sensitivity_lines"]
+__all__ = ["SENSITIVE", "prior_sensitivity", "sensitivity_lines", "sensitivity_of"]
 
 SENSITIVE: Final = 0.05
 """From here on Kallioinen et al. call a quantity sensitive."""
 
 _RISKS: Final = ("R2", "R1", "tau1")
 _POWERS: Final = (0.99, 1.01)
-_FEWEST_DRAWS: Final = 100
 
 Floats = npt.NDArray[np.float64]
 Weights = tuple[Floats, ...]
@@ -85,14 +85,15 @@ def prior_sensitivity(fit: xr.DataTree, *, threshold: float = SENSITIVE) -> "pd.
     they are. Distances are between distributions on the same scales.
 
     *Likelihood.* The joint one of all parameters given the sample. ``log_likelihood``
-    in the fit holds leave-one-out conditionals, which do not add up to it, so what
-    ``arviz.psense_summary`` says of the likelihood of a fit is not this. Of the prior
-    it says the same, for the parameters on their own scale and members of a pool all at
-    once.
+    in the fit holds leave-one-out conditionals, which `arviz.loo` needs and which do
+    not add up to it: the column ``likelihood`` of ``arviz.psense_summary`` is that of a
+    pseudo-likelihood. Its column ``prior`` is the same as here for a parameter on the
+    same scale; ArviZ takes each parameter's own scale, and all members of a pool
+    together.
 
-    *What it tells.* How much depends on how spread out a prior is, one step away from
-    it. It does not tell whether the model holds. A parameter may well be sensitive
-    where the risk is not: the latter counts. In fits with few effective draws
+    *Interpretation.* It says how much depends on how spread out a prior is, close to
+    that prior. It does not say whether the model holds. A parameter may well be
+    sensitive where the risk is not: the latter counts. In fits with few effective draws
     sensitivities have noise of their own, about 0.02 with 100 draws and 0.005 with
     4,000.
 
@@ -105,7 +106,8 @@ def prior_sensitivity(fit: xr.DataTree, *, threshold: float = SENSITIVE) -> "pd.
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.ChineseRestaurant().fit(sample, population_size=2449, random_seed=1)
     >>> table = tc.prior_sensitivity(fit)
     >>> table.index.tolist()
@@ -113,13 +115,24 @@ def prior_sensitivity(fit: xr.DataTree, *, threshold: float = SENSITIVE) -> "pd.
     >>> bool(table.loc["R2", "prior"] < 0.05)
     True
     """
+    parts = fit_parts(fit)
+    threshold = real_number(threshold, "threshold", least=0, most=1)
+    return sensitivity_of(fit, parts, risk=None, threshold=threshold)
+
+
+def sensitivity_of(
+    fit: xr.DataTree, parts: FitParts, *, risk: xr.Dataset | None, threshold: float = SENSITIVE
+) -> "pd.DataFrame":
+    """`prior_sensitivity` of a fit with these parts; assessed where `risk` is None."""
     import pandas as pd
 
-    threshold = real_number(threshold, "threshold", least=0, most=1)
-    _, sample, population_size, zeros = fit_parts(fit)
-    problem = make_problem(sample, population_size, zeros, known_margins(fit))
-    makers = fit_makers(fit)
-    fitted, risk = _with_priors(makers, problem), fit_risk(fit)
+    problem = make_problem(
+        parts.sample, parts.population_size, parts.structural_zeros, parts.known_margins
+    )
+    draws = parts.population.sizes
+    makers = fit_makers(fit, chains=draws["chain"], draws=draws["draw"])
+    fitted = _with_priors(makers, problem)
+    risk = risk_of_fit(fit, parts) if risk is None else risk
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for name, maker in fitted.items():
         rows |= {(name, quantity): row for quantity, row in _rows(maker, problem, risk).items()}
@@ -170,11 +183,11 @@ def _with_priors(makers: Mapping[str, Maker], problem: Problem) -> dict[str, Mak
     if not fitted:
         made_by = ", ".join(repr(maker.estimator) for maker in makers.values())
         raise ParameterError(f"no parameter has a prior in {made_by}")
-    enough = {name: maker for name, maker in fitted.items() if maker.made.sum() >= _FEWEST_DRAWS}
+    enough = {name: maker for name, maker in fitted.items() if maker.made.sum() >= FEWEST_DRAWS}
     if not enough:
         most = max(int(maker.made.sum()) for maker in fitted.values())
         raise ParameterError(
-            f"{most} draws are too few to weigh: at least {_FEWEST_DRAWS} are needed"
+            f"{most} draws are too few to weigh: at least {FEWEST_DRAWS} are needed"
         )
     return enough
 
@@ -237,11 +250,8 @@ def _power_weights(log_density: Floats) -> Weights | None:
     """Weights of the draws that raise a density to each of the powers; None for one
     that is the same in all draws.
     """
-    from arviz_stats import base
-
     if np.ptp(log_density) == 0:
         return None
-    stats: Any = base.array_stats
     weights = []
     for power in _POWERS:
         with warnings.catch_warnings():
@@ -249,7 +259,7 @@ def _power_weights(log_density: Floats) -> Weights | None:
                 "ignore", "Number of tail draws", UserWarning
             )  # fewer or more are as good here
             try:
-                logs = stats.power_scale_lw(log_density, alpha=power)
+                logs = array_stats().power_scale_lw(log_density, alpha=power)
             except ValueError:  # all values of a tail are the same: nothing to smooth
                 logs = (power - 1) * log_density
         relative = np.exp(logs - logs.max())
@@ -258,12 +268,10 @@ def _power_weights(log_density: Floats) -> Weights | None:
 
 
 def _sensitivity(values: Floats, weights: Weights | None) -> float:
-    from arviz_stats import base
-
     if weights is None or np.ptp(values) == 0:
         return 0.0
-    stats: Any = base.array_stats
-    return float(stats.power_scale_sense(values[None], *(each[None] for each in weights), *_POWERS))
+    sense = array_stats().power_scale_sense
+    return float(sense(values[None], *(each[None] for each in weights), *_POWERS))
 
 
 def _diagnosis(prior: float, likelihood: float, threshold: float) -> str:

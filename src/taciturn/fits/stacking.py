@@ -13,8 +13,8 @@ from taciturn.errors import TableError
 from taciturn.estimators.mixture import turns
 from taciturn.fits.comparison import checked_fits, compared
 from taciturn.fits.leave_one_out import first_cell
-from taciturn.fits.parts import fit_parts, known_margins
-from taciturn.schema import SCHEMA_VERSION, table_dims
+from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.schema import SCHEMA_VERSION
 from taciturn.tables.on_demand import STORED_LIMIT, TablesOnDemand
 from taciturn.validate import seed_number
 
@@ -50,13 +50,14 @@ def stack(
     -------
     DataTree
         A fit, to be assessed, summarised, plotted and saved like any other. Each draw
-        of ``population``, and of ``sample`` where all fits have replicates, is one of a
+        of ``population``, and of ``count`` where all fits have replicates, is one of a
         fit's own at the same place of the same chain; there are as many chains and
-        draws as every fit has. ``member`` in ``posterior`` numbers the fit it is from,
-        in the order given. The attribute ``stack`` holds weights, method and seed as
-        JSON; ``members`` keeps each fit's parameters, statistics of the sampler and
-        attributes. There is no log likelihood: the weights were chosen with these
-        individuals, who are therefore not left out.
+        draws as every fit has. ``posterior`` has the parameters of every fit that are
+        one number, under its name; its coordinate ``member`` numbers the fit that made
+        a draw of the population, in the order given. The attribute ``stack`` holds
+        weights, method and seed as JSON; ``members`` keeps each fit's own parameters,
+        statistics of the sampler and attributes. There is no log likelihood: the
+        weights were chosen with these individuals, who are therefore not left out.
 
     Raises
     ------
@@ -78,45 +79,34 @@ def stack(
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
-    >>> models = {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant()}
-    >>> fits = {name: model.fit(sample, population_size=2449, random_seed=1) for name, model in models.items()}
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> models = {
+    ...     "dirichlet": tc.DirichletLogLinear(),
+    ...     "restaurant": tc.ChineseRestaurant(),
+    ... }
+    >>> given = {"population_size": 2449, "random_seed": 1}
+    >>> fits = {name: model.fit(sample, **given) for name, model in models.items()}
     >>> stacked = tc.fits.stack(fits, random_seed=1)
     >>> tc.assess(stacked)["risk"]["R2"].sizes
     Frozen({'chain': 4, 'draw': 1000})
     """
     named = checked_fits(fits)
-    _check_same_population(named)
+    parts = _of_one_population(named)
     table = compared(named, method)
     weights = {name: float(table["weight"][name]) for name in named}
     seed = seed_number(random_seed)
-    predictive = [fit["posterior_predictive"].to_dataset() for fit in named.values()]
-    chains, draws = (
-        min(own["population"].sizes[dim] for own in predictive) for dim in ("chain", "draw")
-    )
+    sizes = [own.population.sizes for own in parts.values()]
+    chains, draws = (min(own[dim] for own in sizes) for dim in ("chain", "draw"))
     rng = np.random.default_rng(seed)
     whose = turns(np.array(list(weights.values())), draws)
     member = np.stack([rng.permutation(whose) for _ in range(chains)])
-    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    drawn = [name for name in ("population", "count") if all(name in own for own in predictive)]
-    first = next(iter(named.values()))
-    sample = first["observed_data"].to_dataset()["count"]
-    constants = first["constant_data"].to_dataset()
-    kept = [
-        name
-        for name in ("population_size", "structural_zeros", "known_margins")
-        if name in constants
-    ]
+    first = next(iter(parts.values()))
     groups: dict[str, xr.Dataset] = {
-        "posterior": xr.Dataset({"member": (("chain", "draw"), member)}, coords=coords),
-        "posterior_predictive": xr.Dataset(
-            {
-                name: _take_turns([own[name] for own in predictive], member, table_dims(sample))
-                for name in drawn
-            }
-        ),
-        "observed_data": sample.to_dataset(name="count"),
-        "constant_data": constants[kept],
+        "posterior": _parameters(named, member),
+        "posterior_predictive": _tables(named, first.variables, member),
+        "observed_data": first.sample.to_dataset(name="count"),
+        "constant_data": _constants(next(iter(named.values()))),
     }
     for name, fit in named.items():
         groups[f"members/{name}"] = xr.Dataset(attrs=fit.attrs)
@@ -132,33 +122,64 @@ def stack(
     return tree
 
 
-def _check_same_population(fits: Mapping[str, xr.DataTree]) -> None:
-    """Raise `TableError` unless all fits are of one population, and have draws of
-    it.
-    """
-    (first, (size, zeros, margins)), *others = (
-        (name, _population(fit, name)) for name, fit in fits.items()
-    )
-    for name, (own_size, own_zeros, own_margins) in others:
+def _of_one_population(fits: Mapping[str, xr.DataTree]) -> dict[str, FitParts]:
+    """Parts of all fits, which must be of one population and have draws of it."""
+    parts: dict[str, FitParts] = {}
+    for name, fit in fits.items():
+        try:
+            parts[name] = fit_parts(fit)
+        except TableError as error:
+            raise TableError(f"the fit {name!r} cannot be stacked: {error}") from error
+    (first, one), *others = parts.items()
+    for name, own in others:
         both = f"the fits {first!r} and {name!r}"
-        if own_size != size:
-            raise TableError(f"{both} are of populations of different size: {size} and {own_size}")
-        if (differs := first_cell(zeros, own_zeros.values != zeros.values)) is not None:
+        if own.population_size != one.population_size:
+            raise TableError(
+                f"{both} are of populations of different size: {one.population_size} and"
+                f" {own.population_size}"
+            )
+        if (differs := first_cell(one.sample, own.fillable != one.fillable)) is not None:
             raise TableError(f"{both} have different structural zeros, first at {differs[0]}")
-        if own_margins is not margins and (
-            own_margins is None or margins is None or not own_margins.equals(margins)
-        ):
+        ours, theirs = one.known_margins, own.known_margins
+        if theirs is not ours and (theirs is None or ours is None or not theirs.equals(ours)):
             raise TableError(f"{both} know different margins of the population")
+    return parts
 
 
-def _population(fit: xr.DataTree, name: str) -> tuple[int, xr.DataArray, xr.DataArray | None]:
-    """Size, structural zeros and known margins."""
-    try:
-        _, sample, size, zeros = fit_parts(fit)
-    except TableError as error:
-        raise TableError(f"the fit {name!r} cannot be stacked: {error}") from error
-    none = sample.copy(data=np.zeros(sample.shape, dtype=bool))
-    return size, none if zeros is None else zeros.transpose(*sample.dims), known_margins(fit)
+def _parameters(fits: Mapping[str, xr.DataTree], member: npt.NDArray[np.int64]) -> xr.Dataset:
+    """Parameters that are one number, of all fits at the draws of the stack, each under
+    the name of its fit; and as a coordinate the fit that made each draw.
+    """
+    chains, draws = member.shape
+    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    found = xr.Dataset(coords={**coords, "member": (("chain", "draw"), member)})
+    for name, fit in fits.items():
+        own = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
+        for variable, values in own.data_vars.items():
+            if set(values.dims) == {"chain", "draw"}:
+                values = values.transpose("chain", "draw")[:chains, :draws]
+                found[f"{name}_{variable}"] = (("chain", "draw"), values.values)
+    return found
+
+
+def _tables(
+    fits: Mapping[str, xr.DataTree], variables: tuple[str, ...], member: npt.NDArray[np.int64]
+) -> xr.Dataset:
+    """Population and, where all fits have them, replicates of the sample, each draw
+    from the fit whose turn it is.
+    """
+    predictive = [fit["posterior_predictive"].to_dataset() for fit in fits.values()]
+    drawn = [name for name in ("population", "count") if all(name in own for own in predictive)]
+    return xr.Dataset(
+        {name: _take_turns([own[name] for own in predictive], member, variables) for name in drawn}
+    )
+
+
+def _constants(fit: xr.DataTree) -> xr.Dataset:
+    """What the fits of a stack have in common."""
+    constants = fit["constant_data"].to_dataset()
+    common = ("population_size", "structural_zeros", "known_margins")
+    return constants[[name for name in common if name in constants]]
 
 
 def _take_turns(

@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from taciturn.diagnostics import Diagnostics
+from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
-from taciturn.fits.checks import check_lines, predictive_checks
-from taciturn.fits.diagnose import (
-    AnyDiagnostics,
-    diagnose,
-    draws_table,
-)
-from taciturn.fits.mixtures import stack_weights
-from taciturn.fits.parts import (
-    fit_parts,
-    known_margins,
-    recorded_estimator,
-)
-from taciturn.fits.risk import assess
-from taciturn.fits.sensitivity import prior_sensitivity, sensitivity_lines
-from taciturn.schema import table_dims
+from taciturn.fits.checks import check_lines, checks_of
+from taciturn.fits.diagnose import diagnose
+from taciturn.fits.mixtures import is_stack, members_of
+from taciturn.fits.parts import FitParts, fit_parts, recorded_estimator
+from taciturn.fits.risk import risk_of_fit
+from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
+from taciturn.fits.table import draws_table
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
@@ -109,7 +101,8 @@ def summary(
     Examples
     --------
     >>> import taciturn as tc
-    >>> sample = tc.draw_sample(tc.load_dataset("area_by_religion"), fraction=0.1, random_seed=1)
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
     >>> tc.summary(fit).table.columns.tolist()
     ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
@@ -117,27 +110,25 @@ def summary(
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
-    fit_parts(fit)
-    if "risk" not in fit.children or not {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
-        fit = assess(fit)
-    risk = fit["risk"].to_dataset().compute()
+    parts = fit_parts(fit)
+    risk = risk_of_fit(fit, parts)
     diagnostics = diagnose(fit, risk)
     independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
     table = draws_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
-    sentence = _sentence(fit, table, diagnostics, probability)
+    sentence = _sentence(fit, parts, table, diagnostics, probability)
     lines = [
         "Disclosure risk of a sample table",
         "",
-        *_description(fit, risk),
+        *_description(fit, parts, risk),
         "",
         table.to_string(float_format=lambda value: f"{value:.4f}"),
         "",
     ]
     if threshold is not None:
         lines += [_exceedance_text(risk["R2"] > threshold, threshold, independent), ""]
-    checks, check_text = _checks(fit)
-    sensitivity, prior_text = _sensitivity(fit)
+    checks, check_text = _checks(fit, parts)
+    sensitivity, prior_text = _sensitivity(fit, parts, risk)
     lines += [
         *check_text,
         "",
@@ -148,10 +139,10 @@ def summary(
     return Summary(table, diagnostics, exceedance, checks, sensitivity, sentence, "\n".join(lines))
 
 
-def _checks(fit: xr.DataTree) -> tuple[xr.Dataset | None, list[str]]:
+def _checks(fit: xr.DataTree, parts: FitParts) -> tuple[xr.Dataset | None, list[str]]:
     if "count" not in fit["posterior_predictive"].data_vars:
         return None, ["Checks:      the fit holds no samples of the fitted model"]
-    checks = predictive_checks(fit)
+    checks = checks_of(fit, parts)
     return checks, [
         "The sample beside samples that the fitted model gives:",
         "",
@@ -159,38 +150,36 @@ def _checks(fit: xr.DataTree) -> tuple[xr.Dataset | None, list[str]]:
     ]
 
 
-def _sensitivity(fit: xr.DataTree) -> tuple["pd.DataFrame | None", str]:
+def _sensitivity(
+    fit: xr.DataTree, parts: FitParts, risk: xr.Dataset
+) -> tuple["pd.DataFrame | None", str]:
     try:
-        table = prior_sensitivity(fit)
-    except (
-        TaciturnError
-    ) as error:  # no prior, too few draws, or another package's fit, which is summarised as well
+        table = sensitivity_of(fit, parts, risk=risk)
+    except TaciturnError as error:
+        # No prior, too few draws, or another package's fit, which is summarised, too.
         return None, f"not scaled: {error}"
     return table, "\n             ".join(sensitivity_lines(table))
 
 
 def _exceedance_text(above: xr.DataArray, threshold: float, independent: float | None) -> str:
-    import arviz as az
-
     share = float(above.mean())
     if share in (0, 1):
         return f"P(R2 > {threshold:g}): {'none' if share == 0 else 'all'} of {above.size} draws"
+    draws = above.transpose("chain", "draw").values.astype(float)
     effective = independent or float(
-        az.ess(above.astype(float).to_dataset(name="above"), method="mean")["above"]
+        array_stats().ess(draws, chain_axis=0, draw_axis=1, method="mean")
     )
     error = sqrt(share * (1 - share) / (effective if isfinite(effective) else above.size))
     return f"P(R2 > {threshold:g}) = {share:.3f} (Monte Carlo error {error:.3f})"
 
 
-def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
-    _, sample, population_size, zeros = fit_parts(fit)
-    size = int(sample.sum())
-    cells = sample.size - (0 if zeros is None else int(zeros.sum()))
-    variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in table_dims(sample))
-    structural = "" if zeros is None else f", {int(zeros.sum())} structural zeros"
+def _description(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> list[str]:
+    sample, population_size, margins = parts.sample, parts.population_size, parts.known_margins
+    size, cells, closed = int(sample.sum()), parts.cells, sample.size - parts.cells
+    variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in parts.variables)
+    structural = f", {closed} structural zeros" if closed else ""
     empty, unique = cells - int((sample > 0).sum()), int((sample == 1).sum())
-    margins = known_margins(fit)
-    lines = _call(fit, population_size)
+    lines = _call(fit, parts)
     lines += [
         (
             f"Table:     {variables}, K = {cells} cells{structural}; {empty} empty, {unique} unique"
@@ -207,23 +196,23 @@ def _description(fit: xr.DataTree, risk: xr.Dataset) -> list[str]:
     return lines
 
 
-def _call(fit: xr.DataTree, population_size: int) -> list[str]:
-    if weights := stack_weights(fit):
-        members = fit["members"].children
+def _call(fit: xr.DataTree, parts: FitParts) -> list[str]:
+    if is_stack(fit):
+        members = members_of(fit)
         lines = [
-            f"Estimator: stack of {len(weights)} fits, weighted by how they predict individuals"
+            f"Estimator: stack of {len(members)} fits, weighted by how they predict individuals"
             " left out"
         ]
         return lines + [
-            f"           {weight:.3f} {name}:"
-            f" {recorded_estimator(members[name]) or 'estimator not recorded'!r}"
-            for name, weight in weights.items()
+            f"           {member.share:.3f} {name}:"
+            f" {recorded_estimator(member.fit) or 'estimator not recorded'!r}"
+            for name, member in members.items()
         ]
     estimator = recorded_estimator(fit)
     if estimator is None:
         return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
     settings = json.loads(fit.attrs.get("settings", "{}"))
-    arguments = {"population_size": population_size, **settings}
+    arguments = {"population_size": parts.population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     lines = [
         f"Call:      {estimator!r}",
@@ -231,8 +220,8 @@ def _call(fit: xr.DataTree, population_size: int) -> list[str]:
         f"Estimator: {estimator.title}",
     ]
     if hasattr(estimator, "formula"):
-        dims = " + ".join(table_dims(fit["observed_data"].to_dataset()["count"]))
-        lines.append(f"Formula:   {estimator.formula or f'~ {dims}'}")
+        main_effects = f"~ {' + '.join(parts.variables)}"
+        lines.append(f"Formula:   {estimator.formula or main_effects}")
     return lines
 
 
@@ -254,6 +243,7 @@ def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> s
 
 def _sentence(
     fit: xr.DataTree,
+    parts: FitParts,
     table: "pd.DataFrame",
     diagnostics: AnyDiagnostics | None,
     probability: float,
@@ -265,19 +255,14 @@ def _sentence(
         )
     low, _, high = table.columns[2:5]
     r2, tau = table.loc["R2"], table.loc["tau1"]
-    uniques = int((fit["observed_data"]["count"] == 1).sum())
+    uniques = int((parts.sample == 1).sum())
     text = (
         f"In words: under this model the sample table gives away R2 = {r2['mean']:.3f} on a scale"
         f" from 0 to 1, with probability {probability:g} between {r2[low]:.3f} and {r2[high]:.3f}."
         f" Sample uniques, people alone in their cell: {uniques}; expected to be alone in the"
         f" population too: {tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
-    made_by = [
-        recorded_estimator(own)
-        for own in (fit, *(fit["members"].children[name] for name in stack_weights(fit)))
-    ]
-    for caution in dict.fromkeys(
-        estimator.caution for estimator in made_by if estimator is not None
-    ):
-        text += f" {caution}" if caution else ""
-    return text
+    members = members_of(fit).values() if is_stack(fit) else ()
+    made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
+    cautions = dict.fromkeys(own.caution for own in made_by if own is not None)
+    return " ".join([text, *filter(None, cautions)])

@@ -91,7 +91,10 @@ def conditional_entropy(
     :math:`m = \min(p, q)`, :math:`r = p - m`,
     :math:`s = q - m`, :math:`t = \sum r`:
 
-    .. math:: H(X|Y) = -\sum m \log\frac{m}{q} - \sum r \log\frac{r}{t} - \sum s \log\frac{s}{q}
+    .. math::
+
+        H(X|Y) = -\sum m \log\frac{m}{q} - \sum r \log\frac{r}{t}
+                 - \sum s \log\frac{s}{q}
 
     Parameters
     ----------
@@ -124,7 +127,8 @@ def conditional_entropy(
     >>> import taciturn as tc
     >>> religion = tc.load_dataset("area_by_religion")
     >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
-    >>> bool(tc.information.conditional_entropy(religion, sample) < tc.information.entropy(religion))
+    >>> left = tc.information.conditional_entropy(religion, sample)
+    >>> bool(left < tc.information.entropy(religion))
     True
     """
     table, released = checked_pair(table, released, values=False)

@@ -19,7 +19,7 @@ from numba import njit
 
 from taciturn.schema import MAX_COUNT
 
-__all__ = ["PAIR_SUMS", "TABLE_SUMS", "CountsOutOfRange", "pair_sums", "table_sums"]
+__all__ = ["PAIR_SUMS", "TABLE_SUMS", "CountsOutOfRangeError", "pair_sums", "table_sums"]
 
 TABLE_SUMS: Final = ("total", "cells", "zeros", "entropy")
 """What a table is summed up to; entropy in nats."""
@@ -47,7 +47,7 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class CountsOutOfRange(Exception):
+class CountsOutOfRangeError(Exception):
     """A count is negative or beyond 2**53."""
 
 
@@ -143,7 +143,7 @@ def _tabulated(rows: Counts, release: Counts, mask: npt.NDArray[np.bool_], out: 
 
     _share(len(rows), rows.size, look_up)
     if _OUT_OF_RANGE in found:
-        raise CountsOutOfRange
+        raise CountsOutOfRangeError
     return _OTHER_TOTAL not in found
 
 
@@ -158,7 +158,7 @@ def _scan(rows: Counts, mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
     _share(len(rows), rows.size, lambda part: found.append(_scan_kernel(rows[part], mask, total)))
     smallest, largest = min(x[0] for x in found), max(x[1] for x in found)
     if smallest < 0 or largest > MAX_COUNT:
-        raise CountsOutOfRange
+        raise CountsOutOfRangeError
     return largest, total if all(x[2] for x in found) else 0
 
 

@@ -13,7 +13,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.information.kernels import (
     PAIR_SUMS,
     TABLE_SUMS,
-    CountsOutOfRange,
+    CountsOutOfRangeError,
     pair_sums,
     table_sums,
 )
@@ -169,7 +169,7 @@ def _apply(
             )
         try:
             sums = kernel(*values)
-        except CountsOutOfRange:
+        except CountsOutOfRangeError:
             for name, array, held in zip(("table", "released"), arrays, values, strict=False):
                 if held.dtype != np.bool_:
                     check_counts(*((held,) if lazy else (array.values, array)), name=name)

@@ -1,5 +1,5 @@
-"""Information loss: how far a release is from its table, in the terms of those who use
-it.
+"""Information loss: how far a release is from its table, in terms that matter to its
+users.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,10 @@ def information_loss(
     and, over the two-way table of two variables with `R` and `C` categories and shares
     `p`,
 
-    .. math:: V = \sqrt{\frac{1}{\min(R, C) - 1} \sum_{rc} \frac{(p_{rc} - p_{r+} p_{+c})^2}{p_{r+} p_{+c}}}
+    .. math::
+
+        V = \sqrt{\frac{1}{\min(R, C) - 1}
+            \sum_{rc} \frac{(p_{rc} - p_{r+} p_{+c})^2}{p_{r+} p_{+c}}}
 
     Parameters
     ----------
@@ -92,7 +95,10 @@ def information_loss(
     --------
     >>> import taciturn as tc
     >>> religion = tc.load_dataset("area_by_religion")
-    >>> loss = tc.information_loss(religion, tc.random_round(religion, rounding_base=3, replicates=10, random_seed=1))
+    >>> rounded = tc.random_round(
+    ...     religion, rounding_base=3, replicates=10, random_seed=1
+    ... )
+    >>> loss = tc.information_loss(religion, rounded)
     >>> loss.sizes
     Frozen({'replicate': 10})
     >>> int(loss.lost_zeros.max())
@@ -138,7 +144,7 @@ def information_loss(
 
 
 def _associated(variables: list[str], association: Sequence[str] | None) -> list[str]:
-    """The two variables whose association is compared, or none."""
+    """The two variables whose association is compared, or an empty list."""
     if association is None:
         return variables if len(variables) == 2 else []
     named: list[Any] = list(association) if isinstance(association, list | tuple) else [association]

@@ -1,12 +1,14 @@
 """R1 and R2: the entropy-based risk of a table before and after protection."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
+from taciturn.information.kernels import PAIR_SUMS, pair_sums
 from taciturn.information.reduction import (
     cell_mask,
     checked_pair,
@@ -18,7 +20,18 @@ from taciturn.schema import cell_label
 from taciturn.tables.checks import check_table
 from taciturn.validate import check_weights
 
-__all__ = ["DEFAULT_WEIGHTS", "disclosure_risk"]
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "Weights",
+    "disclosure_risk",
+    "risk_from_sums",
+    "risk_of_counts",
+]
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Variant = Literal["2015", "2014"]
+Weights = tuple[float, float, float]
 
 DEFAULT_WEIGHTS: Final = (0.1, 0.8, 0.1)
 _NAMES: Final = {"R1", "R2", "zero_term", "entropy_term", "size_term"}
@@ -32,7 +45,7 @@ def disclosure_risk(
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     dim: str | Sequence[str] | None = None,
     where: xr.DataArray | None = None,
-    variant: Literal["2015", "2014"] = "2015",
+    variant: Variant = "2015",
     conditional_entropy: xr.DataArray | None = None,
 ) -> xr.Dataset:
     r"""Entropy-based disclosure risk of a table, before (R1) and after (R2) what is
@@ -43,9 +56,11 @@ def disclosure_risk(
 
     .. math::
 
-        R_1 &= w_1 \frac{|D|}{K} + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr) + w_3 \frac{1 + \log\sqrt N}{\sqrt N} \\
+        R_1 &= w_1 \frac{|D|}{K} + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr)
+             + w_3 \frac{1 + \log\sqrt N}{\sqrt N} \\
         R_2 &= w_1 \Bigl(\frac{|D|}{K}\Bigr)^{|D \cup E| / |D \cap E|}
-             + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr)\Bigl(1 - \frac{H(X|Y)}{H(X)}\Bigr)
+             + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr)
+                   \Bigl(1 - \frac{H(X|Y)}{H(X)}\Bigr)
              + w_3 \frac{1 + \log\sqrt N}{\sqrt N}
 
     Parameters
@@ -66,7 +81,8 @@ def disclosure_risk(
         `K` nor in `D` and `E`.
     variant : {"2015", "2014"}
         The factor of the middle term: ``1 - H(X|Y)/H(X)``, which falls as the release
-        tells less, or ``H(X|Y)/H(X)`` as printed in the 2014 paper, for reproduction.
+        discloses less, or ``H(X|Y)/H(X)`` as printed in the 2014 paper, for
+        reproduction.
     conditional_entropy : DataArray, optional
         ``H(X|Y)`` in nats where it is known better than from the two tables, for
         instance from `swapping_conditional_entropy` or
@@ -139,19 +155,63 @@ def disclosure_risk(
     if conditional_entropy is not None:
         sums["conditional_entropy"] = _checked_entropy(conditional_entropy, sums["entropy"])
     # They are alike in their labels, which xarray would compare at every step.
-    x = {name: array.data for name, array in sums.items()}
-    before = {
-        "zero_term": x["zeros"] / x["cells"],
-        "entropy_term": np.clip(1 - x["entropy"] / np.log(x["cells"]), 0, 1),
-        "size_term": (1 + np.log(x["total"]) / 2) / x["total"] ** 0.5,
+    arrays = {name: array.data for name, array in sums.items()}
+    risk = risk_from_sums(arrays, weights=checked, variant=variant)
+    return xr.Dataset(
+        {name: (total.dims, values) for name, values in risk.items()},
+        coords=total.coords,
+        attrs={"weights": list(checked), "variant": variant},
+    )
+
+
+def risk_of_counts(
+    population: Counts,
+    released: Counts,
+    mask: npt.NDArray[np.bool_],
+    *,
+    core: int,
+    weights: Weights,
+    variant: Variant = "2015",
+) -> dict[str, Floats]:
+    """`disclosure_risk` of checked tables as plain arrays.
+
+    Parameters
+    ----------
+    population, released : array, shape (..., *cells)
+        Counts; the last `core` axes are the cells, leading axes broadcast.
+    mask : array of bool, broadcastable to `population`
+        False at structural zeros.
+    core : int
+        Number of cell axes.
+    weights, variant
+        Checked, as in `disclosure_risk`.
+
+    Returns
+    -------
+    dict of arrays over the leading axes
+        ``R1``, ``R2`` and the three terms of R2.
+    """
+    sums = np.moveaxis(pair_sums(population, released, mask, core=core), -1, 0)
+    named = dict(zip(PAIR_SUMS, sums, strict=True))
+    return risk_from_sums(named, weights=weights, variant=variant)
+
+
+def risk_from_sums(
+    sums: Mapping[str, Any], *, weights: Weights, variant: Variant
+) -> dict[str, Any]:
+    """R1 and the terms from `TABLE_SUMS`; from `PAIR_SUMS` also R2, whose terms they
+    then are. Arrays of NumPy or dask.
+    """
+    terms = {
+        "zero_term": sums["zeros"] / sums["cells"],
+        "entropy_term": np.clip(1 - sums["entropy"] / np.log(sums["cells"]), 0, 1),
+        "size_term": (1 + np.log(sums["total"]) / 2) / sums["total"] ** 0.5,
     }
-    risk = {"R1": _weighted(before, checked)}
-    after = before if released is None else _after_release(before, x, variant)
-    if released is not None:
-        risk["R2"] = _weighted(after, checked)
-    attrs = {"weights": list(checked), "variant": variant}
-    variables = {name: (total.dims, values) for name, values in {**risk, **after}.items()}
-    return xr.Dataset(variables, coords=total.coords, attrs=attrs)
+    risk = {"R1": _weighted(terms, weights)}
+    if "released_total" in sums:
+        terms = _after_release(terms, sums, variant)
+        risk["R2"] = _weighted(terms, weights)
+    return {**risk, **terms}
 
 
 def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
@@ -177,20 +237,20 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
     return known
 
 
-def _after_release(before: dict[str, Any], x: dict[str, Any], variant: str) -> dict[str, Any]:
-    """Terms of R2 from those of R1 and the sums of the pair, arrays of NumPy or
-    dask.
-    """
-    both, entropy = x["zeros_both"], x["entropy"]
-    zero_term = np.where(
-        both > 0, before["zero_term"] ** (x["zeros_either"] / np.maximum(both, 1)), 0.0
-    )
-    left = np.where(entropy > 0, x["conditional_entropy"] / np.where(entropy > 0, entropy, 1), 0.0)
-    factor = np.where(x["released_total"] > 0, left if variant == "2014" else 1 - left, 0.0)
+def _after_release(
+    before: dict[str, Any], sums: Mapping[str, Any], variant: Variant
+) -> dict[str, Any]:
+    """Terms of R2 from those of R1 and the sums of the pair."""
+    both, entropy = sums["zeros_both"], sums["entropy"]
+    exponent = sums["zeros_either"] / np.maximum(both, 1)
+    zero_term = np.where(both > 0, before["zero_term"] ** exponent, 0.0)
+    conditional = sums["conditional_entropy"] / np.where(entropy > 0, entropy, 1)
+    left = np.where(entropy > 0, conditional, 0.0)
+    factor = np.where(sums["released_total"] > 0, left if variant == "2014" else 1 - left, 0.0)
     return {**before, "zero_term": zero_term, "entropy_term": before["entropy_term"] * factor}
 
 
-def _weighted(terms: dict[str, Any], weights: tuple[float, float, float]) -> Any:
+def _weighted(terms: dict[str, Any], weights: Weights) -> Any:
     return (
         weights[0] * terms["zero_term"]
         + weights[1] * terms["entropy_term"]

@@ -1,10 +1,11 @@
-"""Risk of sample uniques: who is alone in the sample, and alone in the population
-too.
+"""Risk of sample uniques: individuals alone in their cell of the sample, and perhaps of
+the population.
 """
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
@@ -12,14 +13,16 @@ from taciturn.information.reduction import checked_pair
 from taciturn.schema import cell_label, table_dims
 from taciturn.tables.checks import check_counts
 
-__all__ = ["cell_uniques", "unique_risk"]
+__all__ = ["cell_uniques", "unique_risk", "uniques_of_counts"]
 
 
 def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     r"""Count population uniques among sample uniques, and the expected number of
     correct matches.
 
-    .. math:: \tau_1 = |\{i : f_i = 1, F_i = 1\}|, \qquad \tau_2 = \sum_{i : f_i = 1} 1 / F_i
+    .. math::
+
+        \tau_1 = |\{i : f_i = 1, F_i = 1\}|, \qquad \tau_2 = \sum_{i : f_i = 1} 1 / F_i
 
     Parameters
     ----------
@@ -48,7 +51,8 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     Examples
     --------
     >>> import xarray as xr, taciturn as tc
-    >>> F, f = xr.DataArray([1, 4, 7], dims="cell"), xr.DataArray([1, 1, 2], dims="cell")
+    >>> F = xr.DataArray([1, 4, 7], dims="cell")
+    >>> f = xr.DataArray([1, 1, 2], dims="cell")
     >>> risk = tc.risk.unique_risk(F, f)
     >>> int(risk.tau1), float(risk.tau2)
     (1, 1.25)
@@ -59,11 +63,7 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
     def kernel(F: Any, f: Any) -> tuple[Any, Any]:
         if lazy:
             _check_chunk(F, f)
-        somewhere = (f == 1).any(
-            axis=tuple(range(f.ndim - len(cells)))
-        )  # most cells have nobody alone in any sample
-        F, alone = F[..., somewhere], f[..., somewhere] == 1
-        return (alone & (F == 1)).sum(axis=-1), (alone / np.where(alone, F, 1)).sum(axis=-1)
+        return uniques_of_counts(F, f, core=len(cells))
 
     tau1, tau2 = xr.apply_ufunc(
         kernel,
@@ -77,6 +77,19 @@ def unique_risk(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:
         dask_gufunc_kwargs={"allow_rechunk": True},
     )
     return xr.Dataset({"tau1": tau1, "tau2": tau2})
+
+
+def uniques_of_counts(
+    population: npt.NDArray[Any], sample: npt.NDArray[Any], *, core: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """τ1 and τ2 of checked tables as plain arrays, whose last `core` axes are the cells
+    and whose leading axes broadcast.
+    """
+    F, f = (table.reshape(*table.shape[: table.ndim - core], -1) for table in (population, sample))
+    # Most cells have nobody alone in any sample.
+    somewhere = (f == 1).any(axis=tuple(range(f.ndim - 1)))
+    F, alone = F[..., somewhere], f[..., somewhere] == 1
+    return (alone & (F == 1)).sum(axis=-1), (alone / np.where(alone, F, 1)).sum(axis=-1)
 
 
 def cell_uniques(population: xr.DataArray, sample: xr.DataArray) -> xr.Dataset:

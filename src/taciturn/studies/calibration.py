@@ -51,7 +51,10 @@ def calibrate(
     from the prior, fits, and ranks the true value `q` among `L` posterior draws, ties
     broken at random:
 
-    .. math:: u = \frac{|\{l : q_l < q\}| + V (|\{l : q_l = q\}| + 1)}{L + 1}, \qquad V \sim \text{Uniform}(0, 1)
+    .. math::
+
+        u = \frac{|\{l : q_l < q\}| + V (|\{l : q_l = q\}| + 1)}{L + 1},
+        \qquad V \sim \text{Uniform}(0, 1)
 
     If the draws are independent draws of the posterior, `u` is uniform on ``[0, 1]``,
     for counts too.
@@ -118,8 +121,15 @@ def calibrate(
     --------
     >>> import taciturn as tc
     >>> result = tc.calibrate(
-    ...     tc.DirichletLogLinear(), tc.load_dataset("area_by_sex"), sample_size=50, population_size=500,
-    ...     simulations=4, draws=20, random_seed=1, progressbar=False, workers=1,
+    ...     tc.DirichletLogLinear(),
+    ...     tc.load_dataset("area_by_sex"),
+    ...     sample_size=50,
+    ...     population_size=500,
+    ...     simulations=4,
+    ...     draws=20,
+    ...     random_seed=1,
+    ...     progressbar=False,
+    ...     workers=1,
     ... )
     >>> result["rank"].sel(quantity=["kappa", "R2", "tau1"]).shape
     (3, 4)
@@ -159,10 +169,18 @@ def calibrate(
     tests = np.array([uniformity(row[~np.isnan(row)], bins) for row in table]).T
     known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
-        **known, "estimator": estimator.spec(), "sample_size": sample_size, "population_size": population_size,
-        "simulations": simulations, "draws": draws, "thin": thin, "bins": bins, "method": method, "random_seed": seed,
+        **known,
+        "estimator": estimator.spec(),
+        "sample_size": sample_size,
+        "population_size": population_size,
+        "simulations": simulations,
+        "draws": draws,
+        "thin": thin,
+        "bins": bins,
+        "method": method,
+        "random_seed": seed,
         "version": version("taciturn"),
-    }  # fmt: skip
+    }
     return xr.Dataset(
         {
             "rank": (("quantity", "simulation"), table),

@@ -65,8 +65,10 @@ def study(
 
     .. math::
 
-        \text{bias} = \overline{m_s - T_s}, \quad \text{rmse} = \sqrt{\overline{(m_s - T_s)^2}}, \quad
-        \text{coverage} = \overline{1[l_s \le T_s \le u_s]}, \quad \text{width} = \overline{u_s - l_s}
+        \text{bias} &= \overline{m_s - T_s}, &
+        \text{rmse} &= \sqrt{\overline{(m_s - T_s)^2}}, \\
+        \text{coverage} &= \overline{1[l_s \le T_s \le u_s]}, &
+        \text{width} &= \overline{u_s - l_s}
 
     All estimators see the same samples. The risk of a sample, `R2` and `tau1`, is a
     property of that sample, so the truth differs between samples too.
@@ -152,8 +154,14 @@ def study(
     >>> import taciturn as tc
     >>> religion = tc.load_dataset("area_by_religion")
     >>> result = tc.study(
-    ...     religion, {"plug-in": tc.LogLinear()}, fractions=[0.1], samples=5, draws=50, random_seed=1,
-    ...     progressbar=False, workers=1,
+    ...     religion,
+    ...     {"plug-in": tc.LogLinear()},
+    ...     fractions=[0.1],
+    ...     samples=5,
+    ...     draws=50,
+    ...     random_seed=1,
+    ...     progressbar=False,
+    ...     workers=1,
     ... )
     >>> dict(result.sizes)
     {'estimator': 1, 'fraction': 1, 'measure': 3}
@@ -183,9 +191,17 @@ def study(
     if random_seed is None and store is not None:
         random_seed = recorded(store, "random_seed", int)
     job = Job(
-        table, structural_zeros, margins, 0, 0, dict(estimators), draws, check_weights(weights), method,
+        table,
+        structural_zeros,
+        margins,
+        0,
+        0,
+        dict(estimators),
+        draws,
+        check_weights(weights),
+        method,
         seed_number(random_seed),
-    )  # fmt: skip
+    )
     header = _header(job, sizes)
     with Store(store, header) as kept:
         done = {(r["estimator"], r["size"], r["sample"]) for r in kept.records}
@@ -411,10 +427,17 @@ def study_table(result: xr.Dataset) -> "pd.DataFrame":
     --------
     >>> import taciturn as tc
     >>> result = tc.study(
-    ...     tc.load_dataset("area_by_sex"), {"urn": tc.PolyaUrn()}, fractions=[0.1], samples=3, draws=10,
-    ...     random_seed=1, progressbar=False, workers=1,
+    ...     tc.load_dataset("area_by_sex"),
+    ...     {"urn": tc.PolyaUrn()},
+    ...     fractions=[0.1],
+    ...     samples=3,
+    ...     draws=10,
+    ...     random_seed=1,
+    ...     progressbar=False,
+    ...     workers=1,
     ... )
-    >>> tc.studies.study_table(result)[["fraction", "measure", "estimator"]].values.tolist()
+    >>> columns = ["fraction", "measure", "estimator"]
+    >>> tc.studies.study_table(result)[columns].values.tolist()
     [[0.1, 'R1', 'urn'], [0.1, 'R2', 'urn'], [0.1, 'tau1', 'urn']]
     """
     order: list[Any] = ["fraction", "measure", "estimator"]

@@ -11,7 +11,8 @@ from taciturn.errors import ConvergenceWarning
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
-from taciturn.information.kernels import PAIR_SUMS, pair_sums
+from taciturn.risk.table_risk import Weights, risk_of_counts
+from taciturn.risk.uniques import uniques_of_counts
 
 __all__ = ["INTERVAL", "MEASURES", "FittedDraws", "Measure", "fit_draws", "interval", "measure"]
 
@@ -66,36 +67,21 @@ def fit_draws(
     return FittedDraws(parameters, population, converged)
 
 
-def measure(population: Counts, problem: Problem, weights: tuple[float, float, float]) -> Floats:
+def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:
     """R1, R2 and tau1 of each population table given the sample, shape (3, tables).
 
-    The formulas of `disclosure_risk` and `unique_risk` on plain arrays; labels cost
-    more than a small table.
+    As `disclosure_risk` and `unique_risk` on plain arrays: labels cost more than a
+    small table.
     """
     mask = problem.fillable.ravel()
     out = np.empty((len(MEASURES), len(population)))
     step = max(1, _BLOCK // population.shape[1])
     for start in range(0, len(population), step):
         rows = slice(start, start + step)
-        sums = pair_sums(population[rows], problem.counts, mask, core=1)
-        out[:2, rows] = _risk(dict(zip(PAIR_SUMS, sums.T, strict=True)), weights)
-    alone = problem.counts == 1
-    out[2] = (population[:, alone] == 1).sum(axis=1)
+        risk = risk_of_counts(population[rows], problem.counts, mask, core=1, weights=weights)
+        out[:2, rows] = risk["R1"], risk["R2"]
+    out[2], _ = uniques_of_counts(population, problem.counts, core=1)
     return out
-
-
-def _risk(sums: dict[str, Floats], weights: tuple[float, float, float]) -> tuple[Floats, Floats]:
-    empty, both, entropy = sums["zeros"] / sums["cells"], sums["zeros_both"], sums["entropy"]
-    exponent = sums["zeros_either"] / np.maximum(both, 1)
-    empty_after = np.where(both > 0, empty**exponent, 0.0)
-    concentration = np.clip(1 - entropy / np.log(sums["cells"]), 0, 1)
-    left = np.where(
-        entropy > 0, sums["conditional_entropy"] / np.where(entropy > 0, entropy, 1), 0.0
-    )
-    size = (1 + np.log(sums["total"]) / 2) / np.sqrt(sums["total"])
-    before = weights[0] * empty + weights[1] * concentration + weights[2] * size
-    after = weights[0] * empty_after + weights[1] * concentration * (1 - left) + weights[2] * size
-    return before, after
 
 
 def interval(draws: Floats, name: str) -> tuple[float, float]:

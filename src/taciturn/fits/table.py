@@ -1,0 +1,53 @@
+"""Draws in numbers: mean, spread, quantiles and Monte Carlo error of each measure."""
+
+import warnings
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from taciturn.diagnostics import array_stats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["draws_table"]
+
+
+def draws_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":
+    """One row a measure: mean, sd, the ends and the middle of the interval, and the
+    Monte Carlo error of the mean; ``size_term``, an attribute, among the terms.
+
+    `independent` is the effective number of draws where it cannot be told from the
+    draws themselves: without it ArviZ estimates it.
+    """
+    import pandas as pd
+
+    tail = (1 - probability) / 2
+    quantiles = [tail, 0.5, 1 - tail]
+    rows: dict[str, list[float]] = {}
+    for measure, draws in risk.data_vars.items():
+        values = draws.transpose("chain", "draw").values.astype(float)
+        spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
+        error = _error(values, spread, independent)
+        ends = map(float, np.quantile(values, quantiles))
+        rows[str(measure)] = [float(values.mean()), spread, *ends, error]
+        if measure == "entropy_term" and "size_term" in risk.attrs:
+            size = float(risk.attrs["size_term"])
+            rows["size_term"] = [size, 0.0, size, size, size, 0.0]
+    names = [f"{100 * q:g}%" for q in quantiles]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
+
+
+def _error(values: Any, spread: float, independent: float | None) -> float:
+    """Monte Carlo error of the mean of draws, (chain, draw)."""
+    if spread == 0:
+        return 0.0
+    if independent is not None:
+        return spread / sqrt(independent)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        error = float(array_stats().mcse(values, chain_axis=0, draw_axis=1, method="mean"))
+    # NaN: too few draws to see how they depend on each other
+    return error if isfinite(error) else spread / sqrt(values.size)
