@@ -486,19 +486,23 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["format_version"], None, "the field format_version is missing"),
         (["format_version"], "1", "format_version must be"),
         (["surprise"], 1, "no field surprise: the fields here are format_version, command"),
-        (["estimator", "estimator"], "os.system", "estimator cannot be used: no estimator 'os.system'"),
+        (["estimator", "estimator"], "os.system", "estimator cannot be used: no estimator "
+                                                  "'os.system'"),
         (["estimator", "estimator"], ["LogLinear"], "estimator cannot be used"),
         (["estimator", "estimator"], None, "estimator cannot be used"),
         (["estimator", "theta"], 1.0, r"LogLinear has no field \['theta'\]"),
         (["estimator", "not_given"], None, "the argument 'formula' of LogLinear is missing"),
-        (["estimator", "not_given"], ["formula", "theta"], "not_given must list arguments of LogLinear"),
+        (["estimator", "not_given"], ["formula", "theta"], "not_given must list arguments of "
+                                                           "LogLinear"),
         (["estimator", "not_given"], "formula", "not_given must list"),
         (["estimator", "not_given"], [["formula"]], "not_given must list"),
-        (["estimator", "formula"], "~ area", "not_given must list arguments .* that are given nowhere else"),
+        (["estimator", "formula"], "~ area", "not_given must list arguments .* that are "
+                                             "given nowhere else"),
         (["estimator"], {"estimator": "LogLinear", "formula": 3}, "formula must be text, got 3"),
         (["estimator"], "LogLinear", "estimator must be a table, got 'LogLinear'"),
         (["estimator"], None, "the field estimator is missing"),
-        (["table", "dataset"], "../etc/passwd", "table.dataset must be 'area_by_country_of_birth' or"),
+        (["table", "dataset"], "../etc/passwd", "table.dataset must be "
+                                                "'area_by_country_of_birth' or"),
         (["table", "dataset"], None, "the field table.file is missing"),
         (["table", "file"], "a.csv", "no field table.file"),
         (["table", "hash"], "sha256:12", "table.hash must be 'sha256:' and 64"),
@@ -506,7 +510,8 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["table", "population_size"], 244, "sample.size is 245, more than the population's 244"),
         (["table", "population_size"], 2449.0, "table.population_size must be a whole number"),
         (["table", "population_size"], True, "table.population_size must be a whole number"),
-        (["table", "population_size"], 2**60, "population_size must be a whole number from 1 to 9007199254740992"),
+        (["table", "population_size"], 2**60, "population_size must be a whole number from 1 "
+                                              "to 9007199254740992"),
         (["table", "structural_zeros"], [1], "table.structural_zeros must list cells"),
         (["table", "structural_zeros"], [[["a"]]], "table.structural_zeros must list cells"),
         (["table", "known_margins"], [1], "table.known_margins must list names"),
@@ -530,7 +535,8 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["fit", "summary", "R2", "mcse"], -1.0, "fit.summary.R2.mcse must be a number from 0"),
         (["fit", "summary", "R2", "sd"], None, "the field fit.summary.R2.sd is missing"),
         (["fit", "summary", "R2", "50%"], 0.9, "fit.summary.R2.50% must lie between"),
-        (["fit", "summary", "R2", "q"], 0.9, "no field fit.summary.R2.q: the fields here are mean, sd"),
+        (["fit", "summary", "R2", "q"], 0.9, "no field fit.summary.R2.q: the fields here are "
+                                             "mean, sd"),
         (["fit", "summary", "extra"], 1.0, "fit.summary.extra must be a table"),
         (["reference", "summary", "R1"], None, "the field reference.summary.R1 is missing"),
         (["reference", "checks", "speed"], 1.0, "reference.checks.speed is not a diagnostic"),
