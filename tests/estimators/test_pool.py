@@ -158,7 +158,7 @@ def test_a_member_without_parameters(religion_sample) -> None:
         {"symmetric": tc.ChineseRestaurant(discount=-0.5), "ewens": tc.ChineseRestaurant(0.0)}
     )
     fit = pool.fit(religion_sample, draws=500, random_seed=1, **SIZE)
-    assert sorted(fit["posterior"].data_vars) == ["ewens_theta", "member"]
+    assert sorted(fit["posterior"].data_vars) == ["ewens_theta"]
     assert tc.summary(fit).diagnostics.members["symmetric"] is None
     assert "symmetric: no parameters" in tc.summary(fit).text
 
