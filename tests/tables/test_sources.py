@@ -117,7 +117,7 @@ def test_what_is_written_alike_is_refused(read):
 def test_times_in_a_time_zone_are_refused_in_a_file(read, tmp_path):
     times = pd.to_datetime(["2020-01-01"]).tz_localize("UTC")
     path = written(pd.DataFrame({"area": times, "x": [1]}), tmp_path, "parquet")
-    with pytest.raises(TableError, match="'area' in .* holds times in a time zone"):
+    with pytest.raises(TableError, match=r"'area' in .* holds times in a time zone"):
         read(path)
 
 

@@ -26,25 +26,11 @@ def magnitude_dataset(
     positions of the codes that number the cells.
     """
     dims = tuple(categories)
-    shape = tuple(len(names) for names, _ in categories.values())
     labels = {dim: names for dim, (names, _) in categories.items()}
-    at = np.zeros(len(cells.cells), dtype=np.int64)
-    if dims:
-        places = [positions for _, positions in categories.values()]
-        codes = np.unravel_index(cells.cells, tuple(len(positions) for positions in places))
-        index = [positions[code] for positions, code in zip(places, codes, strict=True)]
-        at = np.ravel_multi_index(index, shape)
+    shape = tuple(len(names) for names in labels.values())
+    at = _flat_positions(cells, [positions for _, positions in categories.values()], shape)
     template = xr.DataArray(np.broadcast_to(0, shape), dims=dims, coords=labels)
-    for total, position in zip(cells.absolute_total, at, strict=True):
-        if total > MAX_STEPS:
-            where = (
-                cell_label(template, tuple(int(i) for i in np.unravel_index(position, shape)))
-                or "the grand total"
-            )
-            raise TableError(
-                f"a cell can hold at most 10**15 steps of 10**-{decimals}: {where} holds {total};"
-                " give the values in a larger unit, or values and weights with fewer decimals"
-            )
+    _refuse_large_cells(cells, at, template, decimals)
 
     def placed(
         values: Any, *, empty: Any = 0, dtype: Any = np.float64, ranks: int | None = None
@@ -76,3 +62,30 @@ def magnitude_dataset(
         )
     coords = labels | {"rank": np.arange(1, largest + 1)}
     return xr.Dataset(variables, coords=coords, attrs={"value": roles.value, "decimals": decimals})
+
+
+def _flat_positions(
+    cells: CellStatistics, positions: list[npt.NDArray[np.int64]], shape: tuple[int, ...]
+) -> npt.NDArray[np.int64]:
+    """Where the cells stand in the table, whose categories may be in another order and
+    more than the labels that number the cells.
+    """
+    if not shape:
+        return np.zeros(len(cells.cells), dtype=np.int64)
+    codes = np.unravel_index(cells.cells, tuple(map(len, positions)))
+    index = [of_codes[code] for of_codes, code in zip(positions, codes, strict=True)]
+    return np.asarray(np.ravel_multi_index(index, shape), dtype=np.int64)
+
+
+def _refuse_large_cells(
+    cells: CellStatistics, at: npt.NDArray[np.int64], template: xr.DataArray, decimals: int
+) -> None:
+    """Raise `TableError` where a cell holds more than double precision can."""
+    for total, position in zip(cells.absolute_total, at, strict=True):
+        if total > MAX_STEPS:
+            index = tuple(int(i) for i in np.unravel_index(position, template.shape))
+            where = cell_label(template, index) or "the grand total"
+            raise TableError(
+                f"a cell can hold at most 10**15 steps of 10**-{decimals}: {where} holds {total};"
+                " give the values in a larger unit, or values and weights with fewer decimals"
+            )
