@@ -26,6 +26,7 @@ from taciturn.estimators.log_linear import interactions
 from taciturn.estimators.urn import quadrature as restaurant_fast
 from taciturn.fits import mixtures
 from taciturn.information import divergences
+from taciturn.magnitude.cells import cells_of
 from taciturn.suppression import (
     arguments,
     cheapest as cuts,
@@ -35,6 +36,7 @@ from taciturn.suppression import (
     task,
 )
 from taciturn.tables import on_demand as streaming
+from taciturn.tables.sources.base import Source
 
 SETTINGS = settings(deadline=None, max_examples=10, derandomize=True)
 SLOW = settings(SETTINGS, max_examples=4)
@@ -47,6 +49,8 @@ HOLD_NO_TABLE = {
     # What an estimator believes and how it samples.
     estimators.Prior,
     estimators.Parameters,
+    # What a prior makes of a shape; no table enters.
+    estimators.PriorDraws,
     estimators.SamplerSettings,
     interactions.Interactions,
     mixtures.Maker,
@@ -81,6 +85,7 @@ SHOW_NOTHING = {
     restaurant_fast.UrnLikelihood,
     streaming.DrawnTables,
     streaming.TablesOnDemand,
+    Source,
 }
 
 
@@ -124,8 +129,8 @@ class Case:
         cells = self.cells()
         return task.Task(cells, arguments.checked_costs(None, cells), self.required())
 
-    def protected(self):
-        """Of microdata: hidden cells have one record, the others four alike."""
+    def records(self):
+        """Hidden cells have one record, the others four alike."""
         rows = []
         for (a, b), value in self.table.to_series().items():
             parts = 1 if self.mask.sel(a=a, b=b) else 4
@@ -133,9 +138,16 @@ class Case:
             shares = np.full(parts, steps // parts)
             shares[0] += steps - shares.sum()
             rows += [(a, b, share / 10**self.decimals) for share in shares]
-        records = pd.DataFrame(rows, columns=["a", "b", "x"])
+        return pd.DataFrame(rows, columns=["a", "b", "x"])
+
+    def magnitude_cells(self):
+        return cells_of(
+            tc.tabulate_magnitude(self.records(), ["a", "b"], "x", decimals=self.decimals)
+        )
+
+    def protected(self):
         rule = tc.Dominance(1, 0.75)
-        return tc.protect_table(records, ["a", "b"], "x", rule, **self.options())
+        return tc.protect_table(self.records(), ["a", "b"], "x", rule, **self.options())
 
     def options(self):
         search = {"time_limit": 5, "gap": 0.5, "random_seed": 0}
@@ -182,6 +194,7 @@ EXAMPLES = {
     published.PublishedCells: (Case.cells, Case.all_cells),
     task.Required: (Case.required, Case.all_cells),
     task.Task: (Case.task, Case.all_cells),
+    magnitude.Cells: (Case.magnitude_cells, Case.all_cells),
 }
 
 

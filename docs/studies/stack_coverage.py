@@ -30,7 +30,7 @@ from taciturn.errors import ComparisonWarning, ConvergenceWarning
 from taciturn.estimators.mixture import turns
 from taciturn.fits.mixtures import stack_weights
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.studies.repeated import Job, _sequence, draw_job_sample
+from taciturn.studies.jobs import Job, _sequence, draw_job_sample
 from taciturn.studies.scores import interval
 from taciturn.studies.store import Store
 

@@ -103,6 +103,7 @@ def test_predictive_plots(fits, name) -> None:
     assert all("look discrete" in str(warning.message) for warning in caught)
 
 
+@pytest.mark.slow
 def test_predictive_plots_of_tables_that_are_drawn_as_they_are_read(
     religion_sample, monkeypatch
 ) -> None:

@@ -429,9 +429,9 @@ class TestPairs:
         )
 
     @pytest.mark.parametrize("name", MEASURES)
-    def test_dims_give_each_row(self, name):
+    def test_dim_gives_each_row(self, name):
         released = tc.random_round(RELIGION + 3, random_seed=1)[0]
-        rows = MEASURES[name](RELIGION, released, dims="religion")
+        rows = MEASURES[name](RELIGION, released, dim="religion")
         assert rows.dims == ("area",)
         assert float(rows[4]) == pytest.approx(
             float(MEASURES[name](RELIGION[4], released[4])), rel=1e-12

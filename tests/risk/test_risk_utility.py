@@ -76,7 +76,7 @@ def test_both_uncertainties_at_once(fit_restaurant, religion_sample) -> None:
 def test_a_population_in_parts_gives_the_same(fit_restaurant, religion_sample, monkeypatch) -> None:
     population = fit_restaurant["posterior_predictive"]["population"].isel(draw=slice(0, 30))
     release = tc.random_round(religion_sample, rounding_base=3, replicates=3, random_seed=1)
-    arguments = {"original": religion_sample, "population": population}
+    arguments = {"table": religion_sample, "population": population}
     whole = tc.risk_utility({"rr3": release}, **arguments)
     monkeypatch.setattr("taciturn.schema._BLOCK", 7 * 90)
     xr.testing.assert_allclose(tc.risk_utility({"rr3": release}, **arguments), whole)
@@ -103,7 +103,7 @@ def test_structural_zeros_are_no_cells(religion, rounded) -> None:
     ],
 )
 def test_bad_input(change, error, message, religion, rounded) -> None:
-    arguments = {"released": {"rr3": rounded}, "original": religion, **change}
+    arguments = {"released": {"rr3": rounded}, "table": religion, **change}
     with pytest.raises(error, match=message):
         tc.risk_utility(arguments.pop("released"), **arguments)
 

@@ -17,7 +17,7 @@ import xarray as xr
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators.problem import make_problem
-from taciturn.studies.repeated import Job, draw_job_sample
+from taciturn.studies.jobs import Job, draw_job_sample
 from taciturn.studies.scores import fit_draws, interval, measure
 from toys import Refuses, Scripted, Slow, Truth, running_children
 
@@ -286,7 +286,11 @@ def test_wrong_arguments(religion, change, message):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("whole_group", [False, True], ids=["parent alone", "as a terminal does"])
+@pytest.mark.parametrize(
+    "whole_group",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["parent alone", "as a terminal does"],
+)
 def test_ctrl_c_leaves_no_workers_and_a_store_to_continue_from(tmp_path, whole_group):
     store = tmp_path / "study.jsonl"
     code = f"""

@@ -120,8 +120,7 @@ def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDi
     single = [
         name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}
     ]
-    parameters = posterior[[name for name in single if name != "member"]]
-    measures = risk[list(RISK_MEASURES)].merge(parameters, join="override").drop_attrs()
+    measures = risk[list(RISK_MEASURES)].merge(posterior[single], join="override").drop_attrs()
     rows = draws_table(measures, 0.95, independent).to_dict("index")
     numbers = {
         str(name): {column: rounded(row[column]) for column in COLUMNS}

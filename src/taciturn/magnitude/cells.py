@@ -18,7 +18,7 @@ __all__ = ["Cells", "cells_of"]
 _NEEDED = ("total", "absolute_total", "contributors", "largest", "share", "entropy")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """The cells of a magnitude table that have a contributor, as rules are given them.
 
@@ -54,6 +54,10 @@ class Cells:
     requested: npt.NDArray[np.object_] | None
     step: Fraction
     occupied: npt.NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        """How many there are; not what is in them."""
+        return f"Cells({len(self.total)} occupied)"
 
     def ranked(self, number: int, rule: str) -> npt.NDArray[np.object_]:
         """The largest `number` contributions of each cell, as `rule` needs them."""

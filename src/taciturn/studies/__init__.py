@@ -3,6 +3,7 @@ against its own prior.
 """
 
 from taciturn.studies.calibration import calibrate
-from taciturn.studies.repeated import study, study_table
+from taciturn.studies.repeated import study
+from taciturn.studies.statistics import study_table
 
 __all__ = ["calibrate", "study", "study_table"]

@@ -17,8 +17,8 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.studies.jobs import known_table
 from taciturn.studies.parallel import run_all
-from taciturn.studies.repeated import known_table
 from taciturn.studies.scores import MEASURES, fit_draws, measure
 from taciturn.validate import seed_number, whole_number
 
@@ -157,16 +157,6 @@ def calibrate(
         run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"
     ):
         ranks[number] = found
-    fitted = [found for found in ranks.values() if found is not None]
-    if not fitted:
-        raise EstimationError(f"{estimator!r} refused the samples of all {simulations} simulations")
-    quantities = list(fitted[0])
-    table = np.full((len(quantities), simulations), np.nan)
-    for number, found in ranks.items():
-        if found is not None:
-            table[:, number] = [found[name] for name in quantities]
-    names = ("chi_square", "p_value", "p_value_ks")
-    tests = np.array([uniformity(row[~np.isnan(row)], bins) for row in table]).T
     known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
         **known,
@@ -181,14 +171,30 @@ def calibrate(
         "random_seed": seed,
         "version": version("taciturn"),
     }
+    return _result(estimator, ranks, bins).assign_attrs(settings=json.dumps(settings))
+
+
+def _result(
+    estimator: Estimator, ranks: dict[int, dict[str, float] | None], bins: int
+) -> xr.Dataset:
+    """Ranks and tests of uniformity, from the ranks of each simulation."""
+    fitted = [found for found in ranks.values() if found is not None]
+    if not fitted:
+        raise EstimationError(f"{estimator!r} refused the samples of all {len(ranks)} simulations")
+    quantities = list(fitted[0])
+    table = np.full((len(quantities), len(ranks)), np.nan)
+    for number, found in ranks.items():
+        if found is not None:
+            table[:, number] = [found[name] for name in quantities]
+    names = ("chi_square", "p_value", "p_value_ks")
+    tests = np.array([uniformity(row[~np.isnan(row)], bins) for row in table]).T
     return xr.Dataset(
         {
             "rank": (("quantity", "simulation"), table),
             **{name: ("quantity", row) for name, row in zip(names, tests, strict=True)},
-            "failures": simulations - len(fitted),
+            "failures": len(ranks) - len(fitted),
         },
-        coords={"quantity": quantities, "simulation": np.arange(simulations)},
-        attrs={"settings": json.dumps(settings)},
+        coords={"quantity": quantities, "simulation": np.arange(len(ranks))},
     )
 
 

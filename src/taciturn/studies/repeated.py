@@ -4,38 +4,36 @@ held against the truth.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError, TaciturnError
+from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.studies.jobs import (
+    Job,
+    jobs_left,
+    known_table,
+    run_job,
+)
 from taciturn.studies.parallel import run_all
-from taciturn.studies.scores import INTERVAL, MEASURES, fit_draws, interval, measure
+from taciturn.studies.statistics import summarise
 from taciturn.studies.store import Store, recorded
 from taciturn.tables.checks import check_table
-from taciturn.tables.margins import margin
-from taciturn.tables.sampling import draw_sample
+from taciturn.validate import (
+    check_weights,
+    seed_number,
+    whole_number,
+)
 
-if TYPE_CHECKING:
-    import pandas as pd
-from taciturn.validate import check_weights, seed_number, whole_number
-
-__all__ = ["STATISTICS", "study", "study_table"]
-
-STATISTICS: Final = ("truth", "estimate", "bias", "rmse", "coverage", "width")
-"""What a study says of each estimator, each with its Monte Carlo error
-``<name>_mcse``."""
-
-_ROUNDING: Final = 1e-12  # the truth may be an end of the interval, up to the last bits
+__all__ = ["study"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -176,14 +174,7 @@ def study(
     )
     if method not in ("fast", "nuts"):
         raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
-    if not estimators:
-        raise ParameterError("give at least one estimator: {'log-linear': LogLinear()}")
-    for name, estimator in estimators.items():
-        if not isinstance(estimator, Estimator):
-            raise ParameterError(
-                f"the estimator {name!r} must be an Estimator, such as LogLinear(), got"
-                f" {estimator!r}"
-            )
+    _check_estimators(estimators)
     margins = known_table(table, known_margins)
     problem = make_problem(table, int(table.sum()), structural_zeros, margins)
     for estimator in estimators.values():
@@ -205,83 +196,27 @@ def study(
     header = _header(job, sizes)
     with Store(store, header) as kept:
         done = {(r["estimator"], r["size"], r["sample"]) for r in kept.records}
-        jobs = list(_jobs(job, sizes.values(), samples, done))
+        jobs = list(jobs_left(job, sizes.values(), samples, done))
         title = f"{sum(len(x.estimators) for x in jobs)} fits"
         for records in run_all(
             run_job, jobs, workers=workers, progressbar=progressbar, title=title
         ):
             for record in records:
                 kept.add(record)
-    result = _summarise(kept.records, list(estimators), sizes, samples)
+    result = summarise(kept.records, list(estimators), sizes, samples)
     result.attrs["settings"] = json.dumps({**header, "samples": samples, "fractions": list(sizes)})
     return result
 
 
-@dataclass(frozen=True)
-class Job:
-    """One sample and the estimators to hold against it."""
-
-    population: xr.DataArray
-    structural_zeros: xr.DataArray | None
-    known_margins: xr.DataArray | None
-    size: int
-    sample: int
-    estimators: dict[str, Estimator]
-    draws: int
-    weights: tuple[float, float, float]
-    method: Literal["fast", "nuts"]
-    seed: int
-
-
-def known_table(population: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray | None:
-    """The population's table over some variables; None over none."""
-    dims = [variables] if isinstance(variables, str) else list(variables)
-    return margin(population, dims) if dims else None
-
-
-def draw_job_sample(job: Job) -> xr.DataArray:
-    """The sample of a job, the same for all estimators."""
-    return draw_sample(
-        job.population, size=job.size, random_seed=np.random.default_rng(_sequence(job, "sample"))
-    )
-
-
-def run_job(job: Job) -> list[dict[str, Any]]:
-    """Draw the sample and give a record for each estimator."""
-    problem = make_problem(
-        draw_job_sample(job), int(job.population.sum()), job.structural_zeros, job.known_margins
-    )
-    truth = measure(job.population.values.reshape(1, -1), problem, job.weights)[:, 0]
-    records = []
-    for name, estimator in job.estimators.items():
-        record: dict[str, Any] = {
-            "estimator": name,
-            "size": job.size,
-            "sample": job.sample,
-            "truth": truth.tolist(),
-        }
-        try:
-            seed = int(_sequence(job, f"estimator {name}").generate_state(1)[0])
-            fit = fit_draws(estimator, problem, job.draws, seed, job.method)
-            risk = measure(fit.population, problem, job.weights)
-        except TaciturnError as error:
-            record["failure"] = f"{type(error).__name__}: {error}"
-        else:
-            record["mean"] = risk.mean(axis=1).tolist()
-            record["interval"] = [
-                interval(draws, m) for draws, m in zip(risk, MEASURES, strict=True)
-            ]
-            record["converged"] = fit.converged
-        records.append(record)
-    return records
-
-
-def _sequence(job: Job, what: str) -> np.random.SeedSequence:
-    """Seeds depend on the study's seed, the sample size, the sample's number and the
-    estimator's name alone.
-    """
-    word = int.from_bytes(hashlib.sha256(what.encode()).digest()[:4], "big")
-    return np.random.SeedSequence(job.seed, spawn_key=(job.size, job.sample, word))
+def _check_estimators(estimators: Mapping[str, Estimator]) -> None:
+    if not estimators:
+        raise ParameterError("give at least one estimator: {'log-linear': LogLinear()}")
+    for name, estimator in estimators.items():
+        if not isinstance(estimator, Estimator):
+            raise ParameterError(
+                f"the estimator {name!r} must be an Estimator, such as LogLinear(), got"
+                f" {estimator!r}"
+            )
 
 
 def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[float, int]:
@@ -331,114 +266,3 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
         "random_seed": job.seed,
         "version": version("taciturn"),
     }
-
-
-def _jobs(job: Job, sizes: Any, samples: int, done: set[tuple[str, int, int]]) -> Iterator[Job]:
-    """Samples still to do, all fractions mixed so that the time left can be guessed."""
-    for sample in range(samples):
-        for size in sizes:
-            missing = {
-                name: e for name, e in job.estimators.items() if (name, size, sample) not in done
-            }
-            if missing:
-                yield replace(job, size=size, sample=sample, estimators=missing)
-
-
-def _summarise(
-    records: Sequence[dict[str, Any]], names: list[str], sizes: Mapping[float, int], samples: int
-) -> xr.Dataset:
-    by_cell: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
-    for record in records:
-        if record["sample"] < samples:
-            by_cell.setdefault((record["estimator"], record["size"]), {})[record["sample"]] = record
-    shape = (len(names), len(sizes), len(MEASURES))
-    values = {
-        f"{name}{end}": np.full(shape, np.nan) for name in STATISTICS for end in ("", "_mcse")
-    }
-    failures, unconverged = np.zeros(shape[:2], dtype=np.int64), np.zeros(shape[:2], dtype=np.int64)
-    messages: dict[str, str] = {}
-    for i, name in enumerate(names):
-        for j, size in enumerate(sizes.values()):
-            cell = [record for _, record in sorted(by_cell[name, size].items())]
-            fitted = [record for record in cell if "failure" not in record]
-            failures[i, j] = len(cell) - len(fitted)
-            unconverged[i, j] = sum(not record["converged"] for record in fitted)
-            for record in cell:
-                if "failure" in record:
-                    messages.setdefault(name, record["failure"])
-            for k in range(len(MEASURES)):
-                for statistic, value in _statistics(cell, fitted, k).items():
-                    values[statistic][i, j, k] = value
-    dims = ("estimator", "fraction", "measure")
-    return xr.Dataset(
-        {
-            **{name: (dims, array) for name, array in values.items()},
-            "failures": (dims[:2], failures),
-            "unconverged": (dims[:2], unconverged),
-        },
-        coords={"estimator": names, "fraction": list(sizes), "measure": list(MEASURES)},
-        attrs={"failure_messages": json.dumps(messages), "interval": INTERVAL},
-    )
-
-
-def _statistics(
-    cell: list[dict[str, Any]], fitted: list[dict[str, Any]], k: int
-) -> dict[str, float]:
-    """The statistics of one measure; NaN where nothing was estimated, or for an error
-    from a single sample.
-    """
-    found = dict(
-        zip(("truth", "truth_mcse"), _mean_and_error([r["truth"][k] for r in cell]), strict=True)
-    )
-    truth = np.array([r["truth"][k] for r in fitted])
-    mean = np.array([r["mean"][k] for r in fitted])
-    low, high = np.array([r["interval"][k] for r in fitted]).reshape(-1, 2).T
-    for name, values in {"estimate": mean, "bias": mean - truth, "width": high - low}.items():
-        found[name], found[f"{name}_mcse"] = _mean_and_error(values)
-    square, error = _mean_and_error((mean - truth) ** 2)
-    found["rmse"] = square**0.5
-    found["rmse_mcse"] = error / (2 * found["rmse"]) if found["rmse"] > 0 else error
-    held, out = int(((low - _ROUNDING <= truth) & (truth <= high + _ROUNDING)).sum()), len(cell)
-    a, b = held + 0.5, out - held + 0.5
-    found["coverage"], found["coverage_mcse"] = held / out, (a * b / (a + b + 1)) ** 0.5 / (a + b)
-    return found
-
-
-def _mean_and_error(values: Sequence[float] | Floats) -> tuple[float, float]:
-    array = np.asarray(values, dtype=float)
-    mean = float(array.mean()) if array.size else np.nan
-    return mean, float(array.std(ddof=1)) / array.size**0.5 if array.size > 1 else np.nan
-
-
-def study_table(result: xr.Dataset) -> "pd.DataFrame":
-    """Lay a study out as a table: one row for each fraction, measure and estimator.
-
-    Parameters
-    ----------
-    result : Dataset
-        What `study` returns.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The statistics and their Monte Carlo errors as columns.
-
-    Examples
-    --------
-    >>> import taciturn as tc
-    >>> result = tc.study(
-    ...     tc.load_dataset("area_by_sex"),
-    ...     {"urn": tc.PolyaUrn()},
-    ...     fractions=[0.1],
-    ...     samples=3,
-    ...     draws=10,
-    ...     random_seed=1,
-    ...     progressbar=False,
-    ...     workers=1,
-    ... )
-    >>> columns = ["fraction", "measure", "estimator"]
-    >>> tc.studies.study_table(result)[columns].values.tolist()
-    [[0.1, 'R1', 'urn'], [0.1, 'R2', 'urn'], [0.1, 'tau1', 'urn']]
-    """
-    order: list[Any] = ["fraction", "measure", "estimator"]
-    return result.to_dataframe(dim_order=order).reset_index()

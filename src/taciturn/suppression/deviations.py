@@ -311,11 +311,8 @@ class _Deviations:
         high, low, least, most = (
             np.clip(bound / unit, -most_units, most_units) for bound in bounds
         )
-        if whole not in self._programs:
-            self._programs[whole] = Program(
-                self._matrix, least, most, low, high, whole=np.full(len(high), whole)
-            )
-        solved = self._programs[whole].solve(
+        program = self._program(least, most, low, high, whole=whole)
+        solved = program.solve(
             np.concatenate(price)
             + 1e-6,  # so that no cell deviates up and down at once, or for nothing
             lower=low,
@@ -328,6 +325,16 @@ class _Deviations:
         if solved is None:
             return None
         return unit * (solved.values[: self._size] - solved.values[self._size : 2 * self._size])
+
+    def _program(
+        self, least: Floats, most: Floats, low: Floats, high: Floats, *, whole: bool
+    ) -> Program:
+        """The linear or the integer program, set up once."""
+        if whole not in self._programs:
+            self._programs[whole] = Program(
+                self._matrix, least, most, low, high, whole=np.full(len(high), whole)
+            )
+        return self._programs[whole]
 
     def _inner(self, cells: Floats, otherwise: object) -> Floats:
         """Values of the table's own cells; `otherwise` where the table is not

@@ -132,6 +132,7 @@ def test_the_number_of_classes_is_that_of_enumeration(chain_draws) -> None:
         assert abs(means.mean() - expected[k]) < 4.5 * means.std(ddof=1) / 10
 
 
+@pytest.mark.slow
 def test_one_variable_at_a_time_the_gibbs_step_alone_reaches_the_same(monkeypatch) -> None:
     """Splits and mergers only help: without them the divisions have the same
     chances."""
@@ -147,6 +148,7 @@ def test_one_variable_at_a_time_the_gibbs_step_alone_reaches_the_same(monkeypatc
     np.testing.assert_array_less(np.abs(means.mean(axis=0) - exact_shares().ravel()), 4.5 * error)
 
 
+@pytest.mark.slow
 def test_structural_zeros_against_weighted_draws() -> None:
     """The posterior without the cells is the posterior with them, weighted by what is
     left of the mixture ^ -n."""
@@ -254,6 +256,7 @@ def test_what_a_person_reads(fit) -> None:
     assert result.diagnostics.ess_bulk >= 400
 
 
+@pytest.mark.slow
 def test_saved_and_repeated(fit, tmp_path) -> None:
     tc.save_fit(fit, tmp_path / "fit.nc")
     read = tc.read_fit(tmp_path / "fit.nc")

@@ -218,6 +218,7 @@ def test_importing_the_fast_path_compiles_nothing(religion_sample):
     assert 0.1 < float(done.stdout) < 0.3
 
 
+@pytest.mark.slow
 def test_a_large_sample_overrules_the_prior_of_kappa():
     """κ far below what its default prior reaches: the grid follows the likelihood, as
     NUTS does."""
