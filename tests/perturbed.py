@@ -116,7 +116,7 @@ def controlled_roundings(
         if all(
             is_adjacent(int(t), int(r), base)
             for ts, rs in totals
-            for t, r in zip(np.ravel(ts), np.ravel(rs))
+            for t, r in zip(np.ravel(ts), np.ravel(rs), strict=True)
         ):
             found.append(rounded)
     return found

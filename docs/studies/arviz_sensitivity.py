@@ -1,6 +1,6 @@
 """Power-scaling by ArviZ and by `taciturn.prior_sensitivity`, beside each other.
 
-Writes `docs/explanation/_arviz_sensitivity.md`, the table of the how-to on checking fits:
+Writes `docs/explanation/_arviz_sensitivity.md`, the table in the how-to on checking:
 
     python docs/studies/arviz_sensitivity.py
 """

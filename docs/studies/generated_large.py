@@ -17,9 +17,15 @@ Floats = npt.NDArray[np.float64]
 
 POPULATION_SIZE: Final = 700_000
 VARIABLES: Final = {
-    "sex": 2, "age": 8, "marital": 5, "occupation": 6, "education": 4,
-    "region": 5, "health": 2, "tenure": 2,
-}  # fmt: skip
+    "sex": 2,
+    "age": 8,
+    "marital": 5,
+    "occupation": 6,
+    "education": 4,
+    "region": 5,
+    "health": 2,
+    "tenure": 2,
+}
 _SHAPE: Final = tuple(VARIABLES.values())
 
 

@@ -91,8 +91,11 @@ def main() -> None:
                                 population, fraction, sample, given.draws, given.seed
                             )
                             done[name, fraction, sample] = {
-                                "table": name, "fraction": fraction, "sample": sample, **scores
-                            }  # fmt: skip
+                                "table": name,
+                                "fraction": fraction,
+                                "sample": sample,
+                                **scores,
+                            }
                             kept.add(done[name, fraction, sample])
                         found.append(done[name, fraction, sample])
     if not found:

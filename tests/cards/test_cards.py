@@ -151,9 +151,16 @@ def test_a_calibration_is_kept(fits, religion, religion_sample, tmp_path):
         model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (500, 1000)
     )
     result = tc.calibrate(
-        model, religion, sample_size=245, population_size=2449, simulations=5, draws=20, random_seed=1, workers=1,
+        model,
+        religion,
+        sample_size=245,
+        population_size=2449,
+        simulations=5,
+        draws=20,
+        random_seed=1,
+        workers=1,
         progressbar=False,
-    )  # fmt: skip
+    )
     texts = TEXTS | {"calibration": result}
     card = tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
     kept = tc.cards.load_card(card.path).calibration
@@ -377,11 +384,19 @@ def test_the_known_margins_of_a_calibration_are_those_of_the_fit(
     )
     told, untold = (
         tc.calibrate(
-            model, religion, sample_size=245, population_size=2449, known_margins=dims, simulations=3, draws=10,
-            random_seed=1, workers=1, progressbar=False,
+            model,
+            religion,
+            sample_size=245,
+            population_size=2449,
+            known_margins=dims,
+            simulations=3,
+            draws=10,
+            random_seed=1,
+            workers=1,
+            progressbar=False,
         )
         for dims in ("area", ())
-    )  # fmt: skip
+    )
     path = tmp_path / "card.toml"
     card = tc.cards.write_card(
         path, fit, reference=reference, **DRAWN, **TEXTS | {"calibration": told}
@@ -399,8 +414,13 @@ def test_the_known_margins_of_a_calibration_are_those_of_the_fit(
             **DRAWN,
             **TEXTS | {"calibration": untold},
         )
-    bad = rewritten(card, tmp_path / "bad.toml", calibration=replace(
-        card.calibration, settings={**card.calibration.settings, "known_margins": "area"}))  # fmt: skip
+    bad = rewritten(
+        card,
+        tmp_path / "bad.toml",
+        calibration=replace(
+            card.calibration, settings={**card.calibration.settings, "known_margins": "area"}
+        ),
+    )
     with pytest.raises(
         FileFormatError, match=r"bad\.toml: calibration\.known_margins must be a list"
     ):
@@ -486,23 +506,35 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["format_version"], None, "the field format_version is missing"),
         (["format_version"], "1", "format_version must be"),
         (["surprise"], 1, "no field surprise: the fields here are format_version, command"),
-        (["estimator", "estimator"], "os.system", "estimator cannot be used: no estimator "
-                                                  "'os.system'"),
+        (
+            ["estimator", "estimator"],
+            "os.system",
+            "estimator cannot be used: no estimator 'os.system'",
+        ),
         (["estimator", "estimator"], ["LogLinear"], "estimator cannot be used"),
         (["estimator", "estimator"], None, "estimator cannot be used"),
         (["estimator", "theta"], 1.0, r"LogLinear has no field \['theta'\]"),
         (["estimator", "not_given"], None, "the argument 'formula' of LogLinear is missing"),
-        (["estimator", "not_given"], ["formula", "theta"], "not_given must list arguments of "
-                                                           "LogLinear"),
+        (
+            ["estimator", "not_given"],
+            ["formula", "theta"],
+            "not_given must list arguments of LogLinear",
+        ),
         (["estimator", "not_given"], "formula", "not_given must list"),
         (["estimator", "not_given"], [["formula"]], "not_given must list"),
-        (["estimator", "formula"], "~ area", "not_given must list arguments .* that are "
-                                             "given nowhere else"),
+        (
+            ["estimator", "formula"],
+            "~ area",
+            "not_given must list arguments .* that are given nowhere else",
+        ),
         (["estimator"], {"estimator": "LogLinear", "formula": 3}, "formula must be text, got 3"),
         (["estimator"], "LogLinear", "estimator must be a table, got 'LogLinear'"),
         (["estimator"], None, "the field estimator is missing"),
-        (["table", "dataset"], "../etc/passwd", "table.dataset must be "
-                                                "'area_by_country_of_birth' or"),
+        (
+            ["table", "dataset"],
+            "../etc/passwd",
+            "table.dataset must be 'area_by_country_of_birth' or",
+        ),
         (["table", "dataset"], None, "the field table.file is missing"),
         (["table", "file"], "a.csv", "no field table.file"),
         (["table", "hash"], "sha256:12", "table.hash must be 'sha256:' and 64"),
@@ -510,8 +542,11 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["table", "population_size"], 244, "sample.size is 245, more than the population's 244"),
         (["table", "population_size"], 2449.0, "table.population_size must be a whole number"),
         (["table", "population_size"], True, "table.population_size must be a whole number"),
-        (["table", "population_size"], 2**60, "population_size must be a whole number from 1 "
-                                              "to 9007199254740992"),
+        (
+            ["table", "population_size"],
+            2**60,
+            "population_size must be a whole number from 1 to 9007199254740992",
+        ),
         (["table", "structural_zeros"], [1], "table.structural_zeros must list cells"),
         (["table", "structural_zeros"], [[["a"]]], "table.structural_zeros must list cells"),
         (["table", "known_margins"], [1], "table.known_margins must list names"),
@@ -535,8 +570,11 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["fit", "summary", "R2", "mcse"], -1.0, "fit.summary.R2.mcse must be a number from 0"),
         (["fit", "summary", "R2", "sd"], None, "the field fit.summary.R2.sd is missing"),
         (["fit", "summary", "R2", "50%"], 0.9, "fit.summary.R2.50% must lie between"),
-        (["fit", "summary", "R2", "q"], 0.9, "no field fit.summary.R2.q: the fields here are "
-                                             "mean, sd"),
+        (
+            ["fit", "summary", "R2", "q"],
+            0.9,
+            "no field fit.summary.R2.q: the fields here are mean, sd",
+        ),
         (["fit", "summary", "extra"], 1.0, "fit.summary.extra must be a table"),
         (["reference", "summary", "R1"], None, "the field reference.summary.R1 is missing"),
         (["reference", "checks", "speed"], 1.0, "reference.checks.speed is not a diagnostic"),
@@ -547,7 +585,7 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["versions", "taciturn"], 1, "versions.taciturn must be text"),
         (["command"], None, "the field command is missing"),
     ],
-)  # fmt: skip
+)
 def test_a_field_that_is_wrong_is_named_with_what_is_accepted(card, tmp_path, path, to, message):
     bad = tmp_path / "bad.toml"
     bad.write_text(toml_text(changed(card_content(card), *path, to=to)), encoding="utf-8")
@@ -557,9 +595,14 @@ def test_a_field_that_is_wrong_is_named_with_what_is_accepted(card, tmp_path, pa
 
 @pytest.mark.parametrize(
     ("file", "message"),
-    [("/etc/passwd", "/etc/passwd"), ("../a.csv", "a.csv"), ("a/../../b.csv", "b.csv"), ("C:\\a.csv", "a.csv"),
-     ("https://example.org/a.csv", "example")],
-)  # fmt: skip
+    [
+        ("/etc/passwd", "/etc/passwd"),
+        ("../a.csv", "a.csv"),
+        ("a/../../b.csv", "b.csv"),
+        ("C:\\a.csv", "a.csv"),
+        ("https://example.org/a.csv", "example"),
+    ],
+)
 def test_a_card_reads_no_file_outside_its_folder(card, tmp_path, file, message):
     bad = rewritten(card, tmp_path / "bad.toml", table=replace(card.table, dataset=None, file=file))
     with pytest.raises(
@@ -571,9 +614,15 @@ def test_a_card_reads_no_file_outside_its_folder(card, tmp_path, file, message):
 def test_known_margins_of_a_sample_that_is_not_drawn_need_their_counts(card, tmp_path):
     def refused(message: str, *counts: Any) -> None:
         table = replace(
-            card.table, fraction=None, random_seed=None, known_margins=("area",), known_counts=counts,
-            hash=card.table.sample_hash, file="own.csv", dataset=None,
-        )  # fmt: skip
+            card.table,
+            fraction=None,
+            random_seed=None,
+            known_margins=("area",),
+            known_counts=counts,
+            hash=card.table.sample_hash,
+            file="own.csv",
+            dataset=None,
+        )
         with pytest.raises(FileFormatError, match=rf"bad\.toml: {message}"):
             tc.cards.load_card(rewritten(card, tmp_path / "bad.toml", table=table))
 
@@ -673,17 +722,26 @@ def test_no_file(tmp_path):
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=5)
     | st.sampled_from(["LogLinear", "LinearPool", "eval", "~ a", [], {}]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 def places(content: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Every path to a field."""
-    inner = [place for key, value in content.items() for place in places(value, (*path, key))] if isinstance(
-        content, dict) else []  # fmt: skip
+    inner = (
+        [place for key, value in content.items() for place in places(value, (*path, key))]
+        if isinstance(content, dict)
+        else []
+    )
     return [path, *inner] if path else inner
 
 
@@ -731,12 +789,20 @@ def test_bytes_are_never_a_card(tmp_path, content):
 
 
 PLAIN = st.recursive(
-    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=4),
+            inner,
+            max_size=3,
+        )
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(

@@ -137,54 +137,115 @@ OTHER_LABELS = draws().assign_coords(a=["x", "z"])
 ZEROS = xr.zeros_like(SAMPLE, dtype=bool)
 BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("float", {"population": draws(float)}, "population draws must be integers, got float64"),
-    ("NaN", {"population": with_value(draws(), np.nan, float)}, "population draws must be "
-                                                                "integers, got float64"),
+    (
+        "NaN",
+        {"population": with_value(draws(), np.nan, float)},
+        "population draws must be integers, got float64",
+    ),
     ("bool", {"population": draws() > 0}, "population draws must be integers, got bool"),
     ("text", {"population": draws().astype(str)}, "population draws must be integers"),
-    ("negative", {"population": with_value(draws(), -1)}, "below the sample at chain=0, "
-                                                          "draw=0, a=x, b=v"),
+    (
+        "negative",
+        {"population": with_value(draws(), -1)},
+        "below the sample at chain=0, draw=0, a=x, b=v",
+    ),
     ("below", {"population": moved(draws(), 20)}, "below the sample at chain=0, draw=0, a=y, b=v"),
-    ("sum", {"population": draws() + 1}, "does not sum to the population size 20 at chain=0, "
-                                         "draw=0"),
+    (
+        "sum",
+        {"population": draws() + 1},
+        "does not sum to the population size 20 at chain=0, draw=0",
+    ),
     ("size", {"population_size": 21}, "does not sum to the population size 21"),
-    ("no draw", {"population": draws().isel(draw=0)}, r"no dimension \['draw'\]: they have "
-                                                      r"\('chain', 'a', 'b'\)"),
+    (
+        "no draw",
+        {"population": draws().isel(draw=0)},
+        r"no dimension \['draw'\]: they have "
+        r"\('chain', 'a', 'b'\)",
+    ),
     ("no variable", {"population": draws().isel(b=0)}, r"no dimension \['b'\]"),
     ("margin", {"population": draws().sum("b")}, r"no dimension \['b'\]"),
-    ("a variable more", {"population": draws().expand_dims(c=2)}, "must be over .*, they are over .*'c'"),
+    (
+        "a variable more",
+        {"population": draws().expand_dims(c=2)},
+        "must be over .*, they are over .*'c'",
+    ),
     ("replicate", {"population": draws().expand_dims(replicate=2)}, "must be over .*'replicate'"),
-    ("other names", {"population": draws().rename(a="area")}, r"no dimension \['a'\]: they "
-                                                              r"have .*'area'"),
-    ("order", {"population": draws()[:, :, ::-1]}, "the categories of 'a' differ between "
-                                                   "population and sample"),
-    ("other labels", {"population": OTHER_LABELS}, "the categories of 'a' differ between "
-                                                   "population and sample"),
-    ("no labels", {"population": draws().drop_vars("a")}, "the categories of 'a' differ "
-                                                          "between population and sample"),
+    (
+        "other names",
+        {"population": draws().rename(a="area")},
+        r"no dimension \['a'\]: they "
+        r"have .*'area'",
+    ),
+    (
+        "order",
+        {"population": draws()[:, :, ::-1]},
+        "the categories of 'a' differ between population and sample",
+    ),
+    (
+        "other labels",
+        {"population": OTHER_LABELS},
+        "the categories of 'a' differ between population and sample",
+    ),
+    (
+        "no labels",
+        {"population": draws().drop_vars("a")},
+        "the categories of 'a' differ between population and sample",
+    ),
     ("more categories", {"population": draws()[:, :, [0, 1, 1]]}, "the categories of 'a' differ"),
     ("no draws", {"population": draws()[:, :0]}, "the fit has no draws"),
-    ("sample float", {"sample": with_value(SAMPLE, 0.5, float)}, "the sample of the fit: "
-                                                                 "counts must be whole .* b=v"),
-    ("sample NaN", {"sample": with_value(SAMPLE, np.nan, float)}, "the sample of the fit: "
-                                                                  "counts must not be missing"),
-    ("sample negative", {"sample": with_value(SAMPLE, -1)}, "the sample of the fit: counts "
-                                                            "must not be negative"),
+    (
+        "sample float",
+        {"sample": with_value(SAMPLE, 0.5, float)},
+        "the sample of the fit: counts must be whole .* b=v",
+    ),
+    (
+        "sample NaN",
+        {"sample": with_value(SAMPLE, np.nan, float)},
+        "the sample of the fit: counts must not be missing",
+    ),
+    (
+        "sample negative",
+        {"sample": with_value(SAMPLE, -1)},
+        "the sample of the fit: counts must not be negative",
+    ),
     ("sample of draws", {"sample": draws()}, "the sample of the fit must be one table"),
-    ("size NaN", {"population_size": np.nan}, "population_size must be a whole number of at "
-                                              "least 1, got nan"),
-    ("size fraction", {"population_size": 20.5}, "population_size must be a whole number of "
-                                                 "at least 1, got 20.5"),
-    ("size text", {"population_size": "20"}, "population_size must be a whole number of at "
-                                             "least 1, got '20'"),
-    ("sizes", {"population_size": ("chain", [20, 20])}, "population_size of the fit must be "
-                                                        "one number"),
-    ("zeros of numbers", {"structural_zeros": ZEROS.astype(float)}, "structural_zeros of the "
-                                                                    "fit must be bool"),
-    ("zeros elsewhere", {"structural_zeros": ZEROS.rename(a="c")}, r"structural_zeros of the "
-                                                                   r"fit must be bool over"),
-    ("zeros filled", {"structural_zeros": ~ZEROS}, "fills a structural zero at chain=0, "
-                                                   "draw=0, a=x, b=u"),
-]  # fmt: skip
+    (
+        "size NaN",
+        {"population_size": np.nan},
+        "population_size must be a whole number of at least 1, got nan",
+    ),
+    (
+        "size fraction",
+        {"population_size": 20.5},
+        "population_size must be a whole number of at least 1, got 20.5",
+    ),
+    (
+        "size text",
+        {"population_size": "20"},
+        "population_size must be a whole number of at least 1, got '20'",
+    ),
+    (
+        "sizes",
+        {"population_size": ("chain", [20, 20])},
+        "population_size of the fit must be one number",
+    ),
+    (
+        "zeros of numbers",
+        {"structural_zeros": ZEROS.astype(float)},
+        "structural_zeros of the fit must be bool",
+    ),
+    (
+        "zeros elsewhere",
+        {"structural_zeros": ZEROS.rename(a="c")},
+        r"structural_zeros of the "
+        r"fit must be bool over",
+    ),
+    (
+        "zeros filled",
+        {"structural_zeros": ~ZEROS},
+        "fills a structural zero at chain=0, draw=0, a=x, b=u",
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def pooled(religion_sample) -> xr.DataTree:
 
 
 # The prior's density
-# -----------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def test_density_of_a_number_without_an_upper_end_is_that_of_its_logarithm() -> None:
@@ -90,7 +90,7 @@ def test_what_a_power_makes_of_a_prior(prior, scaled) -> None:
 
 
 # The groups of a fit
-# -----------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["fit_dirichlet", "fast_dirichlet"])
@@ -139,7 +139,7 @@ def test_log_prior_is_saved(pooled, tmp_path) -> None:
 
 
 # The joint likelihood
-# ----------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def test_joint_likelihood_of_the_dirichlet_model_is_that_of_the_individuals_one_after_another() -> (
@@ -192,7 +192,7 @@ def test_joint_likelihood_of_the_restaurant_is_that_of_the_individuals_one_after
 
 
 # Sensitivity
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def test_sensitivity_against_exact_distributions(religion_sample) -> None:
@@ -373,7 +373,7 @@ def test_members_of_a_stack_are_looked_at_one_by_one(religion_sample, pooled) ->
 
 
 # Refusals and words
-# ------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def test_refusals(fit_loglinear, pooled, religion_sample) -> None:

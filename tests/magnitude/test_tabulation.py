@@ -502,30 +502,54 @@ def test_sums_beyond_64_bits_are_refused():
         ({"area": ["A", None]}, {}, "a label is missing: 'area' in row 2"),
         ({"area": ["A", "  "]}, {}, "a label is missing: 'area' in row 2"),
         ({"area": ["A", "B\0"]}, {}, "in row 2 of the data frame holds a NUL"),
-        ({}, {"categories": {"area": ["B"]}},
-         r"area=A in row 1 of the data frame is none of the categories \['B'\]"),
+        (
+            {},
+            {"categories": {"area": ["B"]}},
+            r"area=A in row 1 of the data frame is none of the categories \['B'\]",
+        ),
         ({}, {"categories": {"area": ["A", "A"]}}, "hold one twice"),
-        ({"c": ["f", None]}, {"contributor": "c"},
-         "'c' must name a contributor in every row: row 2 .* is missing"),
-        ({"c": ["f", "f"], "h": ["G", "H"]}, {"contributor": "c", "holding": "h"},
-         "one value of 'h': 'f' has 'G' in row 1 and 'H' in row 2"),
-        ({"c": ["f", "f"], "h": ["G", ""]}, {"contributor": "c", "holding": "h"},
-         "'f' has 'G' in row 1 and none in row 2"),
-        ({"c": ["f", "f"], "w": [2, 1.5]}, {"contributor": "c", "sampling_weights": "w"},
-         "one value of 'w': 'f' has 2 in row 1 and 1.5 in row 2"),
-        ({"w": [1, 0.5]}, {"sampling_weights": "w"},
-         "'w' must be numbers from 1 to 1000000: row 2 .* holds 0.5"),
+        (
+            {"c": ["f", None]},
+            {"contributor": "c"},
+            "'c' must name a contributor in every row: row 2 .* is missing",
+        ),
+        (
+            {"c": ["f", "f"], "h": ["G", "H"]},
+            {"contributor": "c", "holding": "h"},
+            "one value of 'h': 'f' has 'G' in row 1 and 'H' in row 2",
+        ),
+        (
+            {"c": ["f", "f"], "h": ["G", ""]},
+            {"contributor": "c", "holding": "h"},
+            "'f' has 'G' in row 1 and none in row 2",
+        ),
+        (
+            {"c": ["f", "f"], "w": [2, 1.5]},
+            {"contributor": "c", "sampling_weights": "w"},
+            "one value of 'w': 'f' has 2 in row 1 and 1.5 in row 2",
+        ),
+        (
+            {"w": [1, 0.5]},
+            {"sampling_weights": "w"},
+            "'w' must be numbers from 1 to 1000000: row 2 .* holds 0.5",
+        ),
         ({"w": [1, None]}, {"sampling_weights": "w"}, "'w' must be numbers .* row 2 .* is missing"),
         ({"w": [1, -3]}, {"sampling_weights": "w"}, "row 2 of the data frame holds -3"),
         ({"r": [1, 2]}, {"request": "r"}, "'r' must be 0 or 1, or false or true: row 2 .* holds 2"),
         ({"r": [True, None]}, {"request": "r"}, "'r' must be 0 or 1, .* row 2 .* is missing"),
-        ({}, {"contributor": "none"},
-         "no column 'none' in the data frame: the columns are 'area', 'x'"),
-        ({"x": [10**15, 1]}, {},
-         r"at most 10\*\*15 steps of 10\*\*-0: area=A holds 1000000000000001"),
+        (
+            {},
+            {"contributor": "none"},
+            "no column 'none' in the data frame: the columns are 'area', 'x'",
+        ),
+        (
+            {"x": [10**15, 1]},
+            {},
+            r"at most 10\*\*15 steps of 10\*\*-0: area=A holds 1000000000000001",
+        ),
         ({"x": [10**15, -1]}, {}, r"area=A holds 1000000000000001"),
     ],
-)  # fmt: skip
+)
 def test_data_that_are_refused(columns, options, message):
     with pytest.raises(TableError, match=message):
         tc.tabulate_magnitude(pd.DataFrame({**of([1, 2]), **columns}), "area", "x", **options)

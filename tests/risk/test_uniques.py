@@ -84,7 +84,9 @@ def test_cells_by_enumeration():
         )
         for new in tables(N - sum(f), K)
     }
-    multiple = 56  # new ~ DirichletMultinomial(3, (2, 1, 3)): probabilities are whole numbers over C(8, 3) = 56
+    # new ~ DirichletMultinomial(3, (2, 1, 3)), whose probabilities are multiples of
+    # 1 / C(8, 3).
+    multiple = 56
     times = [round(multiple * p) for p in posterior.values()]
     assert times == pytest.approx([multiple * p for p in posterior.values()])
     draws = np.repeat(np.array(list(posterior)), times, axis=0)

@@ -96,9 +96,17 @@ def test_estimators_are_calibrated(estimator, sample_size, population_size):
     """300 simulations of a 4 x 3 table; parameters, R1, R2 and tau1."""
     template = xr.DataArray(np.zeros((4, 3), dtype=np.int64), dims=("a", "b"))
     result = tc.calibrate(
-        estimator, template, sample_size=sample_size, population_size=population_size, simulations=300, bins=10,
-        draws=99, thin=10, random_seed=2015, progressbar=False,
-    )  # fmt: skip
+        estimator,
+        template,
+        sample_size=sample_size,
+        population_size=population_size,
+        simulations=300,
+        bins=10,
+        draws=99,
+        thin=10,
+        random_seed=2015,
+        progressbar=False,
+    )
     assert int(result.failures) <= 3
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
 
@@ -107,9 +115,17 @@ def test_latent_classes_are_calibrated():
     """300 simulations of a 3 x 2 x 2 table; parameters, R1, R2 and tau1."""
     template = xr.DataArray(np.zeros((3, 2, 2), dtype=np.int64), dims=("a", "b", "c"))
     result = tc.calibrate(
-        tc.LatentClass(), template, sample_size=24, population_size=500, simulations=300, bins=10, draws=50, thin=2,
-        random_seed=2015, progressbar=False,
-    )  # fmt: skip
+        tc.LatentClass(),
+        template,
+        sample_size=24,
+        population_size=500,
+        simulations=300,
+        bins=10,
+        draws=50,
+        thin=2,
+        random_seed=2015,
+        progressbar=False,
+    )
     assert int(result.failures) == 0
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
 
@@ -119,9 +135,19 @@ def test_known_margins_are_calibrated():
     calibrated too; draws that keep them, but with another law, would not."""
     template = xr.DataArray(np.zeros((4, 3), dtype=np.int64), dims=("a", "b"))
     result = tc.calibrate(
-        tc.DirichletLogLinear(), template, sample_size=24, population_size=500, known_margins="a", simulations=300,
-        bins=10, draws=99, thin=10, random_seed=2015, progressbar=False, workers=1,
-    )  # fmt: skip
+        tc.DirichletLogLinear(),
+        template,
+        sample_size=24,
+        population_size=500,
+        known_margins="a",
+        simulations=300,
+        bins=10,
+        draws=99,
+        thin=10,
+        random_seed=2015,
+        progressbar=False,
+        workers=1,
+    )
     assert int(result.failures) <= 3
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
     assert json.loads(result.attrs["settings"])["known_margins"] == ["a"]

@@ -300,15 +300,20 @@ from toys import Slow
 population = tc.load_dataset("area_by_religion")
 estimators = {{"slow": Slow(seconds=0.5)}}
 try:
-    tc.study(population, estimators, samples=500, draws=2, workers=2, progressbar=False, store={str(store)!r})
+    options = {{"workers": 2, "progressbar": False, "store": {str(store)!r}}}
+    tc.study(population, estimators, samples=500, draws=2, **options)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.stdin.read()
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     until = time.monotonic() + 120

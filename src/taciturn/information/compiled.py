@@ -15,6 +15,7 @@ _NO_LOOKUP: Final = np.zeros(1)
 
 @njit(nogil=True, cache=True)
 def scan_kernel(rows, mask, total):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Smallest and largest count, and whether all rows have one total."""
     smallest = rows[0, 0]
     largest = rows[0, 0]
     same = True
@@ -84,6 +85,7 @@ def _cell_term(p, q, log_p, log_q):  # type: ignore[no-untyped-def] # pragma: no
 
 @njit(nogil=True, cache=True)
 def table_kernel(tables, masks, mask_of, logs, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """`TABLE_SUMS` of each table."""
     size = tables.shape[1]
     share = np.empty(size)
     log_share = np.empty(size)
@@ -99,6 +101,7 @@ def table_kernel(tables, masks, mask_of, logs, out):  # type: ignore[no-untyped-
 def pair_kernel(  # type: ignore[no-untyped-def] # pragma: no cover
     tables, releases, masks, table_of, release_of, mask_of, logs, release_logs, out
 ):
+    """`PAIR_SUMS` of each pair of a table and a release."""
     size = tables.shape[1]
     p = np.empty(size)
     log_p = np.empty(size)

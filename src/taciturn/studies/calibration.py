@@ -134,13 +134,10 @@ def calibrate(
     >>> result["rank"].sel(quantity=["kappa", "R2", "tau1"]).shape
     (3, 4)
     """
-    simulations, draws = (
-        whole_number(simulations, "simulations", least=1),
-        whole_number(draws, "draws", least=1),
-    )
+    simulations = whole_number(simulations, "simulations", least=1)
+    draws = whole_number(draws, "draws", least=1)
     thin = whole_number(thin, "thin", least=1)
-    if whole_number(bins, "bins", least=1) < 2:
-        raise ParameterError(f"bins must be at least 2, got {bins}")
+    bins = whole_number(bins, "bins", least=2)
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
@@ -152,11 +149,9 @@ def calibrate(
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)
     ]
-    ranks: dict[int, dict[str, float] | None] = {}
-    for number, found in run_all(
-        run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"
-    ):
-        ranks[number] = found
+    ranks = dict(
+        run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
+    )
     known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
         **known,

@@ -168,10 +168,8 @@ def study(
     """
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
-    samples, draws = (
-        whole_number(samples, "samples", least=1),
-        whole_number(draws, "draws", least=1),
-    )
+    samples = whole_number(samples, "samples", least=1)
+    draws = whole_number(draws, "draws", least=1)
     if method not in ("fast", "nuts"):
         raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
     _check_estimators(estimators)
@@ -181,18 +179,9 @@ def study(
         estimator.check_margins(problem)
     if random_seed is None and store is not None:
         random_seed = recorded(store, "random_seed", int)
-    job = Job(
-        table,
-        structural_zeros,
-        margins,
-        0,
-        0,
-        dict(estimators),
-        draws,
-        check_weights(weights),
-        method,
-        seed_number(random_seed),
-    )
+    seed, checked = seed_number(random_seed), check_weights(weights)
+    known = (table, structural_zeros, margins)
+    job = Job(*known, 0, 0, dict(estimators), draws, checked, method, seed)
     header = _header(job, sizes)
     with Store(store, header) as kept:
         done = {(r["estimator"], r["size"], r["sample"]) for r in kept.records}

@@ -28,6 +28,7 @@ _ROUNDING: Final = 1e-12  # the truth may be an end of the interval, up to the l
 def summarise(
     records: Sequence[dict[str, Any]], names: list[str], sizes: Mapping[float, int], samples: int
 ) -> xr.Dataset:
+    """The statistics of every estimator, fraction and measure."""
     by_cell: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
     for record in records:
         if record["sample"] < samples:
