@@ -74,7 +74,7 @@ def test_same_ranks_whatever_the_workers():
 def test_what_cannot_be_calibrated():
     with pytest.raises(ParameterError, match="LogLinear has no prior"):
         tc.calibrate(tc.LogLinear(), TWO_CELLS, **SETTINGS)
-    with pytest.raises(ParameterError, match="bins must be at least 2"):
+    with pytest.raises(ParameterError, match="bins must be a whole number of at least 2"):
         tc.calibrate(Coins(), TWO_CELLS, bins=1, **SETTINGS)
     with pytest.raises(ParameterError, match="population_size"):
         tc.calibrate(Coins(), TWO_CELLS, **SETTINGS | {"population_size": 10})
