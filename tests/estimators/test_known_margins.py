@@ -72,7 +72,7 @@ def test_log_linear_draws_are_multinomial_within_the_margins(margin) -> None:
     [
         pytest.param("fast", ROWS, id="fast-a"),
         pytest.param("fast", COLUMNS, id="fast-b"),
-        pytest.param("nuts", ROWS, id="nuts-a"),
+        pytest.param("nuts", ROWS, id="nuts-a", marks=pytest.mark.slow),
         pytest.param("nuts", COLUMNS, id="nuts-b", marks=pytest.mark.slow),  # a model of its own
     ],
 )

@@ -91,6 +91,7 @@ def test_streamed_tables_have_the_distribution_of_stored_ones(
     assert abs(float(one.mean() - other.mean())) < 5 * float(other.std()) * (2 / 200) ** 0.5
 
 
+@pytest.mark.slow
 def test_risk_checks_and_sensitivity_are_those_of_stored_draws(fits) -> None:
     for name, fit in fits.items():
         stored = in_memory(fit)

@@ -285,10 +285,11 @@ def test_wrong_arguments(religion, change, message):
         tc.study(religion, **{"estimators": PLUG_INS, "samples": 1, "draws": 2} | QUIET | change)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize(
     "whole_group",
-    [pytest.param(False, marks=pytest.mark.slow), True],
+    [False, True],
     ids=["parent alone", "as a terminal does"],
 )
 def test_ctrl_c_leaves_no_workers_and_a_store_to_continue_from(tmp_path, whole_group):

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from scipy.optimize import linprog
 
 import taciturn as tc
 from taciturn.cli import cli
-from taciturn.errors import FileFormatError, ParameterError, TableError
+from taciturn.errors import AttackError, FileFormatError, ParameterError, TableError
 from taciturn.suppression import release_file
 
 
@@ -163,7 +163,10 @@ def test_five_ways(tmp_path):
 )
 def test_no_file_gives_a_sensitive_cell_back(tmp_path, seed, areas, sizes, records):
     frame = firms(seed, {"area": areas, "size": sizes}, records)
-    protected = protect(frame, ["area", "size"], RULES)
+    try:
+        protected = protect(frame, ["area", "size"], RULES)
+    except AttackError:  # where single contributors know too much, there is no file
+        reject()
     tc.write_release(protected, tmp_path / "out.csv")
     check_file(tmp_path / "out.csv", protected, ["area", "size"])
     written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)

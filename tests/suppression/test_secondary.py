@@ -229,6 +229,7 @@ def test_a_total_can_be_primary():
     assert int((pattern.status["a",] == "primary").sum()) == 1
 
 
+@pytest.mark.slow
 def test_a_table_too_large_for_the_cheapest_pattern_is_protected():
     generator = np.random.default_rng(1)
     table = xr.DataArray(generator.poisson(generator.gamma(0.5, 20, (60, 40))), dims=("a", "b"))

@@ -202,6 +202,7 @@ def test_interactions_are_left_to_nuts(religion_sample, monkeypatch):
         tc.DirichletLogLinear("~ area * religion").fit(religion_sample, population_size=2449)
 
 
+@pytest.mark.slow
 def test_importing_the_fast_path_compiles_nothing(religion_sample):
     """A fit by the fast path works where PyMC cannot even be imported."""
     import subprocess
