@@ -233,8 +233,8 @@ class Estimator(Specified, ABC):
     def log_conditionals(
         self, problem: Problem, parameters: Parameters
     ) -> npt.NDArray[np.float64] | None:
-        """Logarithm of p(x_i | x_-i, parameters), in nats, for an individual of each
-        occupied cell.
+        """Logarithm of ``p(x_i | x_-i, parameters)``, in nats, for one individual of
+        each occupied cell.
 
         Returns
         -------

@@ -33,8 +33,8 @@ class PlugInEstimator(Estimator):
 
     @abstractmethod
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
-        """Logarithm of p(x_i | x_-i, parameters), in nats, for an individual of each
-        occupied cell.
+        """Logarithm of ``p(x_i | x_-i, parameters)``, in nats, for one individual of
+        each occupied cell.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class PlugInEstimator(Estimator):
     def _leave_one_out(
         self, problem: Problem, settings: SamplerSettings
     ) -> npt.NDArray[np.float64]:
-        """Logarithm of p(x_i | x_-i) with the parameters estimated from the others."""
+        """Logarithm of ``p(x_i | x_-i)``, its parameters estimated from the others."""
         terms = np.full(len(problem.occupied), np.nan)
         for number, cell in enumerate(problem.occupied):
             try:

@@ -146,7 +146,7 @@ class Problem:
         return self.label(values.reshape(chains, -1, *self.sample.shape), name)
 
     def label(self, tables: Any, name: str) -> xr.DataArray:
-        """Label an array of shape (chains, draws, *sample.shape)."""
+        """Label an array of shape ``(chains, draws, *sample.shape)``."""
         coords = {
             "chain": np.arange(tables.shape[0]),
             "draw": np.arange(tables.shape[1]),

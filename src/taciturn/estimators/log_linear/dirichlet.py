@@ -282,8 +282,8 @@ class DirichletLogLinear(BayesianEstimator):
         return value.reshape(kappa.shape)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Logarithm of p(x_i | x_-i, parameters): within the stratum, where margins are
-        known.
+        """Logarithm of ``p(x_i | x_-i, parameters)``: within the stratum, where margins
+        are known.
         """
         posterior = parameters.posterior
         assert posterior is not None
