@@ -153,7 +153,9 @@ def test_a_saved_fit_is_read_back_by_us_and_by_arviz(plug_in, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]
 
 
-@pytest.mark.parametrize("name", ["fit_dirichlet", "fit_restaurant", "fit_urn"])
+@pytest.mark.parametrize(
+    "name", ["fit_dirichlet", pytest.param("fit_restaurant", marks=pytest.mark.slow), "fit_urn"]
+)
 def test_a_saved_fit_repeats_to_the_digit(name, request, tmp_path):
     fit = request.getfixturevalue(name)
     path = tmp_path / "fit.nc"

@@ -142,6 +142,7 @@ def test_sensitive_cells_keep_their_protection_level():
     assert checked > 0
 
 
+@pytest.mark.slow
 def test_five_ways(tmp_path):
     dims = list("abcde")
     frame = firms(3, dict.fromkeys(dims, 2) | {"a": 3}, 250)

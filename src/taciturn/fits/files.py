@@ -12,7 +12,7 @@ from taciturn.estimators import estimator_from_spec
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.files import check_writable, whole_file
-from taciturn.fits.parts import fit_parts, known_parts, recorded_estimator
+from taciturn.fits.parts import fit_parts, fitted_parameters, known_parts, recorded_estimator
 from taciturn.schema import SCHEMA_VERSION
 
 __all__ = ["read_fit", "recorded_settings", "save_fit"]
@@ -132,7 +132,7 @@ def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
     problem = make_problem(
         known.sample, known.population_size, known.structural_zeros, known.known_margins
     )
-    posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else None
+    posterior = fitted_parameters(fit)
     drawn = (settings.chains, settings.draws)
     if posterior is not None and (posterior.sizes["chain"], posterior.sizes["draw"]) != drawn:
         raise FileFormatError(
