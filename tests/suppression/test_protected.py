@@ -1,4 +1,4 @@
-"""Microdata to a file that may leave the house: what the file holds is attacked by
+"""Microdata to a file that may be released: what the file holds is attacked by
 means of its own."""
 
 import csv

@@ -33,8 +33,8 @@ for _command in (assess, compare, study, validate, perturb, attack, rules):
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong is a message and an exit status, never
-    a traceback.
+    """Run the command line; a failure gives a message and an exit status, never a
+    traceback.
     """
     try:
         cli(standalone_mode=False)

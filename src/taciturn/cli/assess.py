@@ -120,7 +120,7 @@ def assess(
     margins = None if known_margins is None else tc.read_table(known_margins, count=count)
     estimator = _estimator(model, formula)
     with warnings.catch_warnings():
-        # The summary and the exit status say it.
+        # The summary and the exit status say so.
         warnings.simplefilter("ignore", tc.ConvergenceWarning)
         fit = estimator.fit(
             table,

@@ -133,7 +133,7 @@ def _release(
     totals: tuple[tuple[str, ...], ...],
     decimals: int,
 ) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
-    """The release, and what of each projection is suppressed."""
+    """The release, and which cells of each projection are suppressed."""
     import taciturn as tc
     from taciturn.schema import table_dims
     from taciturn.tables.margins import every_margin, margin_names
@@ -165,7 +165,7 @@ def _bounds(
     hidden: dict[tuple[str, ...], "xr.DataArray"],
     margin: tuple[str, ...] | None,
 ) -> "pd.DataFrame":
-    """A row for each cell that is not published, riskiest first; of totals the
+    """A row for each cell that is not published, riskiest first; in rows of totals, the
     variables summed over are empty.
     """
     import numpy as np
@@ -195,7 +195,7 @@ def _bounds(
 
 
 def _text(rows: "pd.DataFrame", top: int, decimals: int) -> str:
-    """The first rows, aligned, and how many of all are disclosed."""
+    """The first rows, aligned, and how many of all the cells are disclosed."""
     import pandas as pd
 
     shown = [["cell", "lower", "upper", "values", "risk"]]

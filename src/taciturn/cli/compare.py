@@ -60,7 +60,7 @@ def compare(
     check_output(save)
     named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
     with warnings.catch_warnings():
-        # The table and the text say it.
+        # The table and the text say so.
         warnings.simplefilter("ignore", tc.errors.ComparisonWarning)
         table = tc.compare(named, method=method)
         stacked = None if save is None else tc.fits.stack(named, method=method, random_seed=seed)

@@ -1,4 +1,4 @@
-"""Files that commands read and write: checked before any work."""
+"""Files that commands read and write, checked before any work is done."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,14 +22,14 @@ def check_tables(*paths: Path | None) -> None:
 
 
 def check_csv(output: Path | None, *sources: Path | None) -> None:
-    """Raise where the output, if there is one, would not be a CSV file of its own."""
+    """Raise if the output, where there is one, would not be a separate CSV file."""
     check_output(output, *sources)
     if output is not None and output.suffix.lower() in _PARQUET:
         raise FileFormatError(f"{output}: the output is a CSV file; give it another ending")
 
 
 def check_output(output: Path | None, *sources: Path | None) -> None:
-    """Raise where the output, if there is one, would not be a file of its own."""
+    """Raise if the output, where there is one, would not be a separate file."""
     if output is None:
         return
     check_writable(output)
@@ -46,6 +46,6 @@ def check_output(output: Path | None, *sources: Path | None) -> None:
 
 
 def write_csv(table: "pd.DataFrame", output: Path) -> None:
-    """Write rows with their index; complete or not at all."""
+    """Write rows with their index; the file appears complete or not at all."""
     with whole_file(output) as temporary:
         table.to_csv(temporary)

@@ -1,5 +1,5 @@
-"""What a study has finished, one JSON line each, so that it can go on where it was
-interrupted.
+"""The completed parts of a study, one JSON line each, so that it can continue after an
+interruption.
 """
 
 import json
@@ -16,20 +16,20 @@ _FORMAT = "taciturn study"
 
 
 class Store:
-    """Records of a study in a file, under a header that says which study it is.
+    """Records of a study in a file, under a header that identifies the study.
 
     Parameters
     ----------
     path : path, optional
-        The file, made if there is none; without it records are kept in memory alone.
+        The file, created if there is none; by default records stay in memory only.
     header : mapping
         What identifies the study, in plain values.
 
     Raises
     ------
     FileFormatError
-        The file is no store, is broken before its last line, or belongs to another
-        study; it is left as it is.
+        The file is not the store of a study, is broken before its last line, or belongs
+        to another study; it is left unchanged.
     """
 
     def __init__(self, path: str | PathLike[str] | None, header: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Store:
             self.records = _read(path, held[:whole], json.loads(first))
         try:
             self._file = path.open("r+b" if path.exists() else "w+b")
-            self._file.truncate(whole)  # a line that was being written when the study ended
+            self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
             if not whole:
                 self._write(first)
@@ -76,9 +76,7 @@ class Store:
 
 
 def recorded(path: str | PathLike[str], name: str, convert: Callable[[Any], Any]) -> Any:
-    """One value of the header of an existing store, None where there is none to
-    read.
-    """
+    """One value from the header of an existing store; None if there is none to read."""
     try:
         with Path(path).open(encoding="utf-8") as file:
             return convert(json.loads(file.readline())[name])
