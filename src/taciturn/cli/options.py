@@ -13,7 +13,6 @@ from taciturn.validate import check_weights
 
 __all__ = [
     "EXIT_ERROR",
-    "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
     "Model",
     "Names",
@@ -25,7 +24,6 @@ __all__ = [
 
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
-EXIT_INTERRUPTED: Final = 130
 
 
 class Number(click.FloatRange):

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_tables,
+    force_option,
+    write_csv,
+)
 from taciturn.cli.options import Number
 
 if TYPE_CHECKING:
@@ -27,8 +35,8 @@ _CERTAIN: Final = {"conventional-round", "suppress-small-cells"}
 _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 
 
-@click.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("table", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
 @click.option(
     "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
@@ -68,9 +76,10 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same release.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the release to this CSV file, in long form.",
 )
+@force_option
 @click.option(
     "--report", is_flag=True, help="Print how much risk the release leaves and what it costs."
 )
@@ -81,6 +90,7 @@ def perturb(
     replicates: int,
     seed: int | None,
     output: Path | None,
+    force: bool,
     report: bool,
     **given: Any,
 ) -> None:
@@ -109,7 +119,7 @@ def perturb(
             f"--method {method} has no randomness: --replicates and --seed do not apply"
         )
     check_tables(table)
-    check_csv(output, table)
+    check_csv(output)
     original = tc.read_table(table, count=count)
     if method not in _CERTAIN:
         chosen |= {"replicates": replicates, "random_seed": seed}
@@ -124,7 +134,7 @@ def perturb(
     if output is not None:
         single = release.sizes["replicate"] == 1
         rows = (release.isel(replicate=0, drop=True) if single else release).rename(count)
-        write_csv(rows.to_dataframe()[[count]], output)
+        write_csv(rows.to_dataframe()[[count]], output, overwrite=force)
     if text is not None:
         click.echo(text)
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
+from taciturn.files import check_output
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.jobs import (
     Job,
@@ -167,6 +169,8 @@ def study(
     >>> bool(result.rmse.sel(measure="R2").item() < 0.1)
     True
     """
+    if store is not None:
+        check_output(Path(store), overwrite=True)
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
     samples = whole_number(samples, "samples", least=1)

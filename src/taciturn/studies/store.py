@@ -4,6 +4,7 @@ interruption.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -52,10 +53,10 @@ class Store:
             self._file = path.open("r+b" if path.exists() else "w+b")
             self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
-            if not whole:
-                self._write(first)
         except OSError as error:
             raise FileFormatError(f"{path}: cannot be written: {error}") from error
+        if not whole:
+            self._write(first)
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before this returns."""
@@ -64,15 +65,23 @@ class Store:
             self._write(json.dumps(record) + "\n")
 
     def _write(self, line: str) -> None:
-        self._file.write(line.encode())
-        self._file.flush()
+        try:
+            self._file.write(line.encode())
+            self._file.flush()
+        except OSError as error:
+            self.__exit__()
+            raise FileFormatError(
+                f"{self._file.name}: cannot be written: {error.strerror or error}; the same study"
+                " continues from what is there"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a line that could not be written has been reported
+                self._file.close()
 
 
 def recorded(path: str | PathLike[str], name: str, convert: Callable[[Any], Any]) -> Any:
