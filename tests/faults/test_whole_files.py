@@ -121,6 +121,21 @@ def test_a_full_disk_is_an_error_that_says_so(name, full_disk):
     path.unlink()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_a_summary_that_goes_to_a_full_disk():
+    code = "import sys; from taciturn.cli import main; sys.argv = ['taciturn', '--help']; main()"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    message = f"taciturn: error: {os.strerror(errno.ENOSPC)}\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
 def test_what_interrupts_a_write_undoes_it(error, old):
     def interrupted() -> None:

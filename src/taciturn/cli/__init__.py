@@ -55,6 +55,9 @@ def main() -> None:
     except MemoryError:
         click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)
         sys.exit(EXIT_ERROR)
+    except OSError as error:  # a summary that goes to a full disk
+        click.echo(f"taciturn: error: {printable(error.strerror or str(error))}", err=True)
+        sys.exit(EXIT_ERROR)
     except Exception as error:  # the last resort of a command line
         click.echo(
             f"taciturn: internal error, please report it: {type(error).__name__}: {error}", err=True
