@@ -75,7 +75,7 @@ SUPPRESSED: Final = "suppressed"
 SAFE: Final = "safe"
 PRIMARY: Final = "primary"
 SECONDARY: Final = "secondary"
-"""The status of a cell inside the house. Who knows the rule learns from ``primary``
+"""The status of a cell for the office alone. Who knows the rule learns from ``primary``
 what range the value is in."""
 
 _BLOCK: Final = 2**22
