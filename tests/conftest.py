@@ -20,6 +20,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("repeatable", settings.get_profile("taciturn"), derandomize=True)
 settings.load_profile("taciturn")
 
 SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}

@@ -251,9 +251,10 @@ def test_labels_do_not_reach_the_terminal_raw(attack):
         (
             "hidden.csv",
             "region,size,status\nA,s,open\n",
-            "one of safe, primary, secondary; row 1 has 'open'",
+            "one of published, suppressed, safe, primary, secondary; row 1 has 'open'",
         ),
         ("hidden.csv", "region,size,status\nA,s,safe\n", "no cell is suppressed"),
+        ("hidden.csv", "region,size,status\nA,s,published\n", "no cell is suppressed"),
         ("hidden.csv", "", "the file is empty"),
         ("country.csv", "region,size\nA,s\n", "a hierarchy has two columns, one of the variables"),
         (

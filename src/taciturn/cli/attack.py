@@ -107,8 +107,8 @@ def attack(
     TABLE is the true table, a CSV or Parquet file in long form as for assess; with
     --decimals its values may be magnitudes. What is released is its cells and all
     totals, or the projections of --linked, without the cells of --suppressed. If these
-    files have a column `status`, it holds safe, primary or secondary, and safe cells
-    are released.
+    files have a column `status`, it holds published or suppressed, or safe, primary or
+    secondary; published and safe cells are released.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
@@ -159,7 +159,7 @@ def _release(
         hidden[names] = hidden[names] | mask if names in hidden else mask
     if files and not any(mask.any() for mask in hidden.values()):
         raise TableError(
-            "no cell is suppressed: the files of --suppressed have no row, or only safe ones"
+            "no cell is suppressed: the files of --suppressed have no row, or only published ones"
         )
     if not linked and set(hidden) == {cells}:
         return (

@@ -88,8 +88,8 @@ def rules(
     MICRODATA is a CSV or Parquet file with one record per row; totals are cells, too.
     The output on the screen quotes true values and is not for release. With --output
     further cells are suppressed until no sensitive one can be worked out; the file
-    holds the values of safe cells, and the status of every cell: safe, primary or
-    secondary.
+    holds the values of published cells, and the status of every cell: published or
+    suppressed.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """

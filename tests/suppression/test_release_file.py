@@ -1,0 +1,186 @@
+"""What stands in a released file: each value to its last decimal, each status at its
+own cell, read back by means of the formats' own."""
+
+import csv
+import itertools
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import taciturn as tc
+from taciturn.errors import FileFormatError, ParameterError
+from taciturn.suppression.protected import ProtectedTable
+from taciturn.suppression.release_file import check_release
+
+ENDINGS = ("csv", "parquet", "json")
+SIGNIFICANT = 15  # digits that a double keeps, whatever they are
+
+
+def table_of(values, *, decimals=0, status=None):
+    """A protected table of areas and sizes with its totals by size."""
+    values = np.asarray(values, dtype=float)
+    status = np.full(values.shape, "safe", dtype="<U9") if status is None else np.array(status)
+    coords = {"area": [f"a{i}" for i in range(len(values))], "size": ["s", "é"]}
+    cells = xr.Dataset(
+        {
+            "value": (("area", "size"), np.where(status == "safe", values, np.nan)),
+            "status": (("area", "size"), status),
+        },
+        coords=coords,
+    )
+    zero = xr.full_like(cells.isel(area=0, drop=True), 0)
+    zero["status"] = ("size", ["safe", "safe"])
+    grand = zero.isel(size=0, drop=True)
+    by_area = cells.isel(size=0, drop=True)
+    tables = {("area", "size"): cells, ("area",): by_area, ("size",): zero, (): grand}
+    return ProtectedTable(tables, "sales", decimals, {}, None)
+
+
+def cells_in(path):
+    """Exact value, None where there is none, and status of each cell."""
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {
+            (row["area"], row["size"]): (
+                Decimal(row["sales"]) if row["sales"] else None,
+                row["status"],
+            )
+            for row in rows
+        }
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+        return {
+            (row["area"], row["size"]): (
+                None if row["sales"] is None else Decimal(repr(row["sales"])),
+                row["status"],
+            )
+            for row in rows
+        }
+    data = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
+    labels = [data["dimension"][name]["category"]["index"] for name in data["id"]]
+    return dict(
+        zip(
+            itertools.product(*labels),
+            zip(data["value"], data["status"], strict=True),
+            strict=True,
+        )
+    )
+
+
+def written(protected, folder, ending):
+    path = folder / f"out.{ending}"
+    tc.write_release(protected, path)
+    return cells_in(path)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    decimals=st.sampled_from([0, 1, 2, 6, 12]),
+    steps=st.lists(st.integers(0, 10**SIGNIFICANT - 1), min_size=4, max_size=4),
+)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_decimal_is_kept(ending, tmp_path, decimals, steps):
+    exact = [Decimal(step).scaleb(-decimals) for step in steps]
+    values = np.array([float(value) for value in exact]).reshape(2, 2)
+    found = written(table_of(values, decimals=decimals), tmp_path, ending)
+    cells = [("a0", "s"), ("a0", "é"), ("a1", "s"), ("a1", "é")]
+    assert [found[cell] for cell in cells] == [(value, "safe") for value in exact]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    ("decimals", "value"),
+    [
+        (0, "9007199254740991"),  # 2^53 - 1
+        (1, "0.1"),
+        (1, "99999999999999.9"),
+        (2, "1234.56"),
+        (2, "9999999999999.99"),
+        (12, "0.000000000001"),
+        (12, "123.123456789012"),
+    ],
+)
+def test_large_and_small_values_are_kept(ending, decimals, value, tmp_path):
+    protected = table_of([[float(value), 0]], decimals=decimals)
+    assert written(protected, tmp_path, ending)["a0", "s"] == (Decimal(value), "safe")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_each_status_stands_at_its_cell_and_suppressed_values_are_absent(ending, tmp_path):
+    status = [["safe", "primary"], ["secondary", "safe"]]
+    protected = table_of([[5, 77], [88, 6]], status=status)
+    assert written(protected, tmp_path, ending) == {
+        ("a0", "s"): (5, "safe"),
+        ("a0", "é"): (None, "primary"),
+        ("a0", "Total"): (5, "safe"),
+        ("a1", "s"): (None, "secondary"),
+        ("a1", "é"): (6, "safe"),
+        ("a1", "Total"): (None, "secondary"),
+        ("Total", "s"): (0, "safe"),
+        ("Total", "é"): (0, "safe"),
+        ("Total", "Total"): (0, "safe"),
+    }
+
+
+def test_whole_numbers_are_written_without_a_point(tmp_path):
+    protected = table_of([[5, 6]])
+    tc.write_release(protected, tmp_path / "out.csv")
+    tc.write_release(protected, tmp_path / "out.json")
+    assert (tmp_path / "out.csv").read_bytes() == (
+        "area,size,sales,status\n"
+        "a0,s,5,safe\na0,é,6,safe\na0,Total,5,safe\n"
+        "Total,s,0,safe\nTotal,é,0,safe\nTotal,Total,0,safe\n"
+    ).encode()
+    assert '"value": [5, 6, 5, 0, 0, 0]' in (tmp_path / "out.json").read_text(encoding="utf-8")
+
+
+def test_json_stat_as_its_specification_has_it(tmp_path):
+    tc.write_release(table_of([[1.25, 6]], decimals=2), tmp_path / "out.json")
+    content = (tmp_path / "out.json").read_text(encoding="utf-8")
+    assert "é" in content
+    assert json.loads(content) == {
+        "version": "2.0",
+        "class": "dataset",
+        "label": "sales",
+        "id": ["area", "size"],
+        "size": [2, 3],
+        "dimension": {
+            "area": {"label": "area", "category": {"index": ["a0", "Total"]}},
+            "size": {"label": "size", "category": {"index": ["s", "é", "Total"]}},
+        },
+        "value": [1.25, 6.0, 1.25, 0.0, 0.0, 0.0],
+        "status": ["safe"] * 6,
+    }
+
+
+def test_the_word_for_a_total_is_chosen(tmp_path):
+    tc.write_release(table_of([[5, 6]]), tmp_path / "out.csv", total="alle")
+    assert cells_in(tmp_path / "out.csv")["alle", "alle"] == (0, "safe")
+    with pytest.raises(ParameterError, match=r"^total must be no category: 'area' has 'a0'"):
+        tc.write_release(table_of([[5, 6]]), tmp_path / "no.csv", total="a0")
+
+
+def test_categories_that_would_be_written_alike():
+    tables = {
+        names: table.assign_coords(area=["1"]) if "area" in names else table
+        for names, table in table_of([[5, 6]]).tables.items()
+    }
+    both = xr.concat(
+        [tables["area", "size"], tables["area", "size"].assign_coords(area=[1])], "area"
+    )
+    both = both.assign_coords(area=np.array(["1", 1], dtype=object))
+    protected = ProtectedTable({("area", "size"): both}, "sales", 0, {}, None)
+    with pytest.raises(ParameterError, match=r"categories of 'area' must differ.*\['1', '1'\]"):
+        tc.suppression.release_rows(protected)
+
+
+def test_an_ending_in_capitals_is_taken_and_others_are_named(tmp_path):
+    check_release(tmp_path / "OUT.CSV")
+    with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json$"):
+        check_release(tmp_path / "out.xlsx")
