@@ -69,7 +69,7 @@ INPUTS = [
 
 def make_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as opened:
-        opened.bind(str(path))
+        opened.bind(path.name)  # the whole path may be too long for a socket
 
 
 PLACES: dict[str, tuple[Callable[[Path], Any], str]] = {
