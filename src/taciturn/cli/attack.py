@@ -9,7 +9,7 @@ import click
 
 from taciturn.cli.attack_input import read_level, read_suppressed, read_values
 from taciturn.cli.files import check_csv, check_tables, write_csv
-from taciturn.cli.options import Names
+from taciturn.cli.options import Names, Whole
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
 
@@ -67,14 +67,12 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--decimals",
-    type=click.IntRange(0, 12),
+    type=Whole(0, 12),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
 )
-@click.option(
-    "--top", type=click.IntRange(0), default=20, show_default=True, help="Cells to print."
-)
+@click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),

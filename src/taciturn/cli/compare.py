@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 from taciturn.cli.files import check_output
+from taciturn.cli.options import SEED
 from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
@@ -23,7 +24,7 @@ __all__ = ["compare"]
     show_default=True,
     help="How the weights are chosen.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed saves the same mixture.")
+@click.option("--seed", type=SEED, help="The same seed saves the same mixture.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path),

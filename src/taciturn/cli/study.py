@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from taciturn.cli.files import check_csv, check_tables, write_csv
-from taciturn.cli.options import EXIT_INTERRUPTED, Weights
+from taciturn.cli.options import EXIT_INTERRUPTED, SEED, Weights, Whole
 from taciturn.estimators.registry import COMMANDS
 from taciturn.files import check_writable
 from taciturn.validate import real_number
@@ -52,14 +52,14 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 )
 @click.option(
     "--samples",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=200,
     show_default=True,
     help="Samples per fraction.",
 )
 @click.option(
     "--draws",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1000,
     show_default=True,
     help="Draws per sample.",
@@ -71,8 +71,8 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     show_default=True,
     help="Weights of the three terms of R1 and R2.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
-@click.option("--workers", type=click.IntRange(1), help="Processes; all cores by default.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
