@@ -19,6 +19,7 @@ __all__ = [
     "MOST",
     "MOST_SEED",
     "check_weights",
+    "first_of",
     "generator",
     "is_real",
     "is_whole",
@@ -151,6 +152,12 @@ def quoted(value: Any) -> str:
         return f"{value!r:.80}"
     except ValueError:  # a whole number that Python does not write out
         return "a number of thousands of digits"
+
+
+def first_of(names: Sequence[Any], number: int = 20) -> str:
+    """The first of some names for a message, and how many there are more."""
+    listed = ", ".join(f"{name!r:.80}" for name in names[:number])
+    return listed + (f", ... and {len(names) - number:,} more" if len(names) > number else "")
 
 
 def _shown(number: int) -> str:
