@@ -24,7 +24,9 @@ SIGNIFICANT = 15  # digits that a double keeps, whatever they are
 def table_of(values, *, decimals=0, status=None):
     """A protected table of areas and sizes with its totals by size."""
     values = np.asarray(values, dtype=float)
-    status = np.full(values.shape, "published", dtype="<U10") if status is None else np.array(status)
+    status = (
+        np.full(values.shape, "published", dtype="<U10") if status is None else np.array(status)
+    )
     coords = {"area": [f"a{i}" for i in range(len(values))], "size": ["s", "é"]}
     cells = xr.Dataset(
         {

@@ -9,9 +9,12 @@ import click
 from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
+    MOST_COUNT,
+    SEED,
     Model,
     Number,
     Weights,
+    Whole,
     check_model,
     is_card,
 )
@@ -28,7 +31,7 @@ __all__ = ["assess"]
 @click.option(
     "--population-size",
     "-N",
-    type=click.IntRange(1),
+    type=Whole(1, MOST_COUNT),
     required=True,
     help="Individuals in the population.",
 )
@@ -61,17 +64,15 @@ __all__ = ["assess"]
     type=Number(0, 1),
     help="Also give the probability that R2 exceeds this.",
 )
-@click.option(
-    "--draws", type=click.IntRange(1), default=1000, show_default=True, help="Draws per chain."
-)
+@click.option("--draws", type=Whole(1), default=1000, show_default=True, help="Draws per chain.")
 @click.option(
     "--tune",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1000,
     show_default=True,
     help="Warm-up draws per chain.",
 )
-@click.option("--chains", type=click.IntRange(1), default=4, show_default=True, help="Chains.")
+@click.option("--chains", type=Whole(1), default=4, show_default=True, help="Chains.")
 @click.option(
     "--method",
     type=click.Choice(["fast", "nuts"]),
@@ -79,7 +80,7 @@ __all__ = ["assess"]
     show_default=True,
     help="Draw without a Markov chain where that works, or by NUTS.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
 @click.option(
     "--save",
     type=Output(),

@@ -17,7 +17,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import Names
+from taciturn.cli.options import Names, Whole
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
 
@@ -75,14 +75,12 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--decimals",
-    type=click.IntRange(0, 12),
+    type=Whole(0, 12),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
 )
-@click.option(
-    "--top", type=click.IntRange(0), default=20, show_default=True, help="Cells to print."
-)
+@click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @click.option(
     "--output",
     type=Output(),

@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 from taciturn.cli.files import FileCommand, Input, Output, force_option
+from taciturn.cli.options import SEED
 from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
@@ -21,7 +22,7 @@ __all__ = ["compare"]
     show_default=True,
     help="How the weights are chosen.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed saves the same mixture.")
+@click.option("--seed", type=SEED, help="The same seed saves the same mixture.")
 @click.option(
     "--save",
     type=Output(),

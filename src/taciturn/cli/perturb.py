@@ -14,7 +14,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import Number
+from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,17 +43,17 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 )
 @click.option(
     "--rounding-base",
-    type=click.IntRange(2),
+    type=Whole(2, MOST_COUNT),
     help="Base of rounding; by default 3, in conventional rounding 5.",
 )
 @click.option(
     "--minimum",
-    type=click.IntRange(2),
+    type=Whole(2, MOST_COUNT),
     help="Smallest count that is kept; 3 by default where cells are adjusted.",
 )
 @click.option(
     "--max-noise",
-    type=click.IntRange(1, 100),
+    type=Whole(1, 100),
     help="Largest change by the cell key; 3 by default.",
 )
 @click.option(
@@ -68,12 +68,12 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 )
 @click.option(
     "--replicates",
-    type=click.IntRange(1, 1_000_000),
+    type=Whole(1),
     default=1,
     show_default=True,
     help="Independent releases.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same release.")
+@click.option("--seed", type=SEED, help="The same seed gives the same release.")
 @click.option(
     "--output",
     type=Output(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
-from taciturn.cli.options import Names, Number
+from taciturn.cli.options import SEED, Names, Number, Whole
 from taciturn.cli.text import printable
 from taciturn.errors import FileFormatError
 
@@ -41,14 +41,14 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 @click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
 @click.option(
     "--decimals",
-    type=click.IntRange(0, 9),
+    type=Whole(0, 9),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
 )
 @click.option("--total", default="Total", show_default=True, help="Label of totals in the output.")
 @click.option(
-    "--top", type=click.IntRange(0), default=20, show_default=True, help="Sensitive cells to print."
+    "--top", type=Whole(0), default=20, show_default=True, help="Sensitive cells to print."
 )
 @click.option(
     "--time-limit",
@@ -59,7 +59,7 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=SEED,
     default=0,
     show_default=True,
     help="The same seed gives the same pattern.",

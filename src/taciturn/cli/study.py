@@ -14,7 +14,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import Weights
+from taciturn.cli.options import SEED, Weights, Whole
 from taciturn.estimators.registry import COMMANDS
 from taciturn.validate import real_number
 
@@ -59,14 +59,14 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 )
 @click.option(
     "--samples",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=200,
     show_default=True,
     help="Samples per fraction.",
 )
 @click.option(
     "--draws",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1000,
     show_default=True,
     help="Draws per sample.",
@@ -78,8 +78,8 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     show_default=True,
     help="Weights of the three terms of R1 and R2.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
-@click.option("--workers", type=click.IntRange(1), help="Processes; all cores by default.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
 @click.option(
     "--store",
     type=Output(resumed=True),

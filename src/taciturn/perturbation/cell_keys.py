@@ -21,6 +21,7 @@ __all__ = ["cell_key", "cell_key_records", "record_keys"]
 Floats = npt.NDArray[np.float64]
 
 _KEY_STEPS: Final = 2**53  # NumPy's uniform numbers are multiples of 2**-53
+_MOST_RECORDS: Final = 10**9
 
 
 def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None) -> Floats:
@@ -43,7 +44,7 @@ def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None)
     Raises
     ------
     ParameterError
-        Fewer than one record.
+        Fewer than one record, or more than 10**9.
 
     References
     ----------
@@ -56,7 +57,7 @@ def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None)
     >>> tc.perturbation.record_keys(3, random_seed=1).round(3).tolist()
     [0.512, 0.95, 0.144]
     """
-    return generator(random_seed).random(whole_number(n, "n", least=1))
+    return generator(random_seed).random(whole_number(n, "n", least=1, most=_MOST_RECORDS))
 
 
 def cell_key(

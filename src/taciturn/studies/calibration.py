@@ -17,6 +17,7 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
 from taciturn.studies.parallel import run_all
 from taciturn.studies.scores import MEASURES, fit_draws, measure
@@ -280,7 +281,8 @@ def _empty_problem(
     if structural_zeros is not None:
         free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
     counts = np.zeros(template.size, dtype=np.int64)
-    counts[np.argmax(free.ravel())] = whole_number(sample_size, "sample_size", least=1)
+    size = whole_number(sample_size, "sample_size", least=1, most=MAX_COUNT)
+    counts[np.argmax(free.ravel())] = size
     return make_problem(
         template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros
     )
