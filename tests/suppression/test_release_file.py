@@ -136,8 +136,8 @@ def test_whole_numbers_are_written_without_a_point(tmp_path):
     tc.write_release(protected, tmp_path / "out.json")
     assert (tmp_path / "out.csv").read_bytes() == (
         "area,size,sales,status\n"
-        "a0,s,5,safe\na0,é,6,safe\na0,Total,5,safe\n"
-        "Total,s,0,safe\nTotal,é,0,safe\nTotal,Total,0,safe\n"
+        "a0,s,5,published\na0,é,6,published\na0,Total,5,published\n"
+        "Total,s,0,published\nTotal,é,0,published\nTotal,Total,0,published\n"
     ).encode()
     assert '"value": [5, 6, 5, 0, 0, 0]' in (tmp_path / "out.json").read_text(encoding="utf-8")
 
