@@ -224,25 +224,6 @@ def test_another_studys_store_is_refused(religion, tmp_path, change, message):
     assert store.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"hello", b"hello\n", b'{"format": "other"}\n', b"[1]\n"])
-def test_a_file_that_is_no_store_is_left_alone(religion, tmp_path, content):
-    store = tmp_path / "notes.txt"
-    store.write_bytes(content)
-    with pytest.raises(FileFormatError, match="not the store of a study"):
-        tc.study(religion, PLUG_INS, samples=1, draws=5, store=store, **QUIET)
-    assert store.read_bytes() == content
-
-
-def test_a_broken_line_is_an_error(religion, tmp_path):
-    store = tmp_path / "study.jsonl"
-    arguments = {"fractions": [0.1], "samples": 2, "draws": 5, "store": store, **QUIET}
-    tc.study(religion, PLUG_INS, **arguments)
-    lines = store.read_text().splitlines(keepends=True)
-    store.write_text("".join([lines[0], "{oops\n", *lines[2:]]))
-    with pytest.raises(FileFormatError, match="line 2 is broken"):
-        tc.study(religion, PLUG_INS, **arguments)
-
-
 def test_failures_are_counted_and_do_not_cover():
     S = 12
     result = tc.study(

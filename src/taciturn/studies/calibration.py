@@ -16,6 +16,7 @@ from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.settings import check_method
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.jobs import known_table
 from taciturn.studies.parallel import run_all
@@ -101,7 +102,8 @@ def calibrate(
     Raises
     ------
     ParameterError
-        An estimator without a prior to draw from, or numbers out of range.
+        An estimator without a prior to draw from, numbers out of range, or an unknown
+        method.
     EstimationError
         The estimator's posterior has no parameter of a name its prior has.
 
@@ -138,6 +140,7 @@ def calibrate(
     draws = whole_number(draws, "draws", least=1)
     thin = whole_number(thin, "thin", least=1)
     bins = whole_number(bins, "bins", least=2)
+    check_method(method)
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
@@ -149,9 +152,10 @@ def calibrate(
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)
     ]
-    ranks = dict(
-        run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
+    results = run_all(
+        run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"
     )
+    ranks = dict(results)
     known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
         **known,
