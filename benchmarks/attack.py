@@ -3,7 +3,7 @@ the rank of 100,000 linked cells.
 
 Run as ``python benchmarks/attack.py`` from the root of the repository. Suppressed cells
 are chosen at random, or close together, which leaves fewer of them to be worked out by
-subtraction. Wall time depends on what else the machine does; the processor's time is in
+subtraction. Wall time depends on what else the machine is doing; processor time is in
 brackets."""
 
 import resource
@@ -19,14 +19,14 @@ LINKED = {"a": 40, "b": 50, "c": 50}
 
 
 def at_random(rng: np.random.Generator) -> np.ndarray:
-    """A mask of single cells anywhere."""
+    """A mask of cells chosen at random."""
     mask = np.zeros(np.prod(SIZES), dtype=bool)
     mask[rng.choice(mask.size, SUPPRESSED, replace=False)] = True
     return mask.reshape(SIZES)
 
 
 def close_together(rng: np.random.Generator) -> np.ndarray:
-    """A mask of half of the cells of a block of 10 x 10 x 10."""
+    """A mask of half of the cells in a block of 10 x 10 x 10."""
     mask = np.zeros(SIZES, dtype=bool)
     block = np.zeros(1000, dtype=bool)
     block[rng.choice(1000, SUPPRESSED, replace=False)] = True
@@ -35,7 +35,7 @@ def close_together(rng: np.random.Generator) -> np.ndarray:
 
 
 def main() -> None:
-    """Time all and print what came out."""
+    """Time everything and print the results."""
     rng = np.random.default_rng(1)
     table = xr.DataArray(rng.poisson(rng.gamma(0.5, 20, SIZES)), dims=("area", "age", "work"))
     for choose in (at_random, close_together):
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def posterior(release: tc.Suppression, name: str, prior: xr.DataArray | str) -> None:
-    """Time the posterior, bounds included, with its effective draws a second."""
+    """Time the posterior, bounds included, and its effective draws per second."""
     few = release.true_table.isel(area=slice(2), age=slice(2), work=slice(2))
     tc.attacker_posterior(
         tc.GlobalRecoding(few, {"work": {"all": [0, 1]}}), random_seed=1, progressbar=False

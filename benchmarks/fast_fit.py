@@ -2,10 +2,10 @@
 NUTS, in one run.
 
 Run as ``python benchmarks/fast_fit.py`` from the root of the repository. Fits without a
-chain are timed in a process that has made one before, so that compiled code is loaded.
-Of NUTS there are two times: of the first fit in the process, which compiles the model,
-and of later ones, which find it compiled. Wall time depends on what else the machine
-does; the processor's time, in brackets, is that of this process with all its threads.
+chain are timed after a first one in the same process, so that compiled code is loaded.
+NUTS has two times: that of the first fit in the process, which compiles the model, and
+that of later ones, which reuse it. Wall time depends on what else the machine is doing;
+processor time, in brackets, is that of this process with all its threads.
 """
 
 import statistics
@@ -21,7 +21,7 @@ Model = tc.DirichletLogLinear | tc.ChineseRestaurant
 
 
 def fit(model: Model, size: int, method: str, seed: int) -> tuple[float, float, float]:
-    """Mean R2, and the wall and processor time of the fit with its risk in seconds."""
+    """Mean R2, and the wall and processor time of the fit and its risk, in seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     fitted = model.fit(
         SAMPLE, population_size=size, method=method, random_seed=seed, progressbar=False
@@ -31,7 +31,7 @@ def fit(model: Model, size: int, method: str, seed: int) -> tuple[float, float, 
 
 
 def main() -> None:
-    """Time all and print how they compare."""
+    """Time everything and print a comparison."""
     for model in (tc.DirichletLogLinear(), tc.ChineseRestaurant()):
         _, first, _ = fit(model, SIZES[0], "nuts", 0)
         print(f"{model!r}: the first fit by NUTS takes {first:.1f} s")

@@ -1,10 +1,10 @@
 """Time and memory of fits of eight-variable tables: latent classes, and all
 interactions of two variables by NUTS.
 
-Run as ``python benchmarks/large_tables.py``, about half an hour on two cores;
-``--quick`` makes short chains, to see that everything runs. Each fit has a process of
-its own, whose peak of memory is that of everything: import, compilation, sampling, and
-the risk of every draw."""
+Run as ``python benchmarks/large_tables.py``, which takes about half an hour on two
+cores; ``--quick`` runs short chains, to see that everything works. Each fit has its own
+process, whose peak memory includes everything: import, compilation, sampling, and the
+risk of every draw."""
 
 import argparse
 import json
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def one(name: str, estimator: str, *, quick: bool) -> dict[str, str | float]:
-    """One fit: seconds, and the peak of memory in GB."""
+    """One fit: seconds, and peak memory in GB."""
     from generated_large import POPULATION_SIZE
 
     import taciturn as tc
@@ -101,7 +101,7 @@ def one(name: str, estimator: str, *, quick: bool) -> dict[str, str | float]:
 
 
 def sample_of(shape: tuple[int, ...]) -> xr.DataArray:
-    """10,000 individuals of 25 classes, each with a few categories of every
+    """10,000 individuals in 25 classes, each concentrated on a few categories of every
     variable."""
     rng = np.random.default_rng(1)
     shares = np.zeros(shape)

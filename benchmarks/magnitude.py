@@ -1,10 +1,10 @@
-"""A magnitude table of ten million records in four variables, and all rules on it.
+"""A magnitude table of ten million records in four variables, with all rules applied.
 
 Run as ``python benchmarks/magnitude.py`` from the root of the repository. Records are
-made and written to a temporary Parquet file, a part at a time; then they are tabulated,
-first with every record a contributor of its own, then by contributor and holding, with
-all margins last. ``--csv`` tries a tenth of them as CSV, too. The peak of resident
-memory is that of the whole process so far."""
+generated and written to a temporary Parquet file, a part at a time; then they are
+tabulated, first with every record as its own contributor, then by contributor and
+holding, and finally with all margins. ``--csv`` also reads a tenth as many from CSV.
+The peak of resident memory is that of the whole process so far."""
 
 import argparse
 import resource
@@ -35,7 +35,7 @@ RULES = [
 
 
 def part(rng: np.random.Generator, rows: int) -> pa.Table:
-    """Some records: turnover is lognormal, so that a few contribute much."""
+    """Some records: turnover is lognormal, so that a few contribute most of it."""
     columns = {
         name: pa.DictionaryArray.from_arrays(
             rng.integers(0, size, rows), [f"{name} {i}" for i in range(size)]
@@ -65,14 +65,14 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 
 
 def evaluated(table: Any) -> Any:
-    """Everything that is computed of one table."""
+    """Everything that is computed for one table."""
     tc.magnitude.protection_levels(table, RULES)
     tc.magnitude.magnitude_risk(table)
     return tc.sensitive_cells(table, RULES)
 
 
 def main() -> None:
-    """Time all and print what came out."""
+    """Time everything and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--csv", action="store_true")

@@ -3,8 +3,8 @@ a table of a million cells.
 
 Run as ``python benchmarks/perturbation.py`` from the root of the repository. The
 straightforward NumPy version works on the same roundings, and its results are compared
-before times are printed. The million cells are rounded and assessed in a process of its
-own, whose peak of memory says that nothing of the size of cells times cells was built.
+before times are printed. The million cells are rounded and assessed in a separate
+process, whose peak memory shows that no array of cells times cells was formed.
 """
 
 import json
@@ -23,7 +23,7 @@ REPLICATES, ROUNDS = 1_000, 5
 
 
 def table(rows: int, columns: int) -> xr.DataArray:
-    """Counts that are geometric, mean 4."""
+    """Geometric counts with mean 4."""
     counts = np.random.default_rng(1).geometric(0.2, (rows, columns)) - 1
     return xr.DataArray(
         counts,
@@ -45,8 +45,8 @@ def assess(
 
 
 def slowly(original: xr.DataArray, rounded: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """R2 and the Hellinger distance one rounding after the other, as the formulas
-    stand."""
+    """R2 and the Hellinger distance, one rounding after the other, straight from the
+    formulas."""
     F = original.values.reshape(1, -1)
     R2, distance = [], []
     for G in rounded.values.reshape(len(rounded), -1):
@@ -57,11 +57,11 @@ def slowly(original: xr.DataArray, rounded: xr.DataArray) -> tuple[np.ndarray, n
 
 def main() -> None:
     """Time and print."""
-    # First, as a process starts with its parent's peak of memory.
+    # First, because a process inherits its parent's peak memory.
     command = [sys.executable, __file__, "--million"]
     found = json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    )  # ours
+    )  # our own script
     original = table(100, 100)
     rounded, risk, distance = assess(original, REPLICATES)  # warm-up
     times = []
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def million() -> None:
-    """Print seconds and memory of a table of a million cells."""
+    """Print the time and memory that a table of a million cells takes."""
     original = table(1_000, 1_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()

@@ -2,8 +2,8 @@
 vectorised NumPy, in one run.
 
 Run as ``python benchmarks/risk_kernels.py`` from the root of the repository. The NumPy
-version is timed on the whole array and, kinder to it, in blocks that fit the cache. The
-results are compared before times are printed."""
+version is timed on the whole array and, to its advantage, in blocks that fit the cache.
+The results are compared before times are printed."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ DRAWS, ROUNDS, BLOCK = 200_000, 5, 2_000
 
 
 def numpy_risk(F: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R1 and R2 as the formulas stand, over the last axis."""
+    """R1 and R2 straight from the formulas, over the last axis."""
     N, K = F.sum(-1), F.shape[-1]
     p, q = F / N[:, None], f / f.sum()
     m = np.minimum(p, q)
@@ -44,7 +44,7 @@ def numpy_risk(F: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_of(work: Callable[[], object]) -> float:
-    """Shortest of some rounds, in seconds."""
+    """Shortest of several rounds, in seconds."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()

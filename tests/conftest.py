@@ -1,10 +1,12 @@
-"""Shared tables and fits: a PyMC model costs seconds to compile, so each is fitted once
-for all tests."""
+"""Shared tables and fits: a PyMC model takes seconds to compile, so each is fitted once
+for all tests, whichever process they run in."""
 
+from collections.abc import Callable
 from math import log
 
 import pytest
 import xarray as xr
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 import taciturn as tc
@@ -14,7 +16,7 @@ import taciturn as tc
 settings.register_profile(
     "taciturn",
     deadline=None,
-    max_examples=50,
+    max_examples=30,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -36,15 +38,37 @@ def religion_sample(religion: xr.DataArray) -> xr.DataArray:
 
 
 @pytest.fixture(scope="session")
-def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.DirichletLogLinear().fit(
-        religion_sample, draws=1500, tune=500, method="nuts", **SHORT
-    )
+def fitted_once(
+    religion_sample: xr.DataArray,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Callable[..., xr.DataTree]:
+    """Fit an estimator to the religion sample in one process and read the fit in the
+    others."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        folder = folder.parent  # shared by all workers of pytest-xdist
+
+    def fit(estimator: tc.estimators.Estimator, **arguments: object) -> xr.DataTree:
+        path = folder / f"{type(estimator).__name__}.nc"
+        with FileLock(f"{path}.lock"):
+            if path.exists():
+                return tc.read_fit(path)
+            made = estimator.fit(religion_sample, **arguments, **SHORT)
+            tc.save_fit(made, path)
+            return made
+
+    return fit
 
 
 @pytest.fixture(scope="session")
-def fit_restaurant(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.ChineseRestaurant().fit(religion_sample, draws=1000, tune=500, method="nuts", **SHORT)
+def fit_dirichlet(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    return fitted_once(tc.DirichletLogLinear(), draws=1500, tune=500, method="nuts")
+
+
+@pytest.fixture(scope="session")
+def fit_restaurant(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    return fitted_once(tc.ChineseRestaurant(), draws=1000, tune=500, method="nuts")
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +95,10 @@ def fast_fits(religion_sample: xr.DataArray) -> dict[str, xr.DataTree]:
 
 
 @pytest.fixture(scope="session")
-def fit_pool(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.LinearPool().fit(religion_sample, draws=1000, tune=500, method="nuts", **SHORT)
+def fit_pool(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    return fitted_once(tc.LinearPool(), draws=1000, tune=500, method="nuts")
 
 
 @pytest.fixture(scope="session")
-def fit_latent_class(religion_sample: xr.DataArray) -> xr.DataTree:
-    return tc.LatentClass().fit(religion_sample, draws=1000, tune=500, **SHORT)
+def fit_latent_class(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    return fitted_once(tc.LatentClass(), draws=500, tune=300)

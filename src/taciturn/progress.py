@@ -22,7 +22,7 @@ class Bar:
         self._progress.advance(self._task)
 
     def finish(self, title: str | None = None) -> None:
-        """Count all pieces as done; the work that follows may have another title."""
+        """Count all pieces as done; a new title may announce the work that follows."""
         self._progress.update(self._task, completed=self._total, description=title)
 
 

@@ -16,6 +16,7 @@ from taciturn.errors import TableError
 __all__ = [
     "COUNT",
     "DRAW_DIMS",
+    "LATENT_CLASS",
     "MAX_COUNT",
     "RESERVED_NAMES",
     "RISK_MEASURES",
@@ -41,6 +42,9 @@ COUNT: Final = "count"
 DRAW_DIMS: Final = ("chain", "draw", "replicate")
 """Dimensions that measures keep: posterior draws, and replicates of a perturbation or a
 sample."""
+
+LATENT_CLASS: Final = "class"
+"""Dimension of the parameters of single latent classes."""
 
 RESERVED_NAMES: Final = frozenset({*DRAW_DIMS, COUNT})
 """Names a classifying variable cannot have."""

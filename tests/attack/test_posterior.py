@@ -141,7 +141,7 @@ def test_margins_under_independence_are_hypergeometric():
     rows, columns = table.sum("religion"), table.sum("area")
     expected = (rows * columns / table.sum()).transpose(*table.dims)
     found = posterior_of(
-        tc.LinkedTables(table, ["area", "religion"]), prior=expected, draws=300, tune=50
+        tc.LinkedTables(table, ["area", "religion"]), prior=expected, draws=200, tune=50
     )
     assert not found["exact"].any()
     entropy = np.empty(table.shape)
@@ -217,7 +217,7 @@ def test_all_compatible_tables_come_as_often_as_they_should(case, informed, mann
         labelled, [tuple(dims[axis] for axis in margin) for margin in margins]
     )
     found = posterior_of(
-        release, prior=xr.DataArray(means, dims=dims) if informed else "uniform", draws=4000
+        release, prior=xr.DataArray(means, dims=dims) if informed else "uniform", draws=2500
     )
     assert_law(found["table"].values, tables, weights)
     expected = np.empty(table.shape)

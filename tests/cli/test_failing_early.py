@@ -44,7 +44,9 @@ WITHOUT_LIBRARIES = [
     (["assess", "table.csv", "-N", "0"], 2, "x>=1"),
     ([*ASSESS, "--known-margins", "no.csv"], 1, "no.csv: no such file"),
     ([*ASSESS, "--save", "no/fit.nc"], 1, "the folder no does not exist"),
-    ([*ASSESS, "--save", "table.csv"], 1, "is the file that is read"),
+    ([*ASSESS, "--save", "table.csv", "--force"], 1, "is the file that is read"),
+    ([*ASSESS, "--save", "one.nc"], 1, "one.nc: exists already"),
+    ([*ASSESS, "--model", "card.toml", "--save", "card.toml", "--force"], 1, "that is read"),
     ([*ASSESS, "--threshold", "1.5"], 2, "0<=x<=1"),
     ([*ASSESS, "--threshold", "nan"], 2, "nan is not a finite number"),
     ([*ASSESS, "--weights", "0.5,0.5,0.5"], 2, "sum to 1"),
@@ -78,6 +80,7 @@ WITHOUT_LIBRARIES = [
     ([*STUDY, "--fractions", "0.1,2"], 2, "above 0 and at most 1, got 2.0"),
     ([*STUDY, "--store", "no/store"], 1, "does not exist"),
     (["study", "no.csv", "--model", "log-linear"], 1, "no such file"),
+    ([*STUDY, "--store", "new", "--output", "./new"], 1, "is another output, too"),
     (["validate", "no.toml"], 1, "no.toml: no such file"),
     (["frobnicate"], 2, "No such command"),
 ]

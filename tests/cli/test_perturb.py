@@ -194,8 +194,8 @@ def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypat
 def test_a_write_that_fails_leaves_nothing_behind(
     failure, code, path, tmp_path, capsys, monkeypatch
 ) -> None:
-    def to_csv(self, target):
-        target.write_text("half of it")
+    def to_csv(self, target, **_):
+        target.write(b"half of it")
         raise failure
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)

@@ -16,6 +16,7 @@ SAMPLE = xr.DataArray([[3, 1], [0, 2]], dims=("a", "b"), coords={"a": ["x", "y"]
 SIZE = 20
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

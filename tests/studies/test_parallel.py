@@ -25,15 +25,17 @@ for _ in run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, 
 """
 
 
+SLOW = pytest.mark.slow  # seconds each, and much the same as the others
+
+
 @pytest.mark.parametrize(
     ("ended_by", "arguments", "status", "whole_group"),
     [
-        (signal.SIGTERM, [], -signal.SIGTERM, False),
-        (signal.SIGTERM, ["clean"], 3, False),
-        (signal.SIGTERM, ["clean"], 3, True),
-        (signal.SIGKILL, [], -signal.SIGKILL, False),
+        pytest.param(signal.SIGTERM, [], -signal.SIGTERM, False, id="TERM", marks=SLOW),
+        pytest.param(signal.SIGTERM, ["clean"], 3, False, id="TERM, handled", marks=SLOW),
+        pytest.param(signal.SIGTERM, ["clean"], 3, True, id="TERM to all, handled"),
+        pytest.param(signal.SIGKILL, [], -signal.SIGKILL, False, id="KILL"),
     ],
-    ids=["TERM", "TERM that is handled", "TERM to all", "KILL"],
 )
 def test_no_worker_outlives_its_parent(ended_by, arguments, status, whole_group):
     command = [sys.executable, "-c", CODE, *arguments]

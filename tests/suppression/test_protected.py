@@ -1,4 +1,4 @@
-"""Microdata to a file that may leave the house: what the file holds is attacked by
+"""Microdata to a file that may be released: what the file holds is attacked by
 means of its own."""
 
 import csv
@@ -142,6 +142,7 @@ def test_sensitive_cells_keep_their_protection_level():
     assert checked > 0
 
 
+@pytest.mark.slow
 def test_five_ways(tmp_path):
     dims = list("abcde")
     frame = firms(3, dict.fromkeys(dims, 2) | {"a": 3}, 250)
@@ -167,11 +168,11 @@ def test_no_file_gives_a_sensitive_cell_back(tmp_path, seed, areas, sizes, recor
         protected = protect(frame, ["area", "size"], RULES)
     except AttackError:  # where single contributors know too much, there is no file
         reject()
-    tc.write_release(protected, tmp_path / "out.csv")
+    tc.write_release(protected, tmp_path / "out.csv", overwrite=True)
     check_file(tmp_path / "out.csv", protected, ["area", "size"])
     written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
     for ending, reread in {"parquet": pd.read_parquet, "json": read_json_stat}.items():
-        tc.write_release(protected, tmp_path / f"out.{ending}")
+        tc.write_release(protected, tmp_path / f"out.{ending}", overwrite=True)
         other = reread(tmp_path / f"out.{ending}")
         assert other["status"].tolist() == written["status"].tolist()
         assert other["sales"].isna().tolist() == (written["sales"] == "").tolist()
@@ -282,8 +283,8 @@ def test_files_that_cannot_be_written(small, tmp_path):
 
 
 def test_a_write_that_fails_leaves_nothing(small, tmp_path, monkeypatch):
-    def fail(rows, protected, path):
-        path.write_text("half")
+    def fail(rows, protected, file):
+        file.write(b"half")
         raise OSError("the disk is full")
 
     monkeypatch.setitem(release_file._WRITERS, ".csv", fail)

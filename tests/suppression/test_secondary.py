@@ -184,6 +184,7 @@ def test_magnitudes_are_protected_in_steps():
     assert pattern.release.decimals == 2
 
 
+@pytest.mark.slow
 def test_projections_of_an_unreleased_table_share_rows_and_columns():
     """OD03's propositions: of the cheapest patterns one whose cells are in the same
     categories is taken."""
@@ -250,6 +251,7 @@ def test_the_same_seed_gives_the_same_pattern_of_a_large_table(monkeypatch):
     assert patterns[0].status["a", "b"].identical(patterns[1].status["a", "b"])
 
 
+@pytest.mark.slow
 def test_no_primary_of_a_five_way_table_can_be_recovered():
     """All margins are released with the table, and may be suppressed but for the grand
     total."""

@@ -14,7 +14,7 @@ from taciturn.cards.reading import card_content, load_card
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
-from taciturn.files import check_writable, whole_file
+from taciturn.files import check_output, whole_file
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import assess
 from taciturn.tables.datasets import DATASETS, load_dataset
@@ -37,13 +37,14 @@ def write_card(
     calibration: xr.Dataset | str,
     command: str,
     public: bool = False,
+    overwrite: bool = False,
 ) -> Card:
     """Write the card of a fit; the file appears complete or not at all.
 
     Parameters
     ----------
     path : path
-        The file to write; an existing one is replaced.
+        The file to write, in a folder that exists.
     fit : DataTree
         A fit by an estimator of this package.
     reference : DataTree
@@ -63,8 +64,10 @@ def write_card(
         The command that writes the card, so that it can be written again.
     public : bool
         Whether the table is public, as the packaged ones are: only then does the card
-        hold hashes, with which `validate_card` recognises table and sample. The hash of
-        a table that is not public could be found by trying tables.
+        hold hashes, by which `validate_card` recognises table and sample. The hash of a
+        table that is not public could be found by trying tables.
+    overwrite : bool
+        Replace a file that exists.
 
     Returns
     -------
@@ -82,7 +85,9 @@ def write_card(
         A fit did not converge, or the two means of a quantity differ by more than their
         Monte Carlo errors explain.
     FileFormatError
-        The file cannot be written, or something would not be read back as it was.
+        Something is there already, and it is the table, no regular file, or `overwrite`
+        is False; the file cannot be written, or part of it would not be read back as it
+        was.
 
     Notes
     -----
@@ -115,7 +120,8 @@ def write_card(
     LogLinear()
     """
     path = Path(path)
-    check_writable(path)
+    tables = () if table in DATASETS else (Path(table),)
+    check_output(path, inputs=tables, overwrite=overwrite)
     parts = fit_parts(fit)
     estimator = _one_estimator(fit, parts, reference)
     if "risk" not in fit.children:
@@ -138,9 +144,10 @@ def write_card(
         command=command,
         path=path,
     )
-    with whole_file(path) as temporary:
-        temporary.write_text(toml_text(card_content(card)), encoding="utf-8")
-        if load_card(temporary) != card:
+    with whole_file(path, overwrite=overwrite) as file:
+        file.write(toml_text(card_content(card)).encode())
+        file.flush()
+        if load_card(file.name) != card:
             raise FileFormatError(f"{path}: part of the card would not be read back as it was")
     return card
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from taciturn.cli.files import check_output, check_tables
+from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
     Model,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["assess"]
 
 
-@click.command()
-@click.argument("sample", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("sample", type=Input())
 @click.option(
     "--population-size",
     "-N",
@@ -43,7 +43,7 @@ __all__ = ["assess"]
 )
 @click.option(
     "--known-margins",
-    type=click.Path(path_type=Path),
+    type=Input(),
     help="File of the population's table over some of the variables.",
 )
 @click.option(
@@ -82,9 +82,10 @@ __all__ = ["assess"]
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@force_option
 def assess(
     sample: Path,
     population_size: int,
@@ -100,6 +101,7 @@ def assess(
     method: Literal["fast", "nuts"],
     seed: int | None,
     save: Path | None,
+    force: bool,
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
@@ -115,12 +117,11 @@ def assess(
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    check_output(save, sample, known_margins)
     table = tc.read_table(sample, count=count)
     margins = None if known_margins is None else tc.read_table(known_margins, count=count)
     estimator = _estimator(model, formula)
     with warnings.catch_warnings():
-        # The summary and the exit status say it.
+        # The summary and the exit status say so.
         warnings.simplefilter("ignore", tc.ConvergenceWarning)
         fit = estimator.fit(
             table,
@@ -136,7 +137,7 @@ def assess(
     fit = tc.assess(fit, weights=weights)
     result = tc.summary(fit, threshold=threshold)
     if save is not None:
-        tc.save_fit(fit, save)
+        tc.save_fit(fit, save, overwrite=force)
     click.echo(result)
     if not result.converged:
         click.echo("taciturn: the sampler did not converge", err=True)

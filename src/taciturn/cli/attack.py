@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.attack_input import read_level, read_suppressed, read_values
-from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_tables,
+    force_option,
+    write_csv,
+)
 from taciturn.cli.options import Names
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
@@ -24,12 +32,12 @@ __all__ = ["attack"]
 _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 
 
-@click.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("table", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of values in TABLE.")
 @click.option(
     "--suppressed",
-    type=click.Path(path_type=Path),
+    type=Input(),
     multiple=True,
     help=(
         "File of cells that are not published, one per row, whose columns are named after the"
@@ -53,7 +61,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--hierarchy",
-    type=click.Path(path_type=Path),
+    type=Input(),
     multiple=True,
     help=(
         "File of two columns, a variable and a level above it, such as region and country;"
@@ -77,9 +85,10 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the bounds of all cells to this CSV file.",
 )
+@force_option
 def attack(
     table: Path,
     count: str,
@@ -91,6 +100,7 @@ def attack(
     decimals: int,
     top: int,
     output: Path | None,
+    force: bool,
 ) -> None:
     """Bound the cells that a release does not show, riskiest first.
 
@@ -111,7 +121,7 @@ def attack(
             "give --suppressed, --linked or both: a whole table leaves nothing to work out"
         )
     check_tables(table, *suppressed, *hierarchy)
-    check_csv(output, table, *suppressed, *hierarchy)
+    check_csv(output)
     true = read_values(table, count=count, decimals=decimals)
     for path in hierarchy:
         true = read_level(path, true)
@@ -122,7 +132,7 @@ def attack(
     release, hidden = _release(true, suppressed, linked, totals, decimals)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:
-        write_csv(rows.set_index(rows.columns[0]), output)
+        write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
     click.echo(_text(rows, top, decimals))
 
 
@@ -133,7 +143,7 @@ def _release(
     totals: tuple[tuple[str, ...], ...],
     decimals: int,
 ) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
-    """The release, and what of each projection is suppressed."""
+    """The release, and which cells of each projection are suppressed."""
     import taciturn as tc
     from taciturn.schema import table_dims
     from taciturn.tables.margins import every_margin, margin_names
@@ -165,7 +175,7 @@ def _bounds(
     hidden: dict[tuple[str, ...], "xr.DataArray"],
     margin: tuple[str, ...] | None,
 ) -> "pd.DataFrame":
-    """A row for each cell that is not published, riskiest first; of totals the
+    """A row for each cell that is not published, riskiest first; in rows of totals, the
     variables summed over are empty.
     """
     import numpy as np
@@ -195,7 +205,7 @@ def _bounds(
 
 
 def _text(rows: "pd.DataFrame", top: int, decimals: int) -> str:
-    """The first rows, aligned, and how many of all are disclosed."""
+    """The first rows, aligned, and how many of all the cells are disclosed."""
     import pandas as pd
 
     shown = [["cell", "lower", "upper", "values", "risk"]]

@@ -1,5 +1,5 @@
 """What ``attack`` reads: a table of counts or magnitudes, levels above its variables,
-cells that are suppressed.
+and suppressed cells.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ _STATUSES: Final = ("safe", "primary", "secondary")
 
 
 def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
-    """Read a table in long form whose values have so many decimals; what a number says
-    is taken exactly.
+    """Read a table in long form whose values have at most so many decimals; numbers are
+    read exactly as written.
     """
     import taciturn as tc
     from taciturn.tables.reading import read_steps
@@ -28,8 +28,8 @@ def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
 
 
 def read_level(path: Path, table: "xr.DataArray") -> "xr.DataArray":
-    """The table with a further level, read from a file that gives each category of a
-    variable the one it belongs to.
+    """The table with a further level, read from a file that says to which group each
+    category of a variable belongs.
     """
     from taciturn.schema import RESERVED_NAMES
     from taciturn.tables.sources import open_source
@@ -105,7 +105,7 @@ def read_suppressed(
 
 
 def _positions(table: "xr.DataArray", dim: str) -> dict[str, int]:
-    """Where each category is, by its text: a file has no other."""
+    """Position of each category, by its text, since a file contains text only."""
     return {str(label): place for place, label in enumerate(table[dim].values.tolist())}
 
 

@@ -13,7 +13,6 @@ from taciturn.validate import check_weights
 
 __all__ = [
     "EXIT_ERROR",
-    "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
     "Model",
     "Names",
@@ -25,7 +24,6 @@ __all__ = [
 
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
-EXIT_INTERRUPTED: Final = 130
 
 
 class Number(click.FloatRange):
@@ -59,9 +57,7 @@ class Weights(click.ParamType[tuple[float, float, float]]):
 
 
 class Names(click.ParamType[tuple[str, ...]]):
-    """Variables, or levels above them, joined by commas; nothing for the grand
-    total.
-    """
+    """Variables, or levels above them, joined by commas; empty for the grand total."""
 
     name = "a,b,..."
 
@@ -75,7 +71,7 @@ class Names(click.ParamType[tuple[str, ...]]):
 
 
 class Model(click.ParamType[str]):
-    """The name of an estimator, or a file that is a model card."""
+    """The name of an estimator, or the file of a model card."""
 
     name = "model"
 
@@ -92,12 +88,12 @@ class Model(click.ParamType[str]):
 
 
 def is_card(model: str) -> bool:
-    """Whether what is given for ``--model`` is a file, not a name."""
+    """Whether the value of ``--model`` is a file rather than a name."""
     return model not in COMMANDS and (model.lower().endswith(".toml") or Path(model).is_file())
 
 
 def check_model(model: str, formula: str | None) -> None:
-    """Raise where there is no such card, or the model takes no formula."""
+    """Raise if there is no such card, or if the model does not take the formula."""
     if is_card(model):
         check_readable(Path(model))
         if formula is not None:

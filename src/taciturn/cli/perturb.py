@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_csv, check_tables, write_csv
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_tables,
+    force_option,
+    write_csv,
+)
 from taciturn.cli.options import Number
 
 if TYPE_CHECKING:
@@ -28,8 +36,8 @@ _CERTAIN: Final = {"conventional-round", "suppress-small-cells"}
 _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 
 
-@click.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("table", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
 @click.option(
     "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
@@ -73,9 +81,10 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the release to this CSV file, in long form.",
 )
+@force_option
 @click.option(
     "--report",
     is_flag=True,
@@ -88,6 +97,7 @@ def perturb(
     replicates: int,
     seed: int | None,
     output: Path | None,
+    force: bool,
     report: bool,
     **given: Any,
 ) -> None:
@@ -109,7 +119,7 @@ def perturb(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
-    check_csv(output, table)
+    check_csv(output)
     original = tc.read_table(table, count=count)
     if method == "cell-key":
         noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
@@ -129,7 +139,7 @@ def perturb(
         found = tc.risk_utility({"as it is": original, method: measured}, table=original)
         text = _report_text(found, method, measured.sizes["replicate"], apart=apart)
     if output is not None:
-        _write(release, count, output, seeded=seed is not None)
+        _write(release, count, output, seeded=seed is not None, overwrite=force)
     if text is not None:
         click.echo(text)
 
@@ -149,7 +159,9 @@ def _check_options(method: str, chosen: dict[str, Any], *, drawn: bool) -> None:
         )
 
 
-def _write(release: "xr.DataArray", count: str, output: Path, *, seeded: bool) -> None:
+def _write(
+    release: "xr.DataArray", count: str, output: Path, *, seeded: bool, overwrite: bool
+) -> None:
     """Write the release, and say in the file and on the terminal if it must not be
     one.
     """
@@ -161,7 +173,7 @@ def _write(release: "xr.DataArray", count: str, output: Path, *, seeded: bool) -
         *([] if single else ["its replicates together come close to the true table"]),
     ]
     column = f"{count}_not_for_release" if why else count
-    write_csv(release.rename(column).to_dataframe()[[column]], output)
+    write_csv(release.rename(column).to_dataframe()[[column]], output, overwrite=overwrite)
     if why:
         click.echo(f"taciturn: {output} must not be released: {'; '.join(why)}", err=True)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_output, check_tables
+from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
 from taciturn.cli.options import Names, Number
 from taciturn.cli.text import printable
 from taciturn.errors import FileFormatError
@@ -19,8 +19,8 @@ __all__ = ["RELEASE_ENDINGS", "rules"]
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 
 
-@click.command()
-@click.argument("microdata", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("microdata", type=Input())
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option("--value", required=True, help="Column of the quantity.")
 @click.option(
@@ -66,9 +66,10 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the protected table to this .csv, .parquet or .json file.",
 )
+@force_option
 def rules(
     microdata: Path,
     variables: tuple[str, ...],
@@ -79,6 +80,7 @@ def rules(
     time_limit: float,
     seed: int,
     output: Path | None,
+    force: bool,
     **given: Any,
 ) -> None:
     """Find the sensitive cells of a magnitude table, and protect them.
@@ -94,7 +96,6 @@ def rules(
     import taciturn as tc
 
     check_tables(microdata)
-    check_output(output, microdata)
     if output is not None and output.suffix.lower() not in RELEASE_ENDINGS:
         raise FileFormatError(
             f"{output}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
@@ -115,7 +116,7 @@ def rules(
         progressbar=sys.stderr.isatty(),
         **given,
     )
-    tc.write_release(protected, output, total=total)
+    tc.write_release(protected, output, total=total, overwrite=force)
     click.echo(_sensitive_text(dict(protected.sensitive), top))
     click.echo()
     for line in str(protected.pattern).splitlines():

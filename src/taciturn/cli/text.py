@@ -4,8 +4,8 @@ __all__ = ["printable"]
 
 
 def printable(text: str) -> str:
-    r"""Text with whatever a terminal would obey instead of show, such as ``\x1b``,
-    written out.
+    r"""Escape whatever a terminal would interpret rather than display, such as
+    ``\x1b``.
     """
     return "".join(
         mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii")

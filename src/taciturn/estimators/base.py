@@ -27,6 +27,7 @@ from taciturn.estimators.settings import (
     seed_of,
 )
 from taciturn.estimators.specification import Specified
+from taciturn.schema import LATENT_CLASS
 
 __all__ = ["Estimator"]
 
@@ -113,6 +114,8 @@ class Estimator(Specified, ABC):
         -------
         DataTree
             ArviZ's groups. ``posterior`` and ``sample_stats`` (Bayesian estimators);
+            ``latent_classes``, the parameters of single classes, whose numbers change
+            their meaning from draw to draw (`LatentClass`);
             ``posterior_predictive`` with ``population`` and ``count``, replicated
             samples, each (chain, draw, and the variables), drawn as they are read where
             all draws would take more than fifty million values; ``observed_data``;
@@ -151,7 +154,7 @@ class Estimator(Specified, ABC):
         parameters = self.learn(problem, settings, seed)
         terms = self.cell_log_likelihood(problem, settings, parameters)
         groups = {
-            "posterior": parameters.posterior,
+            **_parameter_groups(parameters.posterior),
             "sample_stats": parameters.sample_stats,
             "posterior_predictive": self.draw_tables(problem, settings, parameters),
             "log_likelihood": None if terms is None else self.log_likelihood(terms),
@@ -312,3 +315,14 @@ class Estimator(Specified, ABC):
     ) -> dict[str, Any]:
         """Return the attributes of a fit, from which it can be repeated."""
         return recorded(self.saved_spec(), problem, settings, parameters)
+
+
+def _parameter_groups(posterior: xr.Dataset | None) -> dict[str, xr.Dataset]:
+    """The parameters of a fit, those of single latent classes in a group of their own:
+    they have no diagnostics, since a class is another one at the next draw.
+    """
+    if posterior is None:
+        return {}
+    single = [name for name, draws in posterior.data_vars.items() if LATENT_CLASS in draws.dims]
+    groups = {"posterior": posterior.drop_vars(single), "latent_classes": posterior[single]}
+    return groups if single else {"posterior": posterior}

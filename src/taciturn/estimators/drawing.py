@@ -22,7 +22,7 @@ from taciturn.tables.on_demand import DrawnTables
 __all__ = ["DrawTables", "labelled_tables"]
 
 DrawTables = Callable[[Problem, SamplerSettings, Parameters, np.random.Generator], Counts]
-"""Draws tables given the parameters, shape (chains * draws, cells)."""
+"""Draws tables given the parameters; returns shape (chains * draws, cells)."""
 
 
 def labelled_tables(
@@ -31,15 +31,15 @@ def labelled_tables(
     settings: SamplerSettings,
     parameters: Parameters,
 ) -> xr.Dataset:
-    """Tables drawn in each of these ways, by chain, draw and the variables.
+    """Tables drawn in each of these ways, labelled by chain, draw and the variables.
 
-    Beyond fifty million values each they are not stored but drawn as they are read, a
-    block of draws at a time.
+    Arrays of more than fifty million values are not stored: their tables are drawn as
+    they are read, a block of draws at a time.
 
     Parameters
     ----------
     ways : mapping of str to callable
-        ``population`` and ``count``, and how each is drawn. Each has a seed of its own.
+        How ``population`` and ``count`` are drawn. Each has its own seed.
     """
     tables = {}
     for what, draw in ways.items():
@@ -63,8 +63,8 @@ def _draw_block(
     chain: int,
     block: int,
 ) -> Counts:
-    """Tables at consecutive draws of one chain, (draws, cells); each block has a seed
-    of its own.
+    """Tables at consecutive draws of one chain, (draws, cells); each block has its own
+    seed.
     """
     step = draws_at_a_time(problem.sample.size)
     rows = slice(block * step, min((block + 1) * step, settings.draws))

@@ -17,7 +17,7 @@ Terms = tuple[tuple[str, ...], ...]
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*|`[^`]*`)|\^\s*(?P<power>[1-9]\d?)(?!\w)|(?P<mark>[+:*()]))"
 )
-_LONGEST: Final = 1000  # symbols, powers written out
+_LONGEST: Final = 1000  # symbols, with powers written out
 _ACCEPTED: Final = (
     "a formula joins names of variables with + : * ^ (and parentheses), such as '~ area * religion'"
 )
@@ -35,15 +35,15 @@ def parse_formula(formula: str | None, variables: Sequence[str]) -> Terms:
     ----------
     formula : str or None
         ``"~ a + b"``, ``"~ a * b"``, ``"~ (a + b + c)^2"``; a name that is not a word
-        stands in backticks. An interaction brings its lower orders with it. None means
-        main effects. The text is never evaluated.
+        goes in backticks. An interaction implies its lower-order terms. None means main
+        effects. The text is never evaluated.
     variables : sequence of str
         The variables of the table.
 
     Returns
     -------
     tuple of tuple of str
-        Sorted by order, then as the variables stand in the table.
+        Sorted by order, then by the order of the variables in the table.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def generating_class(terms: Terms) -> Terms:
 
 
 def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]]:
-    """Terms as written, by formulaic's parser; it sees plain symbols only, so that no
-    name can mean anything to it.
+    """Terms as written, read by formulaic's parser; it is given plain symbols in place
+    of names, so that no name has a special meaning.
     """
     from formulaic.errors import FormulaicError
     from formulaic.parser import DefaultFormulaParser
@@ -112,11 +112,12 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
 
 
 def _write_out_power(coded: list[str], power: int) -> None:
-    """Write ``(a + b)^2`` as ``((a + b) * (a + b))``, which is the same in a
+    """Write ``(a + b)^2`` as ``((a + b) * (a + b))``, which is equivalent in a
     hierarchical model.
 
-    The parser would expand the power first. Each factor adds a variable to the largest
-    terms, so more factors than variables change nothing.
+    The parser would enumerate every product of the power before dropping duplicates.
+    Each factor adds a variable to the largest terms, so more factors than variables
+    change nothing.
     """
     start = len(coded) - 1
     depth = 0
@@ -130,7 +131,7 @@ def _write_out_power(coded: list[str], power: int) -> None:
 
 
 def _tokens(formula: str, variables: Set[str]) -> list[tuple[str, str]]:
-    """Kind (name, power or mark) and text of each token; only known names get past."""
+    """Kind (name, power or mark) and text of each token; unknown names are refused."""
     body = formula.strip().removeprefix("~").strip()
     found: list[tuple[str, str]] = []
     at = 0
@@ -160,5 +161,5 @@ def _tokens(formula: str, variables: Set[str]) -> list[tuple[str, str]]:
 
 
 def _shown(text: str) -> str:
-    """A quotation of bounded length."""
+    """Quote a text, shortened to a bounded length."""
     return repr(text if len(text) <= 80 else f"{text[:60]}...{text[-15:]}")

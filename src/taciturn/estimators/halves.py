@@ -1,5 +1,5 @@
-"""The variables of a table in two halves, so that a value for every cell is one product
-of two matrices.
+"""Splitting the variables of a table into two halves, so that the values of all cells
+are a single product of two matrices.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ __all__ = ["halves"]
 
 
 def halves(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """Split the variables, in their order, so that both halves have about as many
-    combinations of categories.
+    """Split the variables, keeping their order, so that both halves have about the same
+    number of combinations of categories.
     """
     dims = list(sizes)
     logs = np.cumsum(np.log(list(sizes.values())))

@@ -30,9 +30,9 @@ def fit_margins(
 
     Starting from the same value in every cell that can be filled, the table is scaled
     to each margin of the generating class in turn until all of them fit. Where zeros in
-    the sample put the maximum on the boundary, as is common for interactions, this
-    takes ever smaller steps towards it: after 1,000 cycles margins within a hundredth
-    of an individual are accepted.
+    the sample put the maximum on the boundary, as is common for interactions, the steps
+    towards it become ever smaller: after 1,000 cycles, margins that fit to within a
+    hundredth of an individual are accepted.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def fit_margins(
     variables : tuple of str
         Names of the axes.
     terms : Terms
-        The model; variables in no term are uniform.
+        The model; variables that appear in no term are uniform.
     fillable : array of bool, shape of `counts`
         False at structural zeros.
     known : DataArray, optional
-        The population's table over some of the variables: what it says of a margin
-        replaces what the sample says.
+        The population's table over some of the variables, which replaces the sample's
+        wherever a margin depends on it.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def fit_margins(
     Raises
     ------
     EstimationError
-        Nobody in the sample, or no convergence: the margins contradict the structural
+        An empty sample, or no convergence because the margins contradict the structural
         zeros.
 
     References
@@ -94,8 +94,8 @@ def _target(
     variables: tuple[str, ...],
     known: xr.DataArray | None,
 ) -> Floats:
-    """Margin of a term: the sample's, scaled to the population's over the variables
-    where that is known.
+    """Margin of a term: the sample's, scaled to the population's margin over those of
+    its variables for which that is known.
     """
     target: Floats = (counts / counts.sum()).sum(axis=summed, keepdims=True)
     if known is None:

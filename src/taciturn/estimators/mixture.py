@@ -1,8 +1,9 @@
-"""Mixtures of members: whose turn each draw is, the variables of each member, and what
-its leave-one-out terms come to.
+"""Mixtures of members: which member makes each draw, the variables of each member, and
+the leave-one-out terms of the mixture.
 
-Draws of all members stand side by side, each member's variables under its own name and
-an underscore; ``member`` is the number of the member that made the tables of a draw.
+The draws of all members are kept side by side, with each member's name and an
+underscore before the names of its variables; ``member`` is the number of the member
+that made the tables of a draw.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +40,7 @@ def turns(shares: Floats, draws: int) -> npt.NDArray[np.int64]:
 
 
 def prefixed(dataset: xr.Dataset, name: str) -> xr.Dataset:
-    """A member's variables under the names that they have in the mixture."""
+    """A member's variables under the names they have in the mixture."""
     return dataset.rename_vars({variable: f"{name}_{variable}" for variable in dataset.data_vars})
 
 
@@ -55,8 +56,8 @@ def member_variables(dataset: xr.Dataset, name: str) -> xr.Dataset:
 def member_draws(
     members: Iterable[str], posterior: xr.Dataset
 ) -> dict[str, tuple[xr.Dataset, Turn]]:
-    """Parameters of each member under their own names, and at which draws it made the
-    tables, (chain, draw).
+    """Parameters of each member under their own names, and the mask, (chain, draw), of
+    the draws at which it made the tables.
     """
     member = posterior["member"].transpose("chain", "draw").values
     return {
@@ -66,7 +67,7 @@ def member_draws(
 
 
 def draws_at(posterior: xr.Dataset, turn: Turn) -> xr.Dataset:
-    """The draws of each chain where `turn` is True, equally many in each chain."""
+    """The draws of each chain where `turn` is True, which must be equally many."""
     chosen = np.nonzero(turn)[1].reshape(len(turn), -1)
     chains = xr.DataArray(np.arange(len(turn)), dims="chain")
     bare = posterior.drop_vars(["chain", "draw"], errors="ignore")
@@ -76,25 +77,25 @@ def draws_at(posterior: xr.Dataset, turn: Turn) -> xr.Dataset:
 def mixture_terms(terms: xr.Dataset, shares: Mapping[str, float]) -> xr.DataArray:
     r"""One leave-one-out term for each draw of a mixture, from those of its members.
 
-    The members learn from the sample on their own, so that the mixture predicts an
+    The members learn from the sample separately, so that the mixture predicts
     individual `i` from the others with density
 
     .. math:: p(x_i \mid x_{-i}) = \sum_m w_m \Big/ \frac1S \sum_s \frac{1}{p_{ms}},
               \qquad p_{ms} = p_m(x_i \mid x_{-i}, \theta_{ms})
 
-    over `S` draws, whereas the harmonic mean of
-    :math:`\bar p_s = \sum_m w_m p_{ms}`, which is what ArviZ would take, is larger: at
-    each draw the members' deviations partly cancel. The term of draw `s` is therefore
-    :math:`a_i + b_i \log \bar p_s`, with the two constants of each individual chosen so
-    that the harmonic mean over draws is :math:`p(x_i \mid x_{-i})` above, and the
-    arithmetic mean that of :math:`\bar p_s`, the density with everybody in the sample.
+    over `S` draws. The harmonic mean of :math:`\bar p_s = \sum_m w_m p_{ms}`, which is
+    what ArviZ would take, is larger, because at each draw the members' deviations
+    partly cancel. The term of draw `s` is therefore :math:`a_i + b_i \log \bar p_s`,
+    with two constants for each individual chosen so that the harmonic mean over draws
+    is :math:`p(x_i \mid x_{-i})` above and the arithmetic mean is that of
+    :math:`\bar p_s`, the density given the whole sample.
 
     Parameters
     ----------
     terms : Dataset
-        One variable a member, (chain, draw, occupied_cell), in nats.
+        One variable per member, (chain, draw, occupied_cell), in nats.
     shares : mapping of str to float
-        Of each member, summing to 1.
+        Share of each member, summing to 1.
 
     Returns
     -------
@@ -118,8 +119,8 @@ def _log_mean(logs: Floats) -> Floats:
 
 def _stretch(logs: Floats, gap: Floats) -> Floats:
     """Factor by which the logarithms of each cell must be multiplied for the arithmetic
-    mean over draws to exceed the harmonic by `gap`, as a logarithm; 1 where the draws
-    are all alike.
+    mean over draws to exceed the harmonic mean by `gap` on the log scale; 1 where all
+    draws are equal.
     """
     factor = np.ones(logs.shape[2])
     varies = np.ptp(logs, axis=(0, 1)) > 0

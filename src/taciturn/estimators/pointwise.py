@@ -15,20 +15,20 @@ from taciturn.schema import occupied_cells
 __all__ = ["by_individual", "fits_by_cell", "fits_by_individual", "labelled_terms"]
 
 _BY_INDIVIDUAL_LIMIT: Final = 10_000_000
-"""Values with a column an individual: 80 MB."""
+"""Values kept with one column per individual: 80 MB."""
 _BY_CELL_LIMIT: Final = 50_000_000
-"""Values with a column an occupied cell, and passes over cells: 400 MB."""
+"""Values kept, or computed, with one column per occupied cell: 400 MB."""
 
 
 def fits_by_cell(rows: int, problem: Problem) -> bool:
-    """Whether so many rows with a column an occupied cell are few enough to keep."""
+    """Whether `rows` rows with one column per occupied cell are few enough."""
     return rows * len(problem.occupied) <= _BY_CELL_LIMIT
 
 
 def labelled_terms(
     terms: npt.NDArray[np.float64], problem: Problem, settings: SamplerSettings
 ) -> xr.DataArray:
-    """Terms with chain, draw and the occupied cells; the same for all draws where they
+    """Terms labelled by chain, draw and occupied cell; repeated for all draws if they
     do not depend on a parameter.
     """
     whole = (settings.chains, settings.draws, len(problem.occupied))
@@ -43,7 +43,7 @@ def labelled_terms(
 
 
 def fits_by_individual(terms: xr.Dataset) -> bool:
-    """Whether there are draws, and few enough for a column an individual."""
+    """Whether there are draws, and few enough for one column per individual."""
     if "draw" not in terms.dims:
         return False
     values = terms.sizes["chain"] * terms.sizes["draw"] * int(terms["individuals"].sum())
@@ -51,7 +51,7 @@ def fits_by_individual(terms: xr.Dataset) -> bool:
 
 
 def by_individual(terms: xr.Dataset) -> xr.Dataset:
-    """Repeat the terms of each cell for all its individuals, as ArviZ reads them."""
+    """Repeat the terms of each cell for all its individuals, as ArviZ expects."""
     counts = terms["individuals"].values
     bare = terms.drop_vars([name for name in terms.coords if name not in ("chain", "draw")])
     each = np.repeat(np.arange(len(counts)), counts)

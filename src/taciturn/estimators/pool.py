@@ -37,41 +37,41 @@ __all__ = ["LinearPool"]
 
 @dataclass(frozen=True, repr=False)
 class LinearPool(Estimator):
-    r"""Mixture of the population draws of several estimators, in shares that the sample
-    does not change.
+    r"""Mixture of the population draws of several estimators, in shares that do not
+    depend on the sample.
 
     .. math:: p(F \mid f) = \sum_m w_m \, p_m(F \mid f)
 
-    Each member is fitted on its own; member `m` makes a share :math:`w_m` of the draws.
+    Each member is fitted separately; member `m` makes a share :math:`w_m` of the draws.
     By default the members are the two families of this package in equal shares:
     `DirichletLogLinear`, which learns from the margins which cells are filled, and
-    `ChineseRestaurant`, which learns from the counts how many.
+    `ChineseRestaurant`, which learns from the counts how many are filled.
 
     Parameters
     ----------
     members : mapping of str to Estimator, optional
-        Bayesian estimators by a short name, which is put before the names of their
+        Bayesian estimators, each under a short name that is put before the names of its
         parameters.
     shares : mapping of str to float, optional
-        Of the draws, for each member: positive, with sum 1. Equal by default.
+        Share of the draws for each member: positive, summing to 1. Equal by default.
 
     Raises
     ------
     ParameterError
         Fewer than two members, a member that is a plug-in estimator or a pool, names
         that are not letters and digits, or shares that are not positive, do not sum to
-        1 or name other members.
+        1 or do not match the members.
 
     Notes
     -----
-    The pool is not the posterior of one model. With shares given by the evidence it
-    would be, and these were tried: the evidence of a table is almost entirely about
-    which cell an individual is in, the risk about how many cells stay empty and how
-    uneven they are, so that the family that wins by evidence is often the one further
-    off in risk. Intervals of the pool are as wide as its members disagree; a pool of
-    members that are each calibrated is wider than it need be (Gneiting & Ranjan 2013).
-    `calibrate` therefore applies to the members, and what is claimed for the pool rests
-    on repeated samples.
+    The pool is not the posterior of a single model. With shares given by the evidence
+    it would be, and these were tried. But the evidence of a table is almost entirely
+    about which cell an individual is in, whereas risk is about how many cells stay
+    empty and how uneven they are, so the family that wins on evidence is often the one
+    further off in risk. Intervals of the pool widen with the disagreement of its
+    members; a pool of members that are each calibrated has wider intervals than
+    necessary (Gneiting & Ranjan 2013). `calibrate` therefore applies to the members,
+    and what is claimed for the pool rests on repeated samples.
 
     ``posterior`` holds every member's parameters for every draw; its coordinate
     ``member`` is the number of the member, in the order given, that made the tables of
@@ -80,7 +80,7 @@ class LinearPool(Estimator):
     `compare` are computed. ``log_likelihood`` has one variable, ``count``, as ArviZ
     requires: the logarithm of the members' mixture at each draw, shifted and stretched
     by two constants for each individual so that importance sampling over the draws
-    leaves the individual out of each member on its own, as the pool does.
+    leaves the individual out of each member separately, as the pool does.
     `arviz.loo` and `arviz.compare` then agree with `loo` and `compare`, up to the
     smoothing of the largest importance weights.
 
@@ -121,7 +121,7 @@ class LinearPool(Estimator):
 
     @property
     def share_of(self) -> dict[str, float]:
-        """The share of each member, in their order."""
+        """The share of each member, in the order of the members."""
         if self.shares is None:
             return dict.fromkeys(self.members, 1 / len(self.members))
         return {name: self.shares[name] for name in self.members}
@@ -140,7 +140,7 @@ class LinearPool(Estimator):
             member.check_margins(problem)
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
-        """Learn the parameters of every member, and whose turn each draw is."""
+        """Learn the parameters of every member, and assign each draw to a member."""
         *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
         learned = {
             name: member.learn(problem, settings, int(own.generate_state(1)[0]))
@@ -178,7 +178,7 @@ class LinearPool(Estimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw one population table for each draw, by the member whose turn it is."""
+        """Draw one population table per draw, from the member it is assigned to."""
         draw = attrgetter("draw_population")
         return self._in_turns(draw, problem, settings, parameters, rng)
 
@@ -189,7 +189,7 @@ class LinearPool(Estimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw one replicated sample for each draw, by the member whose turn it is."""
+        """Draw one replicated sample per draw, from the member it is assigned to."""
         draw = attrgetter("draw_replicates")
         return self._in_turns(draw, problem, settings, parameters, rng)
 
@@ -246,7 +246,7 @@ class LinearPool(Estimator):
     def record(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters
     ) -> dict[str, Any]:
-        """Return the attributes of a fit, with the diagnostics of each member."""
+        """Return the attributes of a fit, including the diagnostics of each member."""
         assert isinstance(parameters, PooledParameters)
         importance = {name: asdict(found) for name, found in parameters.members.items()}
         return {

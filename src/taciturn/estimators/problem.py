@@ -32,14 +32,14 @@ _TAKEN: Final = frozenset(
         "theta",
     }
 )
-"""Names of a fit's own variables, and ``sample``, ArviZ's name for chain and draw
-together, which no dimension of the table can have as well."""
+"""Names that no dimension of the table may have: those of a fit's own variables, and
+``sample``, ArviZ's name for chain and draw combined."""
 _MARGIN_NAMES: Final = ("known_margins", "sample")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A checked sample table and what is known of its population.
+    """A checked sample table and what is known about its population.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Problem:
     @property
     def strata(self) -> npt.NDArray[np.int64]:
         """For each cell, the position of the known margin that it counts towards; 0 for
-        all cells without known margins.
+        every cell if no margins are known.
         """
         if self.known_margins is None:
             return np.zeros(self.sample.size, dtype=np.int64)
@@ -117,7 +117,7 @@ class Problem:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What a fit keeps of the problem beside the sample, for ``constant_data``."""
+        """What a fit keeps of the problem besides the sample, for ``constant_data``."""
         found = {
             "population_size": self.population_size,
             "structural_zeros": self.structural_zeros,
@@ -126,8 +126,8 @@ class Problem:
         return found | margins
 
     def refuse_names(self, names: Collection[str]) -> None:
-        """Raise `TableError` where a variable has one of these names, which the model's
-        own parameters have.
+        """Raise `TableError` if a variable has one of these names, which belong to
+        parameters of the model.
         """
         clash = sorted(set(names) & set(self.variables))
         if clash:
@@ -136,7 +136,7 @@ class Problem:
             )
 
     def without(self, cell: int) -> "Problem":
-        """Return the problem without one of the sampled individuals of that cell."""
+        """Return the problem with one sampled individual of that cell removed."""
         counts = self.counts.copy()
         counts[cell] -= 1
         return replace(self, sample=self.sample.copy(data=counts.reshape(self.sample.shape)))
@@ -169,12 +169,12 @@ def make_problem(
     ------
     TableError
         Fewer than two cells, an empty sample, a structural zero with a positive count,
-        or a variable with a name that fits use themselves; known margins that are not a
-        table over some of the variables, or contradict the sample, the population size
-        or the structural zeros.
+        or a variable whose name is reserved for fits; known margins that are not a
+        table over some of the variables, or that contradict the sample, the population
+        size or the structural zeros.
     ParameterError
-        A population size that is not a whole number, is below the sample size or above
-        2**53.
+        A population size that is not a whole number, or that is below the sample size
+        or above 2**53.
     """
     sample = check_table(sample, name="sample")
     for dim in table_dims(sample):
@@ -215,7 +215,7 @@ def make_problem(
 
 
 def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
-    """The known margins in the sample's order, checked against all that is known."""
+    """The known margins in the sample's order, checked against the rest of the data."""
     if isinstance(margins, list | tuple):
         raise TableError(
             "known_margins must be one DataArray: several margins at once are not supported"

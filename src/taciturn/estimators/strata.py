@@ -1,4 +1,4 @@
-"""Individuals placed stratum by stratum, where the population's table over some of the
+"""Placing individuals stratum by stratum when the population's table over some of the
 variables is known.
 """
 
@@ -22,20 +22,20 @@ Draw = Callable[[Any, Floats, np.random.Generator], Counts]
 def draw_rest(
     problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator
 ) -> Counts:
-    """Individuals that were not sampled, as many in each stratum as the known margins
+    """Draw the unsampled individuals, as many in each stratum as the known margins
     leave.
 
-    Given the margins the strata are independent of each other, in a multinomial and in
+    Given the margins, the strata are independent of each other, in a multinomial as in
     a Dirichlet-multinomial table.
 
     Parameters
     ----------
     problem : Problem
-        The sample and what is known.
+        The sample and what is known about its population.
     draws : int
         Number of tables.
     weights : array, shape (draws, cells) or (1, cells)
-        Of the cells, in `draw`.
+        Weights of the cells, as `draw` takes them.
     draw : callable
         Places individuals into cells: ``draw(total of each table, weights, rng)``.
     rng : Generator
@@ -48,7 +48,8 @@ def draw_rest(
     Raises
     ------
     EstimationError
-        A stratum is not full, but none of its cells has a weight.
+        A stratum has individuals left to place, but none of its cells has a positive
+        weight.
     """
     left = problem.stratum_sizes - _by_stratum(problem, problem.counts)
     return _place(problem, np.broadcast_to(left, (draws, len(left))), weights, draw, rng)
@@ -57,8 +58,8 @@ def draw_rest(
 def draw_replicates(
     problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator
 ) -> Counts:
-    """Samples of the same size: so many in each stratum as a simple random sample may
-    have, placed like the rest.
+    """Draw samples of the same size: strata as in a simple random sample, and within
+    them individuals placed as in `draw_rest`.
     """
     sizes = np.full((draws, 1), problem.sample_size)
     if problem.known_margins is not None:
@@ -69,11 +70,11 @@ def draw_replicates(
 
 
 def log_stratum_chance(problem: Problem) -> Floats:
-    """Logarithm of the chance that an individual, once left out, is in its stratum; for
-    each occupied cell.
+    """Logarithm of the probability that an individual, once left out, is in their
+    stratum; for each occupied cell.
 
-    Of the places that the others leave in the strata each is its with equal chance. All
-    zeros without known margins.
+    Each of the places that the others leave in the strata is equally likely. All zeros
+    without known margins.
     """
     left = problem.stratum_sizes - _by_stratum(problem, problem.counts) + 1
     share = left[problem.strata[problem.occupied]] / (

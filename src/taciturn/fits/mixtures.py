@@ -13,7 +13,7 @@ import xarray as xr
 from taciturn.errors import FileFormatError, TableError
 from taciturn.estimators import Estimator, LinearPool
 from taciturn.estimators.mixture import member_variables
-from taciturn.fits.parts import recorded_estimator
+from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters, recorded_estimator
 
 __all__ = [
     "Maker",
@@ -90,7 +90,7 @@ def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
     for name, estimator in pool.members.items():
         groups = {
             group: member_variables(fit[group].to_dataset(), name)
-            for group in ("posterior", "sample_stats")
+            for group in (*PARAMETER_GROUPS, "sample_stats")
             if group in fit.children
         }
         tree = xr.DataTree.from_dict({k: own for k, own in groups.items() if own.data_vars})
@@ -156,7 +156,7 @@ def _makers(fit: xr.DataTree, made: Turns) -> dict[str, Maker]:
             for number, (name, member) in enumerate(members.items())
             for inner, maker in _makers(member.fit, made & (turns == number)).items()
         }
-    posterior = fit["posterior"].to_dataset().compute() if "posterior" in fit.children else None
+    posterior = fitted_parameters(fit)
     if posterior is not None:  # a member of a stack may have more draws than the stack
-        posterior = posterior.isel(chain=slice(made.shape[0]), draw=slice(made.shape[1]))
+        posterior = posterior.compute().isel(chain=slice(made.shape[0]), draw=slice(made.shape[1]))
     return {"": Maker(recorded_estimator(fit), posterior, made)}

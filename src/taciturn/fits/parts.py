@@ -13,7 +13,19 @@ from taciturn.schema import MAX_COUNT, check_population_labels, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
 
-__all__ = ["FitParts", "Known", "fit_parts", "known_parts", "recorded_estimator"]
+__all__ = [
+    "PARAMETER_GROUPS",
+    "FitParts",
+    "Known",
+    "fit_parts",
+    "fitted_parameters",
+    "known_parts",
+    "recorded_estimator",
+]
+
+PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
+"""Groups that hold draws of parameters."""
+
 
 _NEEDED: Final = (
     ("posterior_predictive", "population"),
@@ -139,6 +151,14 @@ def known_parts(fit: xr.DataTree) -> Known:
         zeros.astype(bool).transpose(*sample.dims) if zeros is not None and zeros.any() else None,
         constants.get("known_margins"),
     )
+
+
+def fitted_parameters(fit: xr.DataTree) -> xr.Dataset | None:
+    """Draws of all parameters, those of single latent classes among them; None without
+    any.
+    """
+    found = [fit[group].to_dataset() for group in PARAMETER_GROUPS if group in fit.children]
+    return xr.merge(found, join="exact", compat="equals") if found else None
 
 
 def recorded_estimator(fit: xr.DataTree) -> Estimator | None:

@@ -13,7 +13,7 @@ from taciturn.errors import TableError
 from taciturn.estimators.mixture import turns
 from taciturn.fits.comparison import checked_fits, compared
 from taciturn.fits.leave_one_out import first_cell
-from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.parts import PARAMETER_GROUPS, FitParts, fit_parts
 from taciturn.schema import SCHEMA_VERSION
 from taciturn.tables.on_demand import STORED_LIMIT, TablesOnDemand
 from taciturn.validate import seed_number
@@ -110,7 +110,7 @@ def stack(
     }
     for name, fit in named.items():
         groups[f"members/{name}"] = xr.Dataset(attrs=fit.attrs)
-        for group in ("posterior", "sample_stats"):
+        for group in (*PARAMETER_GROUPS, "sample_stats"):
             if group in fit.children:
                 groups[f"members/{name}/{group}"] = fit[group].to_dataset()
     tree = xr.DataTree.from_dict(groups)

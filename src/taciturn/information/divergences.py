@@ -31,11 +31,11 @@ class Divergence:
     function : callable
         `f` on arrays of positive numbers.
     at_zero : float
-        Limit of `f(x)` as `x` falls to 0: what a cell adds that is only in the release,
-        per unit of `q`.
+        Limit of `f(x)` as `x` falls to 0: the contribution, per unit of `q`, of a cell
+        that is empty in the table.
     slope : float
-        Limit of `f(x)/x` as `x` grows: what a cell adds that is only in the table, per
-        unit of `p`.
+        Limit of `f(x)/x` as `x` grows: the contribution, per unit of `p`, of a cell
+        that is empty in the release.
     """
 
     function: Callable[[Floats], npt.NDArray[np.floating[Any]]]
@@ -69,29 +69,29 @@ def f_divergence(
     .. math:: D_f(P \| Q) = \sum_i q_i\, f(p_i / q_i)
 
     A cell with `q = 0 < p` adds `p` times the slope of `f` at infinity, one with `p = 0
-    < q` adds `q f(0)`, one with neither nothing. `f` may have `f(1) = 0` and a non-zero
-    slope there, as ``1 - √x`` has.
+    < q` adds `q f(0)`, and one that is empty in both adds nothing. The slope of `f` at
+    1 need not be zero; that of ``1 - √x`` is not.
 
     Parameters
     ----------
     table, released : DataArray
         Counts; scaled to probabilities `p` and `q`.
     divergence : str or Divergence
-        A name in `DIVERGENCES` or one of your own.
+        A name in `DIVERGENCES`, or a divergence of your own.
     dim : str or sequence of str, optional
         As in `entropy`.
 
     Returns
     -------
     DataArray
-        At least 0, in nats where logarithms occur; infinite where the divergence is.
+        At least 0, possibly infinite; in nats where logarithms occur.
 
     Raises
     ------
     ParameterError
         An unknown name.
     TableError
-        An empty table, or what `conditional_entropy` refuses.
+        An empty table, or tables that `conditional_entropy` refuses.
 
     References
     ----------
@@ -145,12 +145,12 @@ def relative_entropy(
     Returns
     -------
     DataArray
-        At least 0; infinite when a cell of the table is empty in the release.
+        At least 0; infinite if an occupied cell of the table is empty in the release.
 
     Raises
     ------
     TableError
-        An empty table, or what `conditional_entropy` refuses.
+        An empty table, or tables that `conditional_entropy` refuses.
 
     References
     ----------
@@ -174,7 +174,7 @@ def hellinger_distance(
     dim: str | Sequence[str] | None = None,
     scale: Literal["counts", "probabilities"] = "counts",
 ) -> xr.DataArray:
-    r"""Hellinger distance, the information that a release loses.
+    r"""Hellinger distance between a table and its release, a measure of what is lost.
 
     .. math:: HD(F, G) = \sqrt{\tfrac12 \sum_i (\sqrt{F_i} - \sqrt{G_i})^2}
 
@@ -194,9 +194,10 @@ def hellinger_distance(
     Raises
     ------
     ParameterError
-        Another `scale`.
+        An unknown `scale`.
     TableError
-        What `conditional_entropy` refuses; on probabilities also an empty release.
+        Tables that `conditional_entropy` refuses; on probabilities also an empty
+        release.
 
     References
     ----------

@@ -44,8 +44,8 @@ def entropy(
     table : DataArray
         Frequency table, or draws of one; `chain`, `draw` and `replicate` are kept.
     dim : str or sequence of str, optional
-        Variables to sum over; fewer than all give the entropy of each row or column as
-        a table of its own.
+        Variables to sum over; with fewer than all, each row or column is treated as a
+        table of its own.
     base : float, optional
         Base of the logarithm: 2 gives bits, None nats.
 
@@ -57,9 +57,9 @@ def entropy(
     Raises
     ------
     TableError
-        A table that is not one, or is empty.
+        An invalid or empty table.
     ParameterError
-        Unknown `dim` or a `base` that is not one.
+        An unknown `dim` or an invalid `base`.
 
     References
     ----------
@@ -86,8 +86,8 @@ def conditional_entropy(
 ) -> xr.DataArray:
     r"""Entropy that is left in a table once its release is known, `H(X | Y)`.
 
-    Who moved where is unknown, so as many individuals as possible are taken to stay in
-    their cell and the rest to move at random. With :math:`p = F/N`, :math:`q = G/M`,
+    Who moved where is unknown: as many individuals as possible are assumed to stay in
+    their cell, and the rest to move at random. With :math:`p = F/N`, :math:`q = G/M`,
     :math:`m = \min(p, q)`, :math:`r = p - m`,
     :math:`s = q - m`, :math:`t = \sum r`:
 
@@ -99,9 +99,9 @@ def conditional_entropy(
     Parameters
     ----------
     table : DataArray
-        The table before, `F`.
+        The original table, `F`.
     released : DataArray
-        The table after, `G`: rounded, perturbed or a sample. The totals may differ.
+        The released table, `G`: rounded, perturbed or a sample. The totals may differ.
     dim, base
         As in `entropy`.
 
@@ -109,18 +109,18 @@ def conditional_entropy(
     -------
     DataArray
         In ``[0, H(X)]``: 0 when `G` is proportional to `F`, `H(X)` when nothing is
-        released (`M = 0`). Draws of the one and replicates of the other give all their
+        released (`M = 0`). Draws of one and replicates of the other are combined in all
         pairs.
 
     Raises
     ------
     TableError
-        A table that is not one, is empty, or whose categories differ from the other's.
+        An invalid or empty table, or tables whose categories differ.
 
     References
     ----------
     Antal, Shlomo & Elliot (2014), Theorem 4 and eq. (3.6). The work is proportional to
-    `K`; no `K × K` matrix is made.
+    `K`; no `K × K` matrix is formed.
 
     Examples
     --------
@@ -145,8 +145,8 @@ def conditional_entropy_from_joint(
     Parameters
     ----------
     joint : DataArray
-        Non-negative counts or probabilities of all pairs: the variables before and the
-        variables after, under different names (``area`` and ``area_released``). It is
+        Non-negative counts or probabilities of all pairs: the variables before and
+        after release, under different names (``area`` and ``area_released``). It is
         scaled to sum to one. `chain`, `draw` and `replicate` are kept.
     given : str or sequence of str
         The variables of the release, `Y`.
@@ -202,10 +202,10 @@ def conditional_entropy_from_transition(
     Parameters
     ----------
     table : DataArray
-        The table before.
+        The original table.
     transition : DataArray
         ``P(after | before)``: the variables of `table` and, under other names, those
-        after; sums to 1 over the latter wherever `table` holds somebody.
+        after release; sums to 1 over the latter wherever `table` has somebody.
     base : float, optional
         As in `entropy`.
 
@@ -216,8 +216,8 @@ def conditional_entropy_from_transition(
     Raises
     ------
     TableError
-        Probabilities that are negative, not finite or do not sum to 1 where somebody
-        is.
+        Probabilities that are negative or not finite, or that do not sum to 1 in an
+        occupied cell.
 
     Examples
     --------
@@ -259,10 +259,10 @@ def averaged_conditional_entropy(
 ) -> xr.DataArray:
     r"""`H(X | Y)` under the joint distribution averaged over replicates of a release.
 
-    It answers what an intruder who knows the *method* and one release is left with,
-    where the mean of `conditional_entropy` over replicates answers what is left on
-    average for one who is told who could have moved. The average of the joints is taken
-    first, the entropy last, so the value is never below that mean.
+    This is the uncertainty left to an intruder who knows the *method* and one release,
+    whereas the mean of `conditional_entropy` over replicates is what is left on average
+    to one who is told which cells gained and which lost. The joints are averaged first
+    and the entropy is taken last, so the value is never below that mean.
 
     Parameters
     ----------
@@ -281,12 +281,12 @@ def averaged_conditional_entropy(
     Raises
     ------
     TableError
-        No dimension ``replicate``, an empty release, or what `conditional_entropy`
-        refuses.
+        No dimension ``replicate``, an empty release, or tables that
+        `conditional_entropy` refuses.
 
     Notes
     -----
-    The averaged joint has no short form: the work grows with `B K²`. It is made in
+    The averaged joint has no compact form: the work grows with `B K²`. It is formed in
     blocks of columns, so memory stays bounded.
 
     References

@@ -1,11 +1,11 @@
 """Compiled loops over many tables at once, on plain arrays with the cells last.
 
 One pass over a pair of tables gives every sum that R1, R2 and the conditional entropy
-need. What makes it quick: logarithms of small counts come from a lookup table; what
-depends on one table alone is kept while that table stays the same; and where many draws
-of one total meet a single release, the usual case, what a cell adds depends on its
-count alone, so that each count's terms are worked out once. Threads share the rows; the
-numbers do not depend on how many.
+need. It is fast because logarithms of small counts come from a lookup table; because
+what depends on one table alone is kept while that table stays the same; and because
+where many draws with one total meet a single release, the usual case, a cell's
+contribution depends only on its count, so that each count's terms are computed once.
+The rows are shared among threads; the numbers do not depend on how many there are.
 """
 
 import os
@@ -22,7 +22,7 @@ from taciturn.schema import MAX_COUNT
 __all__ = ["PAIR_SUMS", "TABLE_SUMS", "CountsOutOfRangeError", "pair_sums", "table_sums"]
 
 TABLE_SUMS: Final = ("total", "cells", "zeros", "entropy")
-"""What a table is summed up to; entropy in nats."""
+"""The sums of a table; entropy in nats."""
 
 PAIR_SUMS: Final = (
     "total",
@@ -34,7 +34,7 @@ PAIR_SUMS: Final = (
     "entropy",
     "conditional_entropy",
 )
-"""What a table and its release are summed up to; entropies in nats."""
+"""The sums of a table and its release; entropies in nats."""
 
 _LOOKUP_LIMIT: Final = 2**20
 _NO_LOOKUP: Final = np.zeros(1)
@@ -84,8 +84,8 @@ def table_sums(table: npt.NDArray[Any], mask: npt.NDArray[np.bool_], *, core: in
 def pair_sums(
     table: npt.NDArray[Any], released: npt.NDArray[Any], mask: npt.NDArray[np.bool_], *, core: int
 ) -> Floats:
-    """Sums of each pair of a table and a release; leading axes broadcast and nothing is
-    copied for it.
+    """Sums of each pair of a table and a release; leading axes broadcast without being
+    copied.
 
     Returns
     -------
@@ -117,13 +117,13 @@ def pair_sums(
 
 
 def _tabulated(rows: Counts, release: Counts, mask: npt.NDArray[np.bool_], out: Floats) -> bool:
-    """Fill `out` by looking up what each cell adds for each count; False where that
-    does not pay or totals differ.
+    """Fill `out` by looking up what each cell adds for each count; return False if that
+    would not pay off or totals differ.
     """
     if not rows.size:
         return False
     total = int(rows[0][mask].sum())
-    counts = 2 * int(rows[:_LOOKED_AT].max()) + 1  # larger ones are worked out where they occur
+    counts = 2 * int(rows[:_LOOKED_AT].max()) + 1  # larger ones are computed as they occur
     if total <= 0 or not 0 < 4 * counts < len(rows) or counts * rows.shape[1] > _TERMS_LIMIT:
         return False
     terms = _cell_terms(counts, total, release, mask)
@@ -139,8 +139,8 @@ def _tabulated(rows: Counts, release: Counts, mask: npt.NDArray[np.bool_], out: 
 
 
 def _scan(rows: Counts, mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Largest count, and the total that all rows share (0 where they differ); refuses
-    what is no count.
+    """Largest count, and the total that all rows share (0 if they differ); refuses
+    invalid counts.
     """
     if rows.size == 0:
         return 0, 0
@@ -154,8 +154,8 @@ def _scan(rows: Counts, mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _share(rows: int, cells: int, work: Callable[[slice], None]) -> None:
-    """Do the work on all rows, in as many slices as there are processors when there is
-    much of it.
+    """Do the work on all rows; if there is much of it, in as many slices as there are
+    processors.
     """
     threads = min(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -172,7 +172,7 @@ def _share(rows: int, cells: int, work: Callable[[slice], None]) -> None:
 def _indexed(
     array: npt.NDArray[Any], lead: tuple[int, ...], core: int
 ) -> tuple[Any, npt.NDArray[np.int64]]:
-    """Tables as rows, and which row each output uses."""
+    """Tables as rows, and the number of the row that each output uses."""
     own = array.shape[: array.ndim - core]
     number = np.arange(int(np.prod(own)), dtype=np.int64).reshape(own)
     cells = int(np.prod(array.shape[array.ndim - core :]))
@@ -182,7 +182,7 @@ def _indexed(
 
 
 def _logs(rows: Counts, largest: int) -> Floats:
-    """Logarithms of 0 (as 0), 1, 2, ... up to the largest count, where that pays."""
+    """Logarithms of 0 (as 0), 1, 2, ... up to the largest count, if that pays off."""
     if largest >= min(_LOOKUP_LIMIT, rows.size):
         return _NO_LOOKUP
     return np.log(np.maximum(np.arange(largest + 1), 1))
@@ -206,8 +206,8 @@ def _scan_kernel(rows, mask, total):  # type: ignore[no-untyped-def] # pragma: n
 
 @njit(nogil=True, cache=True)
 def _log_shares(counts, mask, logs, share, log_share):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill shares and their logarithms (0 for an empty cell); return the sum, the cells
-    and the zeros.
+    """Fill shares and their logarithms (0 for an empty cell); return the total and the
+    numbers of cells and of zeros.
     """
     total = 0.0  # a float: the sum of many large counts does not fit in an integer
     cells = 0
@@ -244,7 +244,7 @@ def _entropy(share, log_share, cells, zeros):  # type: ignore[no-untyped-def] # 
 @njit(nogil=True, cache=True)
 def _cell_term(p, q, log_p, log_q):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a cell adds to H(X|Y) = -sum m log(m/q) - sum r log(r/t) - sum s log(s/q),
-    without t, and its r.
+    leaving out t; and its r.
     """
     if p == q or p == 0.0:
         return 0.0, 0.0
@@ -311,7 +311,7 @@ def _pair_kernel(  # type: ignore[no-untyped-def] # pragma: no cover
         if moved > 0.0:
             conditional += moved * np.log(moved)
         if released_total == 0:
-            conditional = entropy  # nothing released tells nothing
+            conditional = entropy  # an empty release carries no information
         out[a, 0] = total
         out[a, 1] = released_total
         out[a, 2] = cells
@@ -324,8 +324,8 @@ def _pair_kernel(  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(nogil=True, cache=True)
 def _cell_terms(counts, total, release, mask):  # type: ignore[no-untyped-def] # pragma: no cover
-    """For each cell and count: -p log p, what it adds to H(X|Y) and what moves out of
-    it.
+    """For each cell and count: -p log p, what the cell adds to H(X|Y), and what moves
+    out of it.
     """
     size = release.size
     q = np.empty(size)
@@ -345,8 +345,8 @@ def _cell_terms(counts, total, release, mask):  # type: ignore[no-untyped-def] #
 
 @njit(nogil=True, cache=True)
 def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """One pass over the tables: check the counts, look up their terms, sum; returns
-    what it met.
+    """One pass over the tables: check the counts, look up their terms and sum; return a
+    status.
     """
     rows, size = tables.shape
     known = terms.shape[1]

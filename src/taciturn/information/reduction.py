@@ -1,5 +1,5 @@
 """What the measures of this package share: which dimensions are summed, which cells
-count, how kernels meet xarray.
+count, how kernels are applied to xarray objects.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-_SUMS = "\0sums"  # a name that no file can give a variable
+_SUMS = "\0sums"  # a name that no variable read from a file can have
 
 
 def reduced_dims(table: xr.DataArray, dim: str | Sequence[str] | None) -> list[str]:
@@ -76,7 +76,7 @@ def cell_mask(
 
 
 def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.DataArray:
-    """Give a mask the labels of a table, or raise where it has others."""
+    """Give a mask the labels of a table; raise if it has different ones."""
     for dim in where.dims:
         if where.sizes[dim] != table.sizes[dim]:
             raise TableError(
@@ -91,8 +91,8 @@ def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.D
 def checked_pair(
     table: xr.DataArray, released: xr.DataArray, *, values: bool = True
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Check a table and its release against each other; `values` False leaves the
-    counts to `sums_of_pair`.
+    """Check a table and its release against each other; with ``values=False`` the
+    counts are left to `sums_of_pair`.
     """
     table = check_table(table, draws=True, values=values)
     released = check_table(released, name="released", draws=True, values=values)
@@ -107,7 +107,7 @@ def checked_pair(
 
 
 def log_base(base: float | None) -> float:
-    """Natural logarithm of the base asked for: nats for None, bits for 2."""
+    """Natural logarithm of the requested base: 1 for None, which means nats."""
     if base is None:
         return 1.0
     if not is_real(base) or not base > 1:
@@ -145,7 +145,7 @@ def sums_of_pair(
 
 
 def _whole(counts: Any) -> Any:
-    """Refuse fractions; kernels look at the range of whole numbers themselves."""
+    """Refuse fractions; kernels check the range of whole numbers themselves."""
     if counts.dtype != np.int64:
         check_counts(counts)
     return counts

@@ -1,5 +1,5 @@
-"""Simulation-based calibration: whether an estimator finds again what its own prior
-made.
+"""Simulation-based calibration: whether an estimator recovers what its own prior
+generated.
 """
 
 import json
@@ -45,42 +45,42 @@ def calibrate(
     progressbar: bool = True,
     workers: int | None = None,
 ) -> xr.Dataset:
-    r"""Simulation-based calibration of a Bayesian estimator: of its parameters, R1, R2
+    r"""Simulation-based calibration of a Bayesian estimator, for its parameters, R1, R2
     and tau1.
 
-    Each simulation draws parameters, a population of `N` and a sample of `n` from it
-    from the prior, fits, and ranks the true value `q` among `L` posterior draws, ties
-    broken at random:
+    Each simulation draws parameters from the prior, then a population of `N` and a
+    sample of `n` from it, fits, and ranks the true value `q` among `L` posterior draws,
+    with ties broken at random:
 
     .. math::
 
         u = \frac{|\{l : q_l < q\}| + V (|\{l : q_l = q\}| + 1)}{L + 1},
         \qquad V \sim \text{Uniform}(0, 1)
 
-    If the draws are independent draws of the posterior, `u` is uniform on ``[0, 1]``,
-    for counts too.
+    If the draws are independent draws from the posterior, `u` is uniform on ``[0, 1]``,
+    also for counts.
 
     Parameters
     ----------
     estimator : Estimator
-        With a proper prior.
+        An estimator with a proper prior.
     template : DataArray
         A table with the variables and categories; its counts are not used.
     sample_size, population_size : int
         `n` and `N`, the same in all simulations, as default priors depend on `n`.
     simulations : int
-        How many.
+        Number of simulations.
     draws : int
-        Posterior draws a value is ranked among, `L`.
+        Number of posterior draws among which a value is ranked, `L`.
     thin : int
-        The estimator makes ``draws * thin`` draws, of which every `thin`-th is kept: a
-        chain's neighbours, and duplicates of a resampling, are not independent.
+        The estimator makes ``draws * thin`` draws, of which every `thin`-th is kept:
+        neighbours in a chain, and duplicates from resampling, are not independent.
     bins : int
-        Of equal width, for the chi-square test.
+        Number of bins of equal width for the chi-square test.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled.
     known_margins : str or sequence of str
-        Variables whose joint table in each simulated population the estimator is told.
+        Variables whose joint table in each simulated population the estimator is given.
     method : {"fast", "nuts"}
         As in an estimator's `fit`.
     random_seed : int or Generator, optional
@@ -88,16 +88,16 @@ def calibrate(
     progressbar : bool
         Show progress on standard error.
     workers : int, optional
-        Processes; all cores without it.
+        Number of processes; all cores by default.
 
     Returns
     -------
     Dataset
         ``rank`` (quantity, simulation), `u` in ``[0, 1]``; ``chi_square``, ``p_value``
         of the bins' counts and ``p_value_ks`` of the Kolmogorov-Smirnov test
-        (quantity); ``failures``, the number of samples the estimator refused, whose
-        ranks are NaN and left out of the tests. Components of a vector are quantities
-        of their own, such as ``margin_area[0]``.
+        (quantity); ``failures``, the number of samples that the estimator refused,
+        whose ranks are NaN and left out of the tests. Components of a vector are
+        separate quantities, such as ``margin_area[0]``.
 
     Raises
     ------
@@ -105,14 +105,14 @@ def calibrate(
         An estimator without a prior to draw from, numbers out of range, or an unknown
         method.
     EstimationError
-        The estimator's posterior has no parameter of a name its prior has.
+        The estimator's posterior lacks a parameter that its prior has.
 
     Notes
     -----
-    The tests are for one quantity each: of `m` independent ones the smallest p-value is
-    below ``alpha / m`` with probability ``alpha``. Samples that are refused are not
-    refused at random: with more than a few the tests say less. R1 and tau1 have few
-    possible values in small tables; the random ties keep `u` exactly uniform.
+    Each test is for one quantity: of `m` independent ones, the smallest p-value is
+    below ``alpha / m`` with probability ``alpha``. Samples are not refused at random:
+    if more than a few are, the tests say less. R1 and tau1 have few possible values in
+    small tables; breaking ties at random keeps `u` exactly uniform.
 
     References
     ----------
@@ -152,13 +152,11 @@ def calibrate(
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)
     ]
-    results = run_all(
-        run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations"
+    ranks = dict(
+        run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
     )
-    ranks = dict(results)
-    known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
-        **known,
+        **({} if margins is None else {"known_margins": list(margins.dims)}),
         "estimator": estimator.spec(),
         "sample_size": sample_size,
         "population_size": population_size,
@@ -199,7 +197,7 @@ def _result(
 
 @dataclass(frozen=True)
 class Simulation:
-    """One simulation: everything it needs."""
+    """Everything that one simulation needs."""
 
     estimator: BayesianEstimator
     problem: Problem
@@ -212,7 +210,7 @@ class Simulation:
 
 
 def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
-    """Ranks of all quantities; None where the estimator refuses the sample."""
+    """Ranks of all quantities; None if the estimator refuses the sample."""
     prior_seed, fit_seed, tie_seed = np.random.SeedSequence(
         job.seed, spawn_key=(job.number,)
     ).spawn(3)
@@ -254,8 +252,8 @@ def run_simulation(job: Simulation) -> tuple[int, dict[str, float] | None]:
 
 
 def rank_with_ties(value: float, draws: Floats, rng: np.random.Generator) -> float:
-    """Where a value stands among draws, in [0, 1]; equal up to the last bits is a tie,
-    broken at random.
+    """Rank of a value among draws, scaled to [0, 1]; values equal up to rounding are
+    ties, broken at random.
     """
     equal = int(np.isclose(draws, value, rtol=1e-12, atol=0).sum())
     below = int(((draws < value) & ~np.isclose(draws, value, rtol=1e-12, atol=0)).sum())
@@ -279,7 +277,7 @@ def _empty_problem(
     population_size: int,
     structural_zeros: xr.DataArray | None,
 ) -> Problem:
-    """The shape of the table with a sample of `n` in one cell, which stands for any."""
+    """The shape of the table, with a placeholder sample of `n` in a single cell."""
     free = np.ones(template.shape, dtype=bool)
     if structural_zeros is not None:
         free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)

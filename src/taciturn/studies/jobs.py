@@ -1,4 +1,4 @@
-"""One sample of a known population, and every estimator's risk from it."""
+"""One sample from a known population, and the risk each estimator infers from it."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ __all__ = ["Job", "jobs_left", "known_table", "problem_and_truth", "run_job"]
 
 @dataclass(frozen=True)
 class Job:
-    """One sample and the estimators to hold against it."""
+    """One sample and the estimators to be fitted to it."""
 
     population: xr.DataArray
     structural_zeros: xr.DataArray | None
@@ -41,7 +41,7 @@ class Job:
 
 
 def known_table(population: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray | None:
-    """The population's table over some variables; None over none."""
+    """The population's table over some variables; None if there are none."""
     dims = [variables] if isinstance(variables, str) else list(variables)
     return margin(population, dims) if dims else None
 
@@ -89,15 +89,17 @@ def run_job(job: Job) -> list[dict[str, Any]]:
 
 
 def _sequence(job: Job, what: str) -> np.random.SeedSequence:
-    """Seeds depend on the study's seed, the sample size, the sample's number and the
-    estimator's name alone.
+    """Seeds depend only on the study's seed, the sample size, the sample's number and
+    the estimator's name.
     """
     word = int.from_bytes(hashlib.sha256(what.encode()).digest()[:4], "big")
     return np.random.SeedSequence(job.seed, spawn_key=(job.size, job.sample, word))
 
 
 def jobs_left(job: Job, sizes: Any, samples: int, done: set[tuple[str, int, int]]) -> Iterator[Job]:
-    """Samples still to do, all fractions mixed so that the time left can be guessed."""
+    """Samples still to do, with fractions interleaved so that the time left can be
+    estimated.
+    """
     for sample in range(samples):
         for size in sizes:
             missing = {

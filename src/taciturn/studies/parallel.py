@@ -1,5 +1,5 @@
-"""The same work on one core or on all of them, with a progress bar and a clean end when
-interrupted.
+"""Running the same work on one core or on all of them, with a progress bar and a clean
+stop when interrupted.
 """
 
 import os
@@ -25,11 +25,11 @@ def run_all[T, R](
     progressbar: bool,
     title: str,
 ) -> Generator[R]:
-    """Results of all tasks, in the order they finish.
+    """Results of all tasks, in the order in which they finish.
 
-    Workers are processes with one thread each. They are gone when this ends early, by
-    Ctrl-C or by an error, and a second after this process has been killed. Ctrl-C and
-    requests to end reach the caller alone.
+    Workers are processes with one thread each. They are stopped if this ends early, by
+    Ctrl-C or by an error, and within a second if this process is killed; only the
+    caller receives Ctrl-C and requests to end.
     """
     import joblib
     from rich.console import Console

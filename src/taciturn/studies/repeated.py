@@ -1,5 +1,5 @@
-"""Repeated-sampling studies: many samples of a known population, each estimated and
-held against the truth.
+"""Repeated-sampling studies: many samples from a known population, with the estimates
+from each compared with the truth.
 """
 
 import json
@@ -8,6 +8,7 @@ from contextlib import closing
 from importlib.metadata import version
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import check_method
+from taciturn.files import check_output
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.jobs import (
     Job,
@@ -57,9 +59,9 @@ def study(
     r"""Bias, RMSE and coverage of estimators over repeated samples of a known
     population.
 
-    From sample `s` of `S`, whose risk is `T_s`, an estimator makes draws of the
+    From sample `s` of `S`, whose true risk is `T_s`, an estimator makes draws of the
     population; `m_s` is the mean risk of these draws and `[l_s, u_s]` their
-    equal-tailed 95 % interval. With means over samples written as a bar:
+    equal-tailed 95 % interval. With a bar for the mean over samples:
 
     .. math::
 
@@ -68,42 +70,41 @@ def study(
         \text{coverage} &= \overline{1[l_s \le T_s \le u_s]}, &
         \text{width} &= \overline{u_s - l_s}
 
-    All estimators see the same samples. The risk of a sample, `R2` and `tau1`, is a
-    property of that sample, so the truth differs between samples too.
+    All estimators are given the same samples. `R2` and `tau1` are properties of a
+    sample, so the truth differs between samples as well.
 
     Parameters
     ----------
     population : DataArray
         The population table.
     estimators : mapping of str to Estimator
-        Estimators by the names they get in the result.
+        Estimators, by the names they are given in the result.
     fractions : sequence of float
         Sampling fractions in (0, 1].
     samples : int
-        Samples for each fraction, `S`.
+        Number of samples for each fraction, `S`.
     draws : int
-        Draws of the population for each sample and estimator.
+        Number of draws of the population for each sample and estimator.
     weights : sequence of three floats
         As in `disclosure_risk`.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled.
     known_margins : str or sequence of str
-        Variables whose joint table in the population the estimators are told.
+        Variables whose joint table in the population the estimators are given.
     method : {"fast", "nuts"}
         As in an estimator's `fit`; NUTS runs one chain here.
     random_seed : int or Generator, optional
         The same seed gives the same numbers, whatever the number of workers, and
-        whatever other estimators, fractions and further samples there are. An existing
-        `store` gives its own where none is given.
+        whatever other estimators, fractions and samples there are. If no seed is given,
+        that of an existing `store` is used.
     progressbar : bool
         Show progress on standard error.
     workers : int, optional
-        Processes; all cores without it.
+        Number of processes; all cores by default.
     store : path, optional
-        File that gets one JSON line for each sample and estimator done. A second call
-        with the same study continues there, also with more samples; another study's
-        file is refused. An empty file beside it, ``<store>.lock``, keeps others from
-        writing at the same time.
+        File that receives one JSON line for each completed sample and estimator. A
+        further call with the same study continues from it, also with more samples; the
+        file of another study is refused, and so is a second writer.
 
     Returns
     -------
@@ -120,29 +121,29 @@ def study(
         No estimators, fractions that give no sample or the same sample size, or counts
         that are not positive.
     TableError
-        What `check_table` refuses.
+        A population that `check_table` refuses.
     FileFormatError
-        `store` is no store, is damaged, belongs to another study, is written by one at
-        this moment or cannot be written.
+        `store` is not the store of a study, is damaged, belongs to another study, is
+        being written by one or cannot be written.
 
     Notes
     -----
-    *Failures.* An estimator that raises a `TaciturnError` on a sample has an interval
-    that does not hold the truth there: coverage is over all samples, the other
-    statistics are over those that were estimated, and ``failures`` counts the rest; the
-    first message of each estimator is in the attribute ``failure_messages``.
+    *Failures.* If an estimator raises a `TaciturnError` on a sample, its interval there
+    counts as not covering the truth: coverage is over all samples, the other statistics
+    are over those that were estimated, and ``failures`` counts the rest; the first
+    message of each estimator is in the attribute ``failure_messages``.
     ``unconverged`` counts samples whose fit warned that its sampler did not converge;
     they are kept.
 
     *Counts.* The interval of ``tau1``, a count, runs from the smallest whole number `l`
     with ``P(tau1 <= l) >= 0.025`` to the smallest `u` with ``P(tau1 <= u) >= 0.975``,
-    both included. It holds at least 95 % of the posterior, often far more, so that a
-    calibrated estimator covers in more than 95 % of samples.
+    both included. It contains at least 95 % of the posterior, often far more, so that a
+    calibrated estimator covers the truth in more than 95 % of samples.
 
-    *Monte Carlo errors.* Standard deviation over samples by :math:`\sqrt S`; for
-    ``rmse`` that of the squared error by the delta method; for ``coverage`` with `k` of
-    `S` the standard deviation of Beta(k + 1/2, S - k + 1/2), which is above zero when
-    all or none cover.
+    *Monte Carlo errors.* The standard deviation over samples divided by
+    :math:`\sqrt S`; for ``rmse``, that of the squared error by the delta method; for
+    ``coverage``, if `k` of `S` intervals cover, the standard deviation of
+    Beta(k + 1/2, S - k + 1/2), which is above zero even when all or none do.
 
     *What the result gives away.* Result and store hold the risk of the population
     itself, `T_s`, to the last digit, and the seed of the samples. From this a small
@@ -172,6 +173,8 @@ def study(
     >>> bool(result.rmse.sel(measure="R2").item() < 0.1)
     True
     """
+    if store is not None:
+        check_output(Path(store), overwrite=True)
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
     samples = whole_number(samples, "samples", least=1)
@@ -233,8 +236,8 @@ def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[
 
 
 def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
-    """What identifies a study. The number of samples does not, so that it can be
-    raised; nor does the population, whose hash could be found by trying tables:
+    """What identifies a study; not the number of samples, so that it can be increased
+    later, nor the population, whose hash could be found by trying tables:
     `check_records` recognises it.
     """
     table = job.population

@@ -30,7 +30,7 @@ Measure = Literal["R1", "R2", "tau1"]
 
 @dataclass(frozen=True)
 class FittedDraws:
-    """What a fit gives, without its labels."""
+    """The parameters and draws of a fit, without labels."""
 
     parameters: Parameters
     population: Counts
@@ -43,8 +43,8 @@ def fit_draws(
     """Population tables of one chain: those of ``estimator.fit(..., chains=1,
     draws=draws, random_seed=seed)``.
 
-    The fit's labels, replicates and pointwise likelihoods are left out, which cost more
-    than the draws of a small table.
+    The fit's labels, replicates and pointwise likelihoods are left out, as they cost
+    more than the draws of a small table.
     """
     settings = SamplerSettings(
         draws=draws, tune=1000, chains=1, seed=seed, progressbar=False, method=method
@@ -70,8 +70,8 @@ def fit_draws(
 def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:
     """R1, R2 and tau1 of each population table given the sample, shape (3, tables).
 
-    As `disclosure_risk` and `unique_risk` on plain arrays: labels cost more than a
-    small table.
+    Like `disclosure_risk` and `unique_risk`, but on plain arrays: for a small table the
+    labels would cost more than the computation.
     """
     mask = problem.fillable.ravel()
     out = np.empty((len(MEASURES), len(population)))
@@ -85,7 +85,7 @@ def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:
 
 
 def interval(draws: Floats, name: str) -> tuple[float, float]:
-    """Equal-tailed 95 % interval; of a count, the whole numbers it runs from and to."""
+    """Equal-tailed 95 % interval; for a count, its ends are whole numbers."""
     tail = (1 - INTERVAL) / 2
     how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if name == "tau1" else "linear"
     low, high = np.quantile(draws, [tail, 1 - tail], method=how)

@@ -1,4 +1,4 @@
-"""What the records of a study say of each estimator: bias, error and coverage."""
+"""What the records of a study say about each estimator: bias, error and coverage."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ __all__ = ["STATISTICS", "study_table", "summarise"]
 
 Floats = npt.NDArray[np.float64]
 STATISTICS: Final = ("truth", "estimate", "bias", "rmse", "coverage", "width")
-"""What a study says of each estimator, each with its Monte Carlo error
+"""What a study reports for each estimator, each with its Monte Carlo error
 ``<name>_mcse``."""
-_ROUNDING: Final = 1e-12  # the truth may be an end of the interval, up to the last bits
+_ROUNDING: Final = 1e-12  # the truth may equal an end of the interval up to rounding
 
 
 def summarise(

@@ -1,79 +1,89 @@
-"""What a study has finished, one JSON line each, so that it can go on where it was
-interrupted.
+"""The completed parts of a study, one JSON line each, so that it can continue after an
+interruption.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import sys
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Self
 from zlib import crc32
 
-from filelock import FileLock, Timeout
-
 from taciturn.errors import FileFormatError
-from taciturn.files import check_writable
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 __all__ = ["Store", "recorded"]
 
 _FORMAT: Final = "taciturn study"
 _FIRST: Final = f'{{"format": "{_FORMAT}"'.encode()
 _CHECKSUM: Final = "crc32"
+_BEYOND: Final = 2**40  # bytes, where no store has any
 
 
 class Store:
-    """Records of a study in a file, under a header that says which study it is.
+    """Records of a study in a file, under a header that identifies the study.
 
     Every line ends in a checksum of itself and is on the disk before the next begins. A
     last line without its end, which was being written when the study ended, is dropped.
-    The lock beside the file is held as long as the store is open and stays there.
+    The file is locked as long as the store is open.
 
     Parameters
     ----------
     path : path, optional
-        The file, made if there is none; without it records are kept in memory alone.
+        The file, created if there is none; by default records stay in memory only.
     header : mapping
         What identifies the study, in plain values.
 
     Raises
     ------
     FileFormatError
-        The file is no store, is in use, has a line that is not as it was written, or
-        belongs to another study; it is left as it is.
+        The file is not the store of a study, is in use, has a line that is not as it
+        was written, or belongs to another study; it is left unchanged.
     """
 
     def __init__(self, path: str | PathLike[str] | None, header: Mapping[str, Any]) -> None:
         self.records: list[dict[str, Any]] = []
         self._file: Any = None
-        self._open = ExitStack()
         if path is None:
             return
         self._path = Path(path)
-        check_writable(self._path)
-        _refuse_other_files(self._path)
-        with ExitStack() as stack:
-            stack.enter_context(_locked(self._path))
-            self._begin(stack, {"format": _FORMAT, **header})
-            self._open = stack.pop_all()
-
-    def _begin(self, stack: ExitStack, header: Mapping[str, Any]) -> None:
-        try:
-            held = self._path.read_bytes() if self._path.exists() else b""
+        try:  # without a buffer, of which something might be left when it is closed
+            mode = "r+b" if self._path.exists() else "x+b"
+            self._file = self._path.open(mode, buffering=0)
         except OSError as error:
-            raise FileFormatError(f"{self._path}: cannot be read: {error}") from error
+            raise self._unwritable(error) from error
+        try:
+            self._begin({"format": _FORMAT, **header})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, header: Mapping[str, Any]) -> None:
+        """Read what the file holds, and leave it where the next line is written."""
+        if not _locked(self._file):
+            raise FileFormatError(
+                f"{self._path}: another study is writing to this store; wait for it to end, or"
+                " give the name of a new file"
+            )
+        held = self._file.readall()
+        if not (held.startswith(_FIRST) or _FIRST.startswith(held)):
+            raise FileFormatError(
+                f"{self._path}: not the store of a study; give the name of a new file"
+            )
         whole = held.rfind(b"\n") + 1
         if whole:
             self.records = _read(self._path, held[:whole], header)
         try:
-            # Without a buffer, so that nothing is left to be written when it is closed.
-            mode = "r+b" if self._path.exists() else "w+b"
-            self._file = stack.enter_context(self._path.open(mode, buffering=0))
-            self._file.truncate(whole)
+            self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
         except OSError as error:
-            raise FileFormatError(f"{self._path}: cannot be written: {error}") from error
+            raise self._unwritable(error) from error
         if not whole:
             self._write(_line(header))
 
@@ -90,22 +100,24 @@ class Store:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise FileFormatError(
-                f"{self._path}: cannot be written: {error}; the same study continues from what it"
-                " holds"
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> FileFormatError:
+        return FileFormatError(
+            f"{self._path}: cannot be written: {error.strerror or error}; the same study continues"
+            " from what is there"
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        if self._file is not None:
+            self._file.close()
 
 
 def recorded(path: str | PathLike[str], name: str, convert: Callable[[Any], Any]) -> Any:
-    """One value of the header of an existing store, None where there is none to
-    read.
-    """
+    """One value from the header of an existing store; None if there is none to read."""
     try:
         with Path(path).open(encoding="utf-8") as file:
             return convert(json.loads(file.readline())[name])
@@ -113,36 +125,24 @@ def recorded(path: str | PathLike[str], name: str, convert: Callable[[Any], Any]
         return None
 
 
-def _refuse_other_files(path: Path) -> None:
-    """Raise where there is a file that does not begin as a store does."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(len(_FIRST))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error}") from error
-    if not _FIRST.startswith(first):  # less of it was being written when the study ended
-        raise FileFormatError(f"{path}: not the store of a study; give the name of a new file")
+def _locked(file: Any) -> bool:
+    """Lock a file as long as it is open; False if another process has locked it.
 
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Nobody else has the store open."""
-    lock = FileLock(path.resolve().with_name(f"{path.resolve().name}.lock"))
+    A file system without locks gives none. If two studies then write to one store, its
+    checksums say so when it is read.
+    """
     try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise FileFormatError(
-            f"{path}: another study is writing to this store; wait for it to end, or give the name"
-            " of a new file"
-        ) from error
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    try:
-        yield
-    finally:
-        lock.release()
+        if sys.platform == "win32":
+            file.seek(_BEYOND)  # what is locked there cannot be read by others
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

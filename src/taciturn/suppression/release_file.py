@@ -4,12 +4,12 @@ import json
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
 
 from taciturn.errors import FileFormatError, ParameterError
-from taciturn.files import check_writable, whole_file
+from taciturn.files import check_output, whole_file
 from taciturn.suppression.protected import ProtectedTable
 
 if TYPE_CHECKING:
@@ -78,7 +78,11 @@ def release_rows(protected: ProtectedTable, *, total: str = "Total") -> "pd.Data
 
 
 def write_release(
-    protected: ProtectedTable, path: str | PathLike[str], *, total: str = "Total"
+    protected: ProtectedTable,
+    path: str | PathLike[str],
+    *,
+    total: str = "Total",
+    overwrite: bool = False,
 ) -> None:
     """Write a protected table to a file for publication, completely or not at all.
 
@@ -95,23 +99,26 @@ def write_release(
         (JSON-stat 2.0).
     total : str
         Label of a variable that is summed over.
+    overwrite : bool
+        Replace a file that exists.
 
     Raises
     ------
     ParameterError
         As for `release_rows`.
     FileFormatError
-        Another ending, or a file that cannot be written.
+        Another ending; something is there already, and it is no regular file or
+        `overwrite` is False; the file cannot be written.
     """
     target = Path(path)
-    check_release(target)
+    check_release(target, overwrite=overwrite)
     write = _WRITERS[target.suffix.lower()]
     rows = release_rows(protected, total=total)
-    with whole_file(target) as temporary:
-        write(rows, protected, temporary)
+    with whole_file(target, overwrite=overwrite) as file:
+        write(rows, protected, file)
 
 
-def check_release(path: Path) -> None:
+def check_release(path: Path, *, overwrite: bool = False) -> None:
     """Raise `FileFormatError` unless a release can be written to `path`, before long
     work is begun.
     """
@@ -119,24 +126,26 @@ def check_release(path: Path) -> None:
         raise FileFormatError(
             f"{path}: a release is written to a file that ends in {', '.join(_WRITERS)}"
         )
-    check_writable(path)
+    check_output(path, overwrite=overwrite)
 
 
-def _to_csv(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+def _to_csv(rows: "pd.DataFrame", protected: ProtectedTable, file: IO[bytes]) -> None:
     values = rows[protected.value]
     written = [
         f"{x:.{protected.decimals}f}" if safe else ""
         for x, safe in zip(values, values.notna(), strict=True)
     ]
-    rows.assign(**{protected.value: written}).to_csv(path, index=False, lineterminator="\n")
+    shown = rows.assign(**{protected.value: written})
+    shown.to_csv(file, mode="wb", index=False, lineterminator="\n")
 
 
-def _to_parquet(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+def _to_parquet(rows: "pd.DataFrame", protected: ProtectedTable, file: IO[bytes]) -> None:
     labels = rows.columns.difference([protected.value, _STATUS])
-    rows.astype(dict.fromkeys(labels, str)).to_parquet(path, index=False, engine="pyarrow")
+    text = rows.astype(dict.fromkeys(labels, str))
+    file.write(text.to_parquet(index=False, engine="pyarrow"))
 
 
-def _to_json_stat(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -> None:
+def _to_json_stat(rows: "pd.DataFrame", protected: ProtectedTable, file: IO[bytes]) -> None:
     variables = [str(name) for name in rows.columns if name not in (protected.value, _STATUS)]
     categories = {name: list(dict.fromkeys(map(str, rows[name]))) for name in variables}
     keys = list(zip(*(rows[name].astype(str) for name in variables), strict=True))
@@ -156,7 +165,7 @@ def _to_json_stat(rows: "pd.DataFrame", protected: ProtectedTable, path: Path) -
         "value": [None if np.isnan(value) else number(value) for value, _ in grid],
         "status": [status for _, status in grid],
     }
-    path.write_text(json.dumps(dataset, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    file.write(json.dumps(dataset, ensure_ascii=False, allow_nan=False).encode())
 
 
 _WRITERS: Final = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json_stat}

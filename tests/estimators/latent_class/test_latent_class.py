@@ -102,7 +102,7 @@ def exact_shares() -> np.ndarray:
 def chain_draws():
     chain = Chain(make_problem(SAMPLE, 50), fixed(ALPHA, **PROFILES), np.random.default_rng(1))
     layout, shares, classes = Layout(make_problem(SAMPLE, 50)), [], []
-    for _ in range(20_000):
+    for _ in range(6_000):
         chain.sweep()
         numbers, weight, share = chain.draw()
         shares.append(layout.all_cells(weight, share))
@@ -111,12 +111,12 @@ def chain_draws():
 
 
 def test_shares_are_those_of_enumeration(chain_draws) -> None:
-    """20,000 sweeps; batches of 200 give the Monte Carlo error, 4.5 of which a right
+    """6,000 sweeps; batches of 60 give the Monte Carlo error, 4.5 of which a right
     sampler exceeds once in 10^5."""
     shares, _ = chain_draws
-    means = shares.reshape(100, 200, 6).mean(axis=1)
+    means = shares.reshape(100, 60, 6).mean(axis=1)
     error = means.std(axis=0, ddof=1) / 10
-    assert (error < 0.003).all()
+    assert (error < 0.005).all()
     np.testing.assert_array_less(np.abs(means.mean(axis=0) - exact_shares().ravel()), 4.5 * error)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-9)
 
@@ -128,7 +128,7 @@ def test_the_number_of_classes_is_that_of_enumeration(chain_draws) -> None:
     for labels, chance in exact_posterior(levels, (2, 3), ALPHA, list(PROFILES.values())).items():
         expected[len(set(labels))] += chance
     for k in (1, 2, 3):
-        means = (classes == k).reshape(100, 200).mean(axis=1)
+        means = (classes == k).reshape(100, 60).mean(axis=1)
         assert abs(means.mean() - expected[k]) < 4.5 * means.std(ddof=1) / 10
 
 
@@ -199,7 +199,9 @@ def classes_sample() -> xr.DataArray:
 
 @pytest.fixture(scope="module")
 def fit(classes_sample) -> xr.DataTree:
-    return tc.LatentClass().fit(classes_sample, population_size=3280, draws=500, tune=300, **QUIET)
+    return tc.LatentClass().fit(
+        classes_sample, population_size=3280, draws=400, tune=200, chains=2, **QUIET
+    )
 
 
 def test_classes_are_found(fit, classes_sample) -> None:
@@ -216,7 +218,7 @@ def test_classes_are_found(fit, classes_sample) -> None:
 
 
 def test_the_groups_of_a_fit(fit, classes_sample) -> None:
-    posterior = fit["posterior"].to_dataset()
+    posterior = fit["latent_classes"].to_dataset()
     assert posterior["weight"].dims == ("chain", "draw", "class")
     assert posterior["share_b"].dims == ("chain", "draw", "class", "b")
     np.testing.assert_allclose(posterior["weight"].sum("class"), 1, atol=1e-5)
@@ -320,15 +322,16 @@ def test_names_that_clash() -> None:
         tc.LatentClass().fit(sample, population_size=40)
 
 
-def test_structural_zeros_that_hold_all_that_is_fitted() -> None:
+def test_structural_zeros_that_hold_all_that_is_fitted(monkeypatch) -> None:
     """People on a diagonal, in classes that cannot be told apart: nearly all of what is
     fitted lies off it."""
-    zeros = ~np.eye(1100, dtype=bool)  # 1100 x 1099 would have to be added: above a million
+    monkeypatch.setattr("taciturn.estimators.latent_class.chain._MOST_MISSES", 10_000)
+    zeros = ~np.eye(110, dtype=bool)  # 110 x 109 would have to be added: above the limit
     priors = fixed(1e-6, a=1e6, b=1e6)
-    sample = table(np.eye(1100, dtype=int))
-    with pytest.raises(EstimationError, match=r"the structural zeros hold 99\.91% of what"):
+    sample = table(np.eye(110, dtype=int))
+    with pytest.raises(EstimationError, match=r"the structural zeros hold 99\.09% of what"):
         tc.LatentClass(priors).fit(
-            sample, population_size=2200, structural_zeros=table(zeros), chains=1, **QUIET
+            sample, population_size=220, structural_zeros=table(zeros), chains=1, **QUIET
         )
 
 

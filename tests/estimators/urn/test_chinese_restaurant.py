@@ -30,7 +30,7 @@ from taciturn.estimators.urn import chinese_restaurant
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.urn.quadrature import UrnLikelihood, closing_times, sample_urn_parameters
 
-DRAWS = 200_000
+DRAWS = 100_000
 BASE = (4.0, 1.0, 2.0, 0.5)
 DEFAULT = {
     "theta": Prior("LogNormal", mu=log(90), sigma=1.5),

@@ -14,7 +14,7 @@ from taciturn.errors import EstimationError, ParameterError
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.urn.polya import expected_new_colours, solve_theta
 
-DRAWS = 200_000
+DRAWS = 100_000
 
 TINY = [
     # start, cells that can open, N, θ, σ

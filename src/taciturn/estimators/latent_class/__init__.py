@@ -1,4 +1,4 @@
-"""Latent classes, for large sparse tables."""
+"""Latent class model, for large sparse tables."""
 
 from taciturn.estimators.latent_class.estimator import LatentClass
 

@@ -29,26 +29,27 @@ _LOWEST: Final = 1e-100
 _GRID: Final = 4001
 _TAIL: Final = 1e-10
 _UNSEEN: Final = 1e-4
-"""Share of the population in classes nobody sampled is in, that is left to the last of
-them."""
+"""Share of the population, in classes without a sampled individual, that is small
+enough to leave to the last of them."""
 _SPARE: Final = 64
-"""Classes that can open in a sweep."""
+"""Number of classes that can open in one sweep."""
 _PROPOSALS: Final = 10
-"""To split or merge classes, a sweep."""
+"""Proposals to split or merge classes, per sweep."""
 _MOST_UNSEEN: Final = 100
 _START: Final = 3
-"""Classes a chain starts with. From many the sampler takes long to join them again."""
+"""Number of classes a chain starts with; if there were many, the sampler would take
+long to merge them again."""
 _TRIES: Final = 100
 _MOST_MISSES: Final = 1_000_000
-"""Individuals at structural zeros that the sampler adds to the sample at most."""
+"""Most individuals at structural zeros that the sampler adds to the sample."""
 Floats = npt.NDArray[np.float64]
 Draw = tuple[dict[str, float], Floats, Floats]
-"""Numbers by name, weights of the classes and their shares of the categories of all
-variables."""
+"""Scalars by name, the weights of the classes, and the shares of the categories of all
+variables within each class."""
 
 
 class Layout:
-    """Categories of all variables of a table numbered through."""
+    """The categories of all variables of a table, numbered consecutively."""
 
     def __init__(self, problem: Problem) -> None:
         self.shape = problem.sample.shape
@@ -57,7 +58,7 @@ class Layout:
         self.in_first_half = len(halves(dict(zip(problem.variables, self.shape, strict=True)))[0])
 
     def levels(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The number of the category of each variable in cells numbered in row-major
+        """The number of the category of each variable, for cells numbered in row-major
         order.
         """
         return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
@@ -66,7 +67,7 @@ class Layout:
         """Dirichlet shares of the categories of each variable, (category, class), from
         their weights.
         """
-        # A gamma variate of a small shape underflows, its logarithm does not.
+        # A gamma variate with a small shape can underflow; its logarithm does not.
         logs = (
             np.log(rng.standard_gamma(weights + 1))
             - rng.standard_exponential(weights.shape) / weights
@@ -77,7 +78,7 @@ class Layout:
         return share / whole
 
     def all_cells(self, weight: Floats, share: Floats) -> Floats:
-        """Share of the population in every cell: one product of matrices, each over
+        """Share of the population in every cell: one product of two matrices, each over
         about half of the variables.
         """
         parts = [share[a:b] for a, b in zip(self.first, self.first[1:], strict=False)]
@@ -114,7 +115,7 @@ class Chain:
         self.table = Layout(problem)
         self.variables = problem.variables
         counts = problem.counts
-        # In random order, so that the first classes are no block of neighbouring cells.
+        # In random order, so that the first classes are not blocks of adjacent cells.
         self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
         self.occupied, self.cells = self.table.levels(problem.occupied), problem.cells
         self.alone = counts[problem.occupied] == 1
@@ -127,7 +128,7 @@ class Chain:
         self._recount(_START + _SPARE)
 
     def sweep(self) -> None:
-        """One pass over everything."""
+        """One pass over all parameters and the classes of all individuals."""
         used = self.used
         self._slice("concentration", partial(log_of_concentration, used, len(self.levels)))
         for j, dim in enumerate(self.variables):
@@ -142,7 +143,7 @@ class Chain:
         self._recount(self.used + _SPARE)
 
     def draw(self) -> Draw:
-        """Everything of interest, with weights and shares drawn given the classes."""
+        """All quantities of interest; weights and shares are drawn given classes."""
         weight, share = self._weights_and_shares()
         order = np.argsort(-weight, kind="stable")
         weight, share = weight[order], share[:, order]
@@ -161,7 +162,7 @@ class Chain:
         return np.exp([self.logs[f"profile_{dim}"] for dim in self.variables])
 
     def _recount(self, columns: int) -> None:
-        """Count again, in so many columns; that also keeps rounding from adding up."""
+        """Recount into so many columns; this also stops rounding from accumulating."""
         self.used = int(self.classes.max()) + 1
         self.by_level, self.by_class = np.empty((self.table.first[-1], columns)), np.empty(columns)
         count_classes(self.levels, self.table.first, self.classes, self.by_level, self.by_class)
@@ -189,8 +190,8 @@ class Chain:
         )
 
     def _weights_and_shares(self) -> tuple[Floats, Floats]:
-        """Weights and shares of the classes in use and of further ones, given the
-        classes of all individuals.
+        """Weights and shares of the classes in use and of further, empty ones, given
+        the classes of all individuals.
         """
         concentration = float(np.exp(self.logs["concentration"]))
         gammas = self.rng.standard_gamma(np.append(self.by_class[: self.used], concentration))
@@ -205,8 +206,8 @@ class Chain:
         """Draw the individuals that the model would have put at structural zeros, and
         their classes.
 
-        Shares that would put more there than can be drawn are drawn again: the prior
-        ends at them.
+        Shares that would put more there than can be drawn are redrawn, which truncates
+        the prior.
         """
         n = len(self.sample)
         for _ in range(_TRIES):
@@ -237,8 +238,8 @@ class Chain:
 def sticks(
     whole: float, concentration: float, smallest: float, most: int, rng: np.random.Generator
 ) -> Floats:
-    """Break `whole` into pieces until less than `smallest` is left or there are `most`;
-    the last takes the rest.
+    """Break `whole` into pieces until less than `smallest` is left or there are `most`
+    pieces; the last piece takes the rest.
     """
     pieces: list[float] = []
     left = whole
@@ -249,11 +250,11 @@ def sticks(
 
 
 def _on_logarithm(name: str, prior: Prior) -> tuple[float, Callable[[float], float]]:
-    """Where to start, and the logarithm of the density of the logarithm of a parameter,
-    between points of a fine grid.
+    """Starting value of the logarithm of a parameter, and its log prior density,
+    interpolated on a fine grid.
 
-    The grid ends where next to nothing of the prior is left, and at 1e-100 and 1e12 for
-    priors that reach further: there a parameter is as good as 0 or infinite.
+    The grid ends where the prior has next to no mass left, and at 1e-100 and 1e12 for
+    priors that reach further: beyond, a parameter is effectively 0 or infinite.
     """
     with np.errstate(all="ignore"):  # far out in the tails
         ends = [prior.quantile(_TAIL), prior.quantile(1 - _TAIL)]

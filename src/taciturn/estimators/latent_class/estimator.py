@@ -35,7 +35,7 @@ __all__ = ["LatentClass"]
 
 Floats = npt.NDArray[np.float64]
 _THIN: Final = 5
-"""Sweeps a draw, after the warm-up."""
+"""Sweeps per draw after the warm-up."""
 _NAMES: Final = frozenset(
     {"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight"}
 )
@@ -43,8 +43,8 @@ _NAMES: Final = frozenset(
 
 @dataclass(frozen=True, repr=False)
 class LatentClass(BayesianEstimator):
-    r"""Mixture of classes within each of which the variables are independent, with as
-    many classes as it takes.
+    r"""Mixture of latent classes within which the variables are independent, with as
+    many classes as the data require.
 
     .. math::
 
@@ -55,51 +55,53 @@ class LatentClass(BayesianEstimator):
         F - f \sim \text{Multinomial}(N - n, \pi)
 
     for variables with :math:`d_j` categories: a Dirichlet process mixture of products
-    of multinomials. For tables of three to eight variables that are large and nearly
-    empty, for which a log-linear model would need its interactions chosen. Its cost
-    grows with the sample and the number of variables, not with the cells.
+    of multinomials. It is meant for large, nearly empty tables of three to eight
+    variables, where the interactions of a log-linear model would have to be chosen. Its
+    cost grows with the sample and the number of variables, not with the cells.
 
     Parameters
     ----------
     priors : mapping of str to Prior, optional
-        Replaces priors by name. The parameters are ``concentration`` (:math:`\alpha`)
-        and ``profile_<variable>`` (:math:`b_j`, how alike the classes are in that
-        variable: small where each has its own categories).
+        Replacements for priors, by name. The parameters are ``concentration``
+        (:math:`\alpha`) and ``profile_<variable>`` (:math:`b_j`, how similar the
+        classes are in that variable: small where each class has its own categories).
 
     Raises
     ------
     PriorError
-        On `fit`: a prior for a parameter the model does not have.
+        On `fit`: a prior for a parameter that the model does not have.
     ParameterError
-        On `fit`: ``method="nuts"``, or known margins, which the sampler does not take.
+        On `fit`: ``method="nuts"``, or known margins, which the sampler cannot use.
     EstimationError
-        On `fit`: structural zeros that hold nearly all of what the model fits.
+        On `fit`: structural zeros that take up nearly all of the fitted distribution.
 
     Notes
     -----
-    *Priors.* The concentration is Gamma(1/4, 1/4) as in Dunson & Xing; :math:`b_j`
-    log-normal around 1 with standard deviation 2, where they and Manrique-Vallier &
-    Reiter have the uniform :math:`b_j = d_j`.
+    *Priors.* The concentration is Gamma(1/4, 1/4) as in Dunson & Xing; :math:`b_j` is
+    log-normal with median 1 and standard deviation 2 on the log scale, where they and
+    Manrique-Vallier & Reiter use the uniform :math:`b_j = d_j`.
 
-    *Sampler.* A Gibbs sampler with weights and shares summed out draws the class of
-    each individual given all others (Neal 2000, algorithm 3), :math:`\alpha` and
-    :math:`b_j` by slices; others split and merge classes (Jain & Neal 2004). Five
-    sweeps a draw after the warm-up, one a draw in it. Given the classes weights and
-    shares are drawn exactly, including classes without a sampled individual, until less
-    than 1 in 10,000 of the population is left for the last. Their number has no limit.
-    The order of classes has no meaning; they are sorted by weight. Convergence is
-    judged by what the classes imply for the risk rather than by the classes themselves:
-    ``expected_tau1``, :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and
-    ``sample_coverage``, :math:`\sum_{f_i > 0} \pi_i`, as well as R2. ``concentration``
-    and ``classes``, the number of classes with a sampled individual, move slowly, as
-    similar classes come and go.
+    *Sampler.* A Gibbs sampler with weights and shares integrated out draws the class of
+    each individual given all others (Neal 2000, algorithm 3), and :math:`\alpha` and
+    :math:`b_j` by slice sampling; further steps split and merge classes (Jain & Neal
+    2004). There are five sweeps per draw after the warm-up and one per draw during it.
+    Given the classes, weights and shares are drawn exactly, including those of classes
+    without a sampled individual, until less than 1 in 10,000 of the population is left
+    for the last. The number of classes has no limit. The order of classes has no
+    meaning; they are sorted by weight. Convergence is judged by what the classes imply
+    for the risk rather than by the classes themselves: ``expected_tau1``,
+    :math:`\sum_{f_i = 1} (1 - \pi_i)^{N - n}`, and ``sample_coverage``,
+    :math:`\sum_{f_i > 0} \pi_i`, as well as R2. ``concentration`` and ``classes``, the
+    number of classes with a sampled individual, mix slowly, as similar classes come and
+    go.
 
-    *Structural zeros.* The population is the mixture without them, :math:`\pi` scaled
-    to 1 on the other cells. The sampler adds the individuals that the model would have
-    put there (Manrique-Vallier & Reiter 2014).
+    *Structural zeros.* The population is the mixture without them, with :math:`\pi`
+    renormalised over the other cells. The sampler adds the individuals that the model
+    would have put there (Manrique-Vallier & Reiter 2014).
 
-    *What it is not for.* Tables of two variables, above all tables by area: there
-    classes add nothing to the rows, and `LinearPool` was chosen for its coverage.
+    *What it is not for.* Tables of two variables, above all tables by area: there,
+    classes add nothing to the rows; use `LinearPool`, which was chosen for its
+    coverage.
 
     References
     ----------
@@ -135,8 +137,8 @@ class LatentClass(BayesianEstimator):
         object.__setattr__(self, "priors", check_priors(self.priors))
 
     def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
-        """Return what the classes say of the risk: neither their order nor their number
-        matters to it.
+        """Return what the classes imply for the risk, to which neither their order nor
+        their number matters.
         """
         told = posterior[["expected_tau1", "sample_coverage"]]
         varying = [name for name, values in told.data_vars.items() if float(values.std()) > 0]
@@ -155,7 +157,7 @@ class LatentClass(BayesianEstimator):
     def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters:
-        """Draw the parameters by collapsed Gibbs sampling, a thread for each chain."""
+        """Draw the parameters by collapsed Gibbs sampling, one thread per chain."""
         priors = self.priors_for(problem)
         stop = Event()
 
@@ -197,7 +199,7 @@ class LatentClass(BayesianEstimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw the individuals not sampled from the mixture."""
+        """Draw the unsampled individuals from the mixture."""
         rest = problem.population_size - problem.sample_size
         return problem.counts + draw_multinomial(rest, _all_shares(problem, parameters), rng)
 
@@ -236,12 +238,12 @@ class LatentClass(BayesianEstimator):
             concentration = parameters["concentration"][number]
             weights = [parameters[f"profile_{dim}"][number] for dim in problem.variables]
             each = np.repeat(np.divide(weights, table.sizes), table.sizes)
-            while not shares[number].any():  # a population lives where there are cells to live in
+            while not shares[number].any():  # redrawn if every share is at structural zeros
                 weight = sticks(1.0, concentration, 1e-12, 10_000, rng)
                 share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
                 shares[number] = table.all_cells(weight, share) * fillable
         population = draw_multinomial(problem.population_size, shares, rng)
-        # The individuals are exchangeable, so that any n of them are a sample.
+        # The individuals are exchangeable, so any n of them are a sample.
         sample = [
             rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
             for F in population
@@ -259,7 +261,7 @@ def _with_progress(sweeps: range, show: bool) -> Iterable[int]:
 
 
 def _posterior(problem: Problem, chains: list[list[Draw]]) -> xr.Dataset:
-    """Label the draws; classes that a draw does not have, have weight 0."""
+    """Label the draws; classes that are absent from a draw have weight 0."""
     draws = len(chains[0])
     most = max(len(weight) for chain in chains for _, weight, _ in chain)
     first = Layout(problem).first
@@ -287,7 +289,7 @@ def _posterior(problem: Problem, chains: list[list[Draw]]) -> xr.Dataset:
 
 def _all_shares(problem: Problem, parameters: Parameters) -> Floats:
     """Share of every cell at each draw, (chains * draws, cells); 0 at structural zeros,
-    and not scaled to 1.
+    and not renormalised.
     """
     posterior = parameters.posterior
     assert posterior is not None

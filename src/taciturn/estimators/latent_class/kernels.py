@@ -1,9 +1,9 @@
 """Compiled steps of the collapsed Gibbs sampler of `latent_class`, on plain arrays.
 
-Individuals are rows of `levels`, the number of their category in each variable; `first`
-says where the categories of a variable begin when those of all variables are numbered
-through. `by_level` counts individuals by category and class, `by_class` by class; of
-its columns the first `used` are classes with somebody in them.
+Individuals are rows of `levels`, which hold the number of their category in each
+variable; `first` says where the categories of each variable begin when those of all
+variables are numbered consecutively. `by_level` counts individuals by category and
+class, `by_class` by class; the first `used` columns are classes with somebody in them.
 """
 
 from math import exp, lgamma, log
@@ -21,8 +21,8 @@ __all__ = [
     "split_or_merge",
 ]
 
-_SCANS = 4  # restricted to two classes, before they are proposed
-_EMPTY = 0.5  # a class with fewer individuals has none
+_SCANS = 4  # restricted Gibbs scans of two classes, before the one that is proposed
+_EMPTY = 0.5  # a class with a smaller (floating-point) count is empty
 
 
 @njit(cache=True, nogil=True)
@@ -39,14 +39,14 @@ def count_classes(levels, first, classes, by_level, by_class):  # type: ignore[n
 @njit(cache=True, nogil=True, fastmath=True)
 def assign_classes(levels, first, classes, by_level, by_class, used, alpha, profile, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Draw the class of each individual given those of all others; weights and shares
-    are summed out.
+    are integrated out.
 
-    Returns the number of classes used after it, at most the columns there are.
+    Returns the number of classes then in use, at most the number of columns.
     """
     n, variables = levels.shape
     most = by_class.size
     sizes = np.diff(first).astype(np.float64)
-    alone = alpha  # weight of a class of one's own: its shares are uniform on average
+    alone = alpha  # weight of a new class, whose shares are uniform on average
     for j in range(variables):
         alone /= sizes[j]
         by_level[first[j] : first[j + 1]] += profile[j] / sizes[j]
@@ -96,7 +96,7 @@ def assign_classes(levels, first, classes, by_level, by_class, used, alpha, prof
 
 @njit(cache=True, nogil=True)
 def _weight_of(size, profile):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Weight of a class of that size, but for the categories of its members."""
+    """Weight of a class of that size, apart from the categories of its members."""
     whole = 1.0
     for j in range(profile.size):
         whole *= size + profile[j]
@@ -120,7 +120,7 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
     """Propose to split a class in two or to merge two, by restricted Gibbs scans (Jain
     & Neal 2004).
 
-    Returns the number of classes used after it.
+    Returns the number of classes then in use.
     """
     n = levels.shape[0]
     if n < 2:
@@ -130,7 +130,7 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
     whole = by_class[classes[i]]
     if (splits and (used == by_class.size or whole < 2.0)) or (not splits and used == 1):
         return used
-    # Somebody else of the same class, or of another one.
+    # Another individual: of the same class for a split, of another one for a merger.
     nth = int(rng.random() * (whole - 1.0 if splits else n - whole))
     j = -1
     while nth >= 0:
@@ -149,7 +149,7 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
         counts[1, first[v] + levels[j, v]] += 1.0
     side = np.where(classes[others] == b, 1, 0)
     log_chance = _scan_two(levels, first, others, counts, sizes, side, a != b, profile, each, rng)
-    # Chances to have chosen these two for a split, and for a merger.
+    # Probabilities of choosing these two for a split, and for a merger.
     together = 2.0 / (sizes[0] + sizes[1] - 1.0)
     apart = 1.0 / (n - sizes[0]) + 1.0 / (n - sizes[1])
     log_chance += log(together) - log(apart)
@@ -169,9 +169,9 @@ def split_or_merge(levels, first, classes, by_level, by_class, used, alpha, prof
 @njit(cache=True, nogil=True)
 def _scan_two(levels, first, others, counts, sizes, side, merges, profile, each, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Divide individuals between two classes by Gibbs scans, the last of which is the
-    proposal; for a merger that ends where they are, as `side` says at first.
+    proposal; for a merger, that scan ends at their present division, given by `side`.
 
-    Fills `counts`, `sizes` and `side`. Returns the logarithm of the last scan's chance.
+    Fills `counts`, `sizes` and `side`. Returns the log-probability of the last scan.
     """
     weight = np.ones(2)
     for v in range(profile.size):
@@ -227,9 +227,9 @@ def _gain_of_two(first, counts, sizes, alpha, profile, each):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _merge(a, b, last, classes, by_level, by_class):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Move everybody of class `b` to `a`, and the last class to the place of `b`.
+    """Move everybody in class `b` to `a`, and the last class to the place of `b`.
 
-    Returns the number of classes used after it.
+    Returns the number of classes then in use.
     """
     by_level[:, a] += by_level[:, b]
     by_class[a] += by_class[b]
@@ -246,16 +246,16 @@ def _merge(a, b, last, classes, by_level, by_class):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def log_of_concentration(used, n, x):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of the chance of a division into so many classes, at the logarithm of
-    the concentration.
+    """Log-probability, up to a constant, of a partition into so many classes, given the
+    logarithm of the concentration.
     """
     return used * x + lgamma(exp(x)) - lgamma(exp(x) + n)
 
 
 @njit(cache=True, nogil=True)
 def log_of_profile(by_level, by_class, used, x):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of the chance of a variable's categories given the classes, at the
-    logarithm of its profile weight.
+    """Log-probability of a variable's categories given the classes and the logarithm of
+    its profile weight.
     """
     total, each = exp(x), exp(x) / by_level.shape[0]
     whole, part = lgamma(total), lgamma(each)
@@ -270,8 +270,8 @@ def log_of_profile(by_level, by_class, used, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=True)
 def class_shares(levels, first, weight, share):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Share of the population in each cell of `levels`: its classes' weights times
-    their shares, summed.
+    """Share of the population in each cell of `levels`: the sum over classes of their
+    weight times their share.
     """
     out = np.empty(levels.shape[0])
     joint = np.empty(weight.size)
@@ -287,7 +287,7 @@ def class_shares(levels, first, weight, share):  # type: ignore[no-untyped-def] 
 
 @njit(cache=True, nogil=True)
 def draw_class_of(levels, first, weight, share, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Class of each individual given weights and shares."""
+    """Draw the class of each individual given weights and shares."""
     out = np.empty(levels.shape[0], dtype=np.int64)
     ends = np.empty(weight.size)
     for i in range(levels.shape[0]):

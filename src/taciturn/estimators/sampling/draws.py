@@ -15,11 +15,11 @@ Floats = npt.NDArray[np.float64]
 
 _SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
 _FEW: Final = 6
-"""Expected individuals of a cell up to which placing them one by one costs less than a
+"""Expected count of a cell up to which placing individuals one by one costs less than a
 gamma and a binomial variate."""
 _MOST: Final = 64
-"""Individuals a cell, where more came than were expected, up to which they are placed
-one by one."""
+"""Individuals per cell up to which they are placed one by one, should more come than
+expected."""
 _MOST_IN_NEW_CELLS: Final = 256
 """Individuals left for new cells up to which they are placed one by one."""
 
@@ -27,17 +27,17 @@ _MOST_IN_NEW_CELLS: Final = 256
 def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generator) -> Counts:
     """One multinomial table for each row of shares, which need not sum to 1.
 
-    Cell by cell, as `numpy.random.Generator.multinomial` does, but each cell's share of
-    what is left comes from sums taken from the last cell backwards. It is exactly 1 at
-    the last cell with a positive share, so that rounding never puts anybody into a cell
-    without one, however large the total.
+    Drawn cell by cell, as in `numpy.random.Generator.multinomial`, but each cell's
+    share of the remainder comes from sums accumulated from the last cell backwards. It
+    is exactly 1 at the last cell with a positive share, so that rounding never puts
+    anybody into a cell whose share is 0, however large the total.
 
     Parameters
     ----------
     total : int or array, shape (draws,)
         Individuals to place.
     shares : array, shape (draws, cells)
-        At least 0, with a positive sum. One row serves all draws.
+        At least 0, with a positive sum. A single row serves all draws.
     rng : Generator
         Source of randomness.
     """
@@ -53,8 +53,8 @@ def draw_dirichlet_multinomial(
 ) -> Counts:
     """One Dirichlet-multinomial table for each row of weights.
 
-    The cells that expect few individuals are one cell at first, whose individuals are
-    then placed one by one.
+    Cells with small expected counts are drawn as one cell at first, whose individuals
+    are then placed one by one.
 
     Parameters
     ----------
@@ -98,16 +98,16 @@ def _draw_block(totals: Counts, weights: Floats, rng: np.random.Generator) -> Co
 
 
 def _gammas(weights: Floats, rng: np.random.Generator) -> Floats:
-    """Gamma variates, whose shares are Dirichlet; each row's known up to a factor, so
-    that none is all zeros.
+    """Gamma variates, Dirichlet once normalised; each row is known up to a factor only,
+    so that none is all zeros.
     """
     gammas = rng.standard_gamma(weights)
     small = np.flatnonzero(weights.max(axis=1) < _SMALL_WEIGHT)
     if len(small):
         # log Gamma(a) is log Gamma(a + 1) + log(U) / a, which does not underflow.
         some = weights[small]
-        # Below 1e-290 one cell takes all with chances in proportion to the weights,
-        # whatever their scale.
+        # Below 1e-290 one cell takes everything, with probability proportional to its
+        # weight, whatever the scale.
         some = some * np.maximum(1.0, 1e-290 / some.max(axis=1, keepdims=True))
         with np.errstate(divide="ignore", over="ignore"):
             logs = (
@@ -127,22 +127,22 @@ def draw_urn(
     discount: Floats | float = 0.0,
     base: Floats | None = None,
 ) -> Counts:
-    """Fill the population up from a sample by an urn with black balls.
+    """Complete the population from a sample by an urn with black balls.
 
     Each new individual joins a seen cell `i` with weight ``F_i - σ`` or opens a new one
-    with weight ``θ + kσ`` for `k` open cells; a new one takes one of the empty cells
-    with chances in proportion to `base`. When the last empty cell opens, the black
-    balls leave the urn. The mass that goes to new cells is beta-binomial, it is cut
-    into blocks in order of appearance until a few individuals are left, who come one by
-    one, and the rest is Dirichlet-multinomial over the seen cells, so the cost grows
-    with the number of cells opened and not with the population.
+    with weight ``θ + kσ``, where `k` cells are open; the new cell is one of the empty
+    cells, with probability proportional to `base`. Once the last empty cell has opened,
+    the black balls are removed. The number of individuals in new cells is
+    beta-binomial; it is cut into blocks in order of appearance until few are left, who
+    are placed one by one. The others are Dirichlet-multinomial over the seen cells, so
+    the cost grows with the number of cells opened, not with the population.
 
     Parameters
     ----------
     counts : array, shape (cells,) or (draws, cells)
-        The sample, or one for each draw; somebody is in each.
+        The sample, or one for each draw; none may be empty.
     empty : array of bool, of the shape of `counts`
-        Cells a new colour can take: not in the sample, not a structural zero.
+        Cells a new colour can take: not in the sample and not structural zeros.
     population_size : int
         `N`.
     theta : array, shape (draws,)
@@ -152,7 +152,7 @@ def draw_urn(
     discount : array, shape (draws,), or float
         `σ` below 1.
     base : array, shape (cells,), optional
-        Positive weights of the cells; without them all are alike.
+        Positive weights of the cells; equal by default.
 
     Returns
     -------
@@ -190,8 +190,8 @@ def draw_urn_from_nothing(
     discount: Floats | float = 0.0,
     base: Floats | None = None,
 ) -> Counts:
-    """Tables of `size` individuals from the urn of `draw_urn` before anything was seen,
-    one for each `theta`.
+    """Tables of `size` individuals from the urn of `draw_urn`, started without a
+    sample; one for each `theta`.
     """
     draws = len(theta)
     sigma = np.full(draws, discount, dtype=float)
@@ -202,12 +202,12 @@ def draw_urn_from_nothing(
 def _order(
     can_open: npt.NDArray[np.bool_], base: Floats | None, draws: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Order in which the cells that can open would do so, chosen one after the other
+    """Order in which the cells that can open would do so, drawn one after the other
     without replacement.
 
-    Exponential times with the weights as rates: the next to arrive is each of those
-    left with a chance in proportion to its weight (Efraimidis & Spirakis 2006). Cells
-    that cannot open come last, in as many columns as any row needs.
+    Exponential times have the weights as rates: the next to arrive is any of those left
+    with probability proportional to its weight (Efraimidis & Spirakis 2006). Cells that
+    cannot open come last, in as many columns as any row needs.
     """
     columns = np.flatnonzero(can_open if can_open.ndim == 1 else can_open.any(axis=0))
     if can_open.ndim == 1 and base is None:
@@ -228,11 +228,11 @@ def _open_cells(
     sigma: Floats,
     rng: np.random.Generator,
 ) -> tuple[Counts, Counts]:
-    """Tables of the `new` individuals, who open cells with weight `black` at first; and
-    how many join the seen cells.
+    """Tables of the `new` individuals, who open cells with an initial weight of
+    `black`; and how many of them join the seen cells.
 
-    Once all cells are open those who are left join any: the seen ones, whose weight is
-    `seen`, are like one cell then.
+    Once all cells are open, those who are left join any cell; the seen cells, whose
+    total weight is `seen`, then act as one cell.
     """
     rest = new.copy()
     opened = np.zeros((len(rest), can_open.shape[-1]), dtype=np.int64)

@@ -22,7 +22,7 @@ def resample(
     log_weights : array, shape (proposals,)
         Logarithm of target over proposal, up to a constant.
     number : int
-        Draws wanted; a proposal may be chosen more than once.
+        Number of draws; a proposal may be chosen more than once.
     rng : Generator
         Source of randomness.
 
@@ -42,7 +42,7 @@ def resample(
     stats: Any = base.array_stats
     smoothed, k_hat = stats.psislw(
         log_weights.max() - log_weights
-    )  # it takes log-likelihoods, the negative
+    )  # psislw takes log-likelihoods, that is, negative log-weights
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     # Systematic resampling adds less noise than independent choices.

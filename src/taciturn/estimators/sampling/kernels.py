@@ -1,8 +1,8 @@
 """Compiled samplers of tables, row by row: multinomials and urns.
 
-NumPy's binomial is at its slowest where a cell expects ten to thirty individuals, as
-those of a small population do, and cells that expect a handful cost less when these
-come one by one. Gamma variates are left to NumPy, which draws them as quickly.
+NumPy's binomial is slowest for expected counts of ten to thirty, as in the cells of a
+small population, and cells with an expected count of a few cost less when individuals
+are placed one by one. Gamma variates are left to NumPy, which draws them as quickly.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ from numba import njit
 
 __all__ = ["open_cells", "place_one_by_one", "split"]
 
-_REJECTION_FROM = 10.0  # the mean where transformed rejection begins to be valid
-_BEYOND = 110  # no binomial with a smaller mean comes this far: its chance is below 1e-70
+_REJECTION_FROM = 10.0  # the smallest mean for which transformed rejection is valid
+_BEYOND = 110  # a binomial with a smaller mean exceeds this with probability < 1e-70
 
 
 @njit(cache=True)
@@ -43,8 +43,8 @@ def _binomial(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(cache=True)
 def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Binomial variate for p up to a half: by inversion, or BTRS of Hörmann (1993), J.
-    Stat. Comput. Simul. 46.
+    """Binomial variate for p up to a half: by inversion, or by the algorithm BTRS of
+    Hörmann (1993), J. Stat. Comput. Simul. 46.
     """
     q = 1.0 - p
     mean = n * p
@@ -58,7 +58,7 @@ def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no c
                 u -= chance
                 k += 1
                 chance *= (n - k + 1) * p / (k * q)
-            if u <= chance:  # else rounding has left a sum below 1
+            if u <= chance:  # otherwise rounding left the sum below 1: try again
                 return k
     spread = np.sqrt(mean * q)
     b = 1.15 + 2.53 * spread
@@ -78,8 +78,8 @@ def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no c
 
 @njit(cache=True)
 def _log_of_mode(n, p, q, k):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of the chance of `k` over that of the mode, by Stirling's series,
-    without cancellation for large n.
+    """Logarithm of the probability of `k` relative to that of the mode, by Stirling's
+    series, without cancellation for large n.
     """
     mode = int((n + 1) * p)
     ahead = k - mode
@@ -100,8 +100,8 @@ def _series(x):  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(cache=True)
 def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Add `totals[a]` individuals to each row of `out` by Pólya's urn: each takes a
-    cell by its weight, or copies.
+    """Add `totals[a]` individuals to each row of `out` by Pólya's urn: each chooses a
+    cell by its weight, or copies an earlier individual.
     """
     cells = weights.shape[1]
     taken = np.empty(totals.max(), dtype=np.int64)
@@ -114,8 +114,8 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
         for i in range(cells):
             weight += weights[a, i]
             upto[i] = weight
-        # Where the search for each of `cells` equal parts of the weight begins: it ends
-        # after a step or two.
+        # Where the search begins in each of `cells` equal parts of the weight, so that
+        # it ends after a step or two.
         parts = cells / max(weight, 1e-290)
         part = 0
         for i in range(cells):
@@ -126,7 +126,7 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
             x = rng.random() * (weight + m)
             if x < weight:
                 cell = first[min(int(x * parts), cells - 1)]
-                while upto[cell] <= x:  # also where a cell has no weight
+                while upto[cell] <= x:  # this also skips cells without weight
                     cell += 1
             else:
                 cell = taken[min(int(x - weight), m - 1)]
@@ -136,22 +136,22 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def open_cells(rest, limit, order, black, sigma, most, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Place the rest of each row in cells that they open, by the urn of Ewens and
-    Pitman; some may be left in the end.
+    """Place the individuals in `rest` in cells that they open, by the Ewens-Pitman urn;
+    some may be left over.
 
-    With `k` cells open the next individual opens one with weight ``black + kσ``, or
+    With `k` cells open, the next individual opens one with weight ``black + kσ``, or
     joins one with weight ``F - σ``. Cells are cut off as blocks while more than `most`
-    are left, so that the cost does not grow with their number; the others come one by
-    one. Those who would open a cell beyond the limit, and those who would follow them
-    there, are left in `rest`.
+    individuals are left, so that the cost does not grow with their number; the others
+    are placed one by one. Those who would open a cell beyond the limit, and those who
+    would follow them there, remain in `rest`.
     """
     followed = np.empty(most, dtype=np.int64)
     for a in range(rest.size):
         k = 0
         while rest[a] > most and k < limit[a]:
             later = black[a] + (k + 1) * sigma[a]
-            # σ is below 1: never are both parameters tiny, for which Numba's beta would
-            # not end.
+            # σ is below 1, so the two parameters are never both tiny, for which Numba's
+            # beta would not terminate.
             share = rng.beta(1.0 - sigma[a], later) if later > 0.0 else 1.0
             block = 1 + _binomial(rest[a] - 1, share, rng)
             out[a, order[a, k]] = block

@@ -1,4 +1,4 @@
-"""Sampling a PyMC model, and the check that it converged."""
+"""Sampling a PyMC model by NUTS."""
 
 import os
 import warnings
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["sample_posterior"]
 
 _TARGET_ACCEPT: Final = 0.9
-"""Above the usual 0.8: margins of categories nobody in the sample has, have long tails
-that ask for smaller steps."""
+"""Above the usual 0.8: margins of categories absent from the sample have long tails,
+which require smaller steps."""
 _MOST_COMPILED: Final = 8
 
 
@@ -34,22 +34,22 @@ def sample_posterior(
 ) -> tuple[xr.Dataset, xr.Dataset, str]:
     """Posterior draws of a model by NUTS.
 
-    nutpie samples where it is installed, PyMC's own NUTS otherwise. Neither is trusted
-    to warn: see `check_convergence`. With nutpie a model is compiled once for all
-    samples that differ in their data only.
+    By nutpie if it is installed, by PyMC's own NUTS otherwise. Neither is relied on for
+    warnings: see `check_convergence`. With nutpie, a model is compiled once for all
+    samples that differ only in their data.
 
     Parameters
     ----------
     build : callable
         Makes the PyMC model.
     settings, seed
-        How many draws, and from what seed.
+        How many draws, and the seed.
     variables : list of str
-        What to keep.
+        Parameters to keep.
     key : str
-        Says all that the compiled model depends on.
+        Identifies everything that the compiled model depends on.
     data : mapping of str to array
-        Values of the model's `pm.Data`, which it does not depend on.
+        Values of the model's `pm.Data`, on which the compiled model does not depend.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def sample_posterior(
 
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
     with warnings.catch_warnings():
-        # The convergence check below is ours and covers both samplers alike.
+        # Convergence is checked by our own function, the same for both samplers.
         warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
         if sampler == "nutpie":
             trace = _run_nutpie(_compile(build, variables, key).with_data(**data), settings, seed)
@@ -73,12 +73,12 @@ def sample_posterior(
 
 
 def _bare(dataset: xr.Dataset) -> xr.Dataset:
-    """Without the attributes in which samplers record themselves and the time."""
+    """Drop the attributes in which samplers record their name and the time."""
     return xr.Dataset(dataset.variables).drop_attrs() if dataset.attrs else dataset
 
 
 def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) -> Any:
-    """The compiled model, from the last few where it is among them."""
+    """The compiled model, taken from the last few if it is among them."""
     import nutpie
 
     key = f"{key} {variables}"
@@ -92,7 +92,7 @@ def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) ->
 def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataTree:
     import nutpie
 
-    trace: xr.DataTree = nutpie.sample(
+    sampler = nutpie.sample(
         compiled,
         draws=settings.draws,
         tune=settings.tune,
@@ -101,7 +101,13 @@ def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataT
         seed=seed,
         target_accept=_TARGET_ACCEPT,
         progress_bar=settings.progressbar,
+        blocking=False,  # else it takes Ctrl-C for an order to return what there is
     )
+    try:
+        trace: xr.DataTree = sampler.wait()
+    except BaseException:
+        sampler.cancel()
+        raise
     return trace
 
 

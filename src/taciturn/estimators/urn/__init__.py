@@ -1,6 +1,4 @@
-"""Urns: Pólya's with its parameter plugged in, the Chinese restaurant with it
-fitted.
-"""
+"""Urn models: the plug-in Pólya urn and the Bayesian Chinese restaurant."""
 
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.estimators.urn.polya import PolyaUrn

@@ -1,5 +1,5 @@
-"""Chinese restaurant: the urn of the papers with its concentration and discount fitted,
-in a table of K cells.
+"""Chinese restaurant: the Ewens-Pitman urn over the K cells of a table, with its
+concentration and discount fitted.
 """
 
 from collections.abc import Mapping
@@ -36,68 +36,68 @@ class ChineseRestaurant(BayesianEstimator):
     r"""Ewens-Pitman urn over `K` cells, with concentration :math:`\theta` and discount
     :math:`\sigma` fitted.
 
-    While a cell is empty, the individual after `m` others joins a filled cell or opens
-    one of the empty ones with probabilities
+    While any cell is empty, the individual who comes after `m` others joins filled cell
+    `i`, or opens one of the empty cells, with probabilities
 
     .. math:: \frac{F_i - \sigma}{m + \theta}, \quad \frac{\theta + k\sigma}{m + \theta}
 
-    where `k` cells are filled. When the last cell opens the urn closes: individuals
-    join cell `i` with probability :math:`(F_i - \sigma)/(m - K\sigma)`. The sample is
-    the first `n` individuals of the urn, the population its first `N`. The likelihood
-    is that of the sample's partition,
+    where `k` cells are filled. Once the last cell has opened, the urn closes:
+    individuals join cell `i` with probability :math:`(F_i - \sigma)/(m - K\sigma)`. The
+    sample is the first `n` individuals of the urn, the population its first `N`. The
+    likelihood is that of the sample's partition,
 
     .. math::
 
         \prod_{i=1}^{k-1}(\theta + i\sigma) \prod_{j=1}^{k} (1 - \sigma)_{f_j - 1}
         \sum_s \frac{P(s)}{(\theta + 1)_{s-1} (s - K\sigma)_{n-s}}
 
-    with :math:`(x)_m = x (x + 1) \cdots (x + m - 1)`. Where the sample leaves a cell
-    empty, :math:`s = n` and this is Pitman's formula, exactly. Where it fills all `K`,
-    the urn closed with individual `s`, which the table does not show: :math:`P(s)` is
-    its distribution over all orders of the individuals, exact up to `n = 512` and from
-    512 random orders beyond.
+    with :math:`(x)_m = x (x + 1) \cdots (x + m - 1)`. If the sample leaves a cell
+    empty, :math:`s = n` and this is exactly Pitman's formula. If it fills all `K`, the
+    urn closed with individual `s`, which the table does not show: :math:`P(s)` is the
+    distribution of `s` over all orders of the individuals, computed exactly up to
+    `n = 512` and from 512 random orders beyond.
 
     Parameters
     ----------
     discount : float, optional
-        :math:`\sigma`: fitted by default; held fixed where it is in ``[0, 1)``, 0 being
-        the urn of Ewens, of Hoppe and of Antal, Shlomo & Elliot (2015). A negative
-        number :math:`-\alpha` implies :math:`\theta = K\alpha`, the symmetric
-        Dirichlet(:math:`\alpha`) over the cells, and leaves no parameter to fit.
+        :math:`\sigma`: fitted by default. A value in ``[0, 1)`` is held fixed; 0 is the
+        urn of Ewens, of Hoppe and of Antal, Shlomo & Elliot (2015). A negative value
+        :math:`-\alpha` implies :math:`\theta = K\alpha`, which is the symmetric
+        Dirichlet(:math:`\alpha`) over the cells and leaves no parameter to fit.
     base : {"uniform", "log-linear"}
-        Which empty cell opens: any with equal chance, or one with a chance in
-        proportion to the product of the sample's margins, each category's count plus 1
-        (the mean of its proportion under a uniform prior). The cells still empty share
-        all the chance. The margins are plugged in: their uncertainty is left out. The
-        likelihood above does not depend on the base; where the sample fills all cells,
-        this assumes that the order in which cells opened is not informative about
-        when.
+        Which empty cell opens: each with equal probability, or with probability
+        proportional to the product of the sample's margins, with 1 added to the count
+        of each category (the posterior mean of its proportion under a uniform prior).
+        The probabilities of the cells still empty sum to 1. The margins are plugged in:
+        their uncertainty is ignored. The likelihood above does not depend on the base;
+        if the sample fills all cells, this assumes that the order in which the cells
+        opened carries no information about when they did.
     priors : mapping of str to Prior, optional
-        Replaces the priors of ``theta`` and, where it is fitted, of ``discount``, which
-        is a Beta or a Uniform within 0 and 1.
+        Replacements for the priors of ``theta`` and, if it is fitted, of ``discount``,
+        whose prior must be a Beta or a Uniform within 0 and 1.
 
     Raises
     ------
     ParameterError
-        `discount` of 1 or more, or another `base`.
+        A `discount` of 1 or more, or an unknown `base`.
     PriorError
-        On `fit`: a prior for a parameter the model does not have, or one of
-        ``discount`` beyond ``[0, 1]``.
+        On `fit`: a prior for a parameter that the model does not have, or a prior of
+        ``discount`` that extends beyond ``[0, 1]``.
 
     Notes
     -----
-    Default priors: ``theta`` is log-normal around the number of cells with scale
-    ``max(1.5, log(K)/3)``, so that urns with one filled cell, and urns that fill far
-    more than `K`, both lie within three standard deviations whatever `K` is.
-    ``discount`` is Beta(1, 2): its density falls from the urn of Ewens at 0 to none at
+    Default priors: ``theta`` is log-normal with median `K` and scale
+    ``max(1.5, log(K)/3)``, so that for any `K` three standard deviations include both
+    urns that fill a single cell and urns that would fill far more than `K`.
+    ``discount`` is Beta(1, 2): its density falls from the urn of Ewens at 0 to zero at
     1, where every individual would open a cell of its own, which describes no table.
 
     The fast path is quadrature on a grid over both parameters; see
     `taciturn.estimators.urn.quadrature`.
 
-    The individual left out in ``log_likelihood`` is taken as the one that comes after
-    all others: to them the cell of a lone individual was empty and, with the log-linear
-    base, it adds nothing to their margins.
+    The individual left out in ``log_likelihood`` is taken to be the one who came last:
+    for the others, the cell of a lone individual is still empty and, with the
+    log-linear base, that individual adds nothing to the margins.
 
     References
     ----------
@@ -138,7 +138,7 @@ class ChineseRestaurant(BayesianEstimator):
         structural_zeros: xr.DataArray | None = None,
     ) -> "pm.Model":
         """Return the PyMC model of a sample; its observed variable is
-        ``sample_counts``, cells in row-major order.
+        ``sample_counts``, with the cells in row-major order.
         """
         return self._build(make_problem(sample, population_size, structural_zeros))
 
@@ -159,7 +159,7 @@ class ChineseRestaurant(BayesianEstimator):
         return model
 
     def priors_for(self, problem: Problem) -> dict[str, Prior]:
-        """Return the priors of ``theta`` and ``discount``, where they are fitted."""
+        """Return the priors of those of ``theta`` and ``discount`` that are fitted."""
         if self._is_dirichlet and self.priors:
             raise PriorError(
                 f"a prior is given for {sorted(self.priors)}, but a negative discount leaves none"
@@ -198,7 +198,7 @@ class ChineseRestaurant(BayesianEstimator):
     def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
     ) -> Parameters | None:
-        """Draw the parameters by quadrature; None where the posterior cannot be
+        """Draw the parameters by quadrature; return None if the posterior cannot be
         computed.
         """
         priors = self.priors_for(problem)
@@ -239,8 +239,8 @@ class ChineseRestaurant(BayesianEstimator):
     def _theta_and_discount(
         self, problem: Problem, posterior: xr.Dataset | None, shape: tuple[int, int] = (1, 1)
     ) -> tuple[Floats, Floats]:
-        """Both parameters of each draw, (chain, draw); of that shape where neither is
-        fitted.
+        """Both parameters at each draw, (chain, draw); arrays of the given shape if
+        neither is fitted.
         """
         if posterior is not None:
             shape = (posterior.sizes["chain"], posterior.sizes["draw"])
@@ -298,10 +298,10 @@ class ChineseRestaurant(BayesianEstimator):
     def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
         """Draw parameters, samples and populations.
 
-        The urn closes, so that a sample is its first `n` individuals and not a random
-        choice of `n` out of `N`: the population is continued from the sample. The
-        margins of the log-linear base, which have no prior, are those of `problem`;
-        each simulated sample would plug in its own.
+        Because the urn closes, a sample is its first `n` individuals rather than a
+        random choice of `n` out of `N`: the population is continued from the sample.
+        The margins of the log-linear base have no prior and are those of `problem`; a
+        fit to a simulated sample would plug in the margins of that sample.
         """
         parameters = {
             name: prior.draw(rng, draws) for name, prior in self.priors_for(problem).items()
@@ -326,8 +326,8 @@ class ChineseRestaurant(BayesianEstimator):
         )
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Logarithm of the probability that the next individual, after all others, is
-        in this cell.
+        """Logarithm of the probability that the next individual, after all others,
+        joins or opens each occupied cell.
         """
         theta, sigma = (
             x[..., None] for x in self._theta_and_discount(problem, parameters.posterior)
@@ -339,14 +339,14 @@ class ChineseRestaurant(BayesianEstimator):
             chance = np.where(counts > 1, counts - 1 - sigma, new * self._share_of_new(problem))
             closed = (counts > 1) & (
                 seen == problem.cells
-            )  # to the others too, whose cells are all filled
+            )  # closed for the others too: they fill every cell
             return np.log(chance) - np.log(
                 np.where(closed, others - problem.cells * sigma, others + theta)
             )
 
     def _share_of_new(self, problem: Problem) -> Floats:
-        """Chance that a new colour takes this occupied cell, had it been empty; for
-        lone individuals only.
+        """Probability that a new colour would take each occupied cell, had that cell
+        been empty; valid for cells of lone individuals only.
         """
         counts = problem.counts
         occupied = np.flatnonzero(counts)
@@ -374,7 +374,7 @@ def _checked_discount(value: Any) -> float | None:
 
 
 def _margin_product(table: Counts) -> Floats:
-    """Product of the margins, each category's count plus 1, for every cell."""
+    """Product of the margins for every cell, with 1 added to each category's count."""
     product: Any = np.ones(())
     for axis in range(table.ndim):
         margin = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis)) + 1.0

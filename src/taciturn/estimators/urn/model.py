@@ -15,11 +15,11 @@ _LARGE: Final = 1e4
 
 
 def urn_data(counts: Counts) -> dict[str, Any]:
-    """What the model holds as data: the cells that can be filled, and when the urn may
-    have closed.
+    """The data of the model: the cells that can be filled, and when the urn may have
+    closed.
 
-    Samples of as many cells differ in nothing else, so a compiled model serves them
-    all.
+    Samples with the same number of cells differ in nothing else, so one compiled model
+    serves them all.
     """
     steps, chance = closing_times(counts, len(counts))
     return {
@@ -37,12 +37,12 @@ def urn_variable(
     base: npt.NDArray[np.float64] | None = None,
 ) -> Any:
     """Observed table whose log-probability is that of its partition, with new cells
-    taken at random.
+    chosen at random.
 
-    The distribution of closing times is that of `counts`. For another table that fills
-    all cells the log-probability is NaN; for tables with an empty cell it needs none.
-    With a `base` draws take new cells with chances in proportion to it; the
-    log-probability is then short of a term that no parameter changes.
+    The distribution of closing times is that of `counts`. The log-probability of
+    another table that fills all cells is therefore NaN; tables with an empty cell need
+    no closing time. With a `base`, draws choose new cells with probability proportional
+    to it, and the log-probability omits a term that does not depend on the parameters.
     """
     import pymc as pm
 
@@ -85,7 +85,7 @@ def urn_variable(
 def _log_probability(
     cells: int, value: Any, theta: Any, discount: Any, given: Any, steps: Any, log_chance: Any
 ) -> Any:
-    """That of a table, whose closing times are those of the table `given`."""
+    """Log-probability of a table whose closing times are those of the table `given`."""
     import pytensor.tensor as pt
 
     n = value.sum()
@@ -121,7 +121,7 @@ def _log_rising(a: Any, n: Any) -> Any:
 
 
 def _real(value: Any) -> Any:
-    """PyTensor takes gammaln of a small whole number in single precision."""
+    """Cast to float64: PyTensor computes gammaln of small integer types in float32."""
     import pytensor.tensor as pt
 
     return pt.cast(value, "float64")

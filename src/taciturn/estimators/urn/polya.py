@@ -1,4 +1,4 @@
-"""The Pólya urn plug-in estimator of the papers."""
+"""The plug-in Pólya urn estimator of Antal, Shlomo & Elliot (2015)."""
 
 from dataclasses import dataclass
 from math import exp, log
@@ -29,37 +29,37 @@ class PolyaUrn(PlugInEstimator):
     cells.
 
     The urn starts with the sample's `f_i` balls of each colour and :math:`\theta` black
-    ones. A drawn colour gets another ball of its own, a black draw opens a colour,
-    which goes to an empty cell at random, up to `N` balls.
+    ones. A coloured ball, when drawn, adds another of its colour; a black ball adds a
+    new colour, which is given an empty cell at random; this goes on up to `N` balls.
     :math:`\theta` solves
 
     .. math:: |E| - |\hat D| = \theta\,(\psi(N + \theta) - \psi(n + \theta)), \qquad
               |\hat D| = \sum_i (1 - \hat p_i)^N
 
-    with :math:`\hat p` of a log-linear model. When the last empty cell opens, the black
-    balls leave the urn. The intervals leave out that :math:`\theta` is estimated.
+    with :math:`\hat p` from a log-linear model. Once the last empty cell has opened,
+    the black balls are removed. The intervals ignore that :math:`\theta` is estimated.
 
     Parameters
     ----------
     theta : float, optional
         The number of black balls, at least 0, if it is not to be estimated.
     empty_cells : int, optional
-        `|D|`, the number of empty cells in the population, where it is known.
+        `|D|`, the number of empty cells in the population, if it is known.
     formula : str, optional
-        Log-linear formula for :math:`\hat p`; main effects without one.
+        Log-linear formula for :math:`\hat p`; main effects by default.
 
     Raises
     ------
     ParameterError
-        `theta` negative or not finite, both `theta` and `empty_cells`, or more empty
+        A negative or non-finite `theta`, both `theta` and `empty_cells`, or more empty
         cells than the sample has.
     EstimationError
-        On `fit`: more cells are to open than `N - n` draws can.
+        On `fit`: more cells would have to open than `N - n` draws can open.
 
     Notes
     -----
-    Where :math:`|E| - |\hat D| \le 0` no cell is to open and :math:`\theta = 0`. The
-    cost grows with the number of cells opened, not with `N`.
+    If :math:`|E| - |\hat D| \le 0`, no cell opens and :math:`\theta = 0`. The cost
+    grows with the number of cells opened, not with `N`.
 
     References
     ----------
@@ -101,7 +101,7 @@ class PolyaUrn(PlugInEstimator):
             object.__setattr__(self, "empty_cells", int(empty))
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        """Solve for ``theta``; ``expected_empty_cells`` is kept beside it."""
+        """Solve for ``theta``, and keep ``expected_empty_cells`` with it."""
         empty = problem.cells - int((problem.counts > 0).sum())
         if self.theta is not None:
             return Parameters(constants={"theta": float(self.theta)})
@@ -145,17 +145,17 @@ class PolyaUrn(PlugInEstimator):
         return draw_urn_from_nothing(problem.fillable.ravel(), problem.sample_size, theta, rng)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability that the next draw of the urn, after all others,
-        is of this cell.
+        """Logarithm of the probability that the next draw from the urn, after all
+        others, is of each occupied cell.
         """
         theta, others = parameters.constants["theta"], problem.sample_size - 1
         counts = problem.counts[problem.occupied]
         seen = len(counts)
         if others == 0:  # the first individual opens a cell whatever θ is
             return np.array([-log(problem.cells)])
-        # Whoever is alone in a cell opened it, one of the K - k + 1 that were empty to
-        # the others. Where the others fill every cell the black balls have left the
-        # urn.
+        # A lone individual opened their cell, one of the K - k + 1 that the others
+        # leave empty. If the others fill every cell, the black balls have been
+        # removed.
         opened = theta / (others + theta) / (problem.cells - seen + 1)
         joined = (counts - 1) / (others if seen == problem.cells else others + theta)
         with np.errstate(divide="ignore"):
@@ -163,15 +163,15 @@ class PolyaUrn(PlugInEstimator):
 
 
 def expected_new_colours(theta: float, sample_size: int, population_size: int) -> float:
-    """Expected black draws on the way from `n` to `N` balls: θ (ψ(N + θ) - ψ(n +
-    θ)).
+    """Expected number of black draws while the urn grows from `n` to `N` balls:
+    θ (ψ(N + θ) - ψ(n + θ)).
     """
     return float(theta * (digamma(population_size + theta) - digamma(sample_size + theta)))
 
 
 def solve_theta(new_colours: float, sample_size: int, population_size: int) -> float:
-    """Number of black balls that opens so many new colours on average; 0 when there is
-    none, or nobody, to open.
+    """Number of black balls that opens `new_colours` colours on average; 0 if there are
+    none to open, or nobody is left to draw.
     """
     draws = population_size - sample_size
     if new_colours <= 0 or draws == 0:

@@ -1,9 +1,9 @@
 """The posterior of the Ewens-Pitman urn by quadrature over concentration and discount,
 without a Markov chain.
 
-A grid over log θ and the logit of σ, on which any Beta prior is bounded, closes in on
-the posterior; draws are uniform inside the cells of the last grid and corrected by
-their importance weights. A node of the grid costs a few gamma functions.
+A grid over log θ and logit σ, a scale on which the density of any Beta prior is
+bounded, closes in on the posterior; draws are uniform within the cells of the last grid
+and corrected by importance weights. A node of the grid costs a few gamma functions.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _EXACT_CLOSING: Final = 512
 _ORDERS: Final = 512
 _NODES: Final = (64, 64)
 _ZOOMS: Final = 15
-_NEGLIGIBLE: Final = 16.0  # the posterior is cut where it is exp(-16) of its top
+_NEGLIGIBLE: Final = 16.0  # the posterior is cut off at exp(-16) of its maximum
 _TAIL: Final = 40.0
 _SMALLEST, _LARGEST = 1e-12, 1e15
 _SHARE_EVERYWHERE: Final = 0.02
@@ -39,13 +39,14 @@ _CLOSEST_TO_ONE: Final = 1e-12
 
 
 def closing_times(counts: Counts, cells: int) -> tuple[Counts, Floats]:
-    """When the last of the cells opened, over all orders in which the individuals may
-    have come.
+    """Distribution of the time at which the last cell opened, over all orders in which
+    the individuals may have come.
 
-    Among the first `s` of `n` individuals in random order are all `K` colours with
-    probability ``q_s = [x^s] Π((1 + x)^f_j - 1) / C(n, s)``, so the last one opens with
-    the `s`-th with probability ``q_s - q_{s-1}``. Up to 512 individuals this is what is
-    computed; beyond, 512 random orders with a fixed seed stand for all.
+    The first `s` of `n` individuals in random order include all `K` colours with
+    probability ``q_s = [x^s] Π((1 + x)^f_j - 1) / C(n, s)``, so the `s`-th individual
+    brings the last colour with probability ``q_s - q_{s-1}``. Up to 512 individuals
+    this is computed exactly; beyond, it is estimated from 512 random orders with a
+    fixed seed.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def closing_times(counts: Counts, cells: int) -> tuple[Counts, Floats]:
     Returns
     -------
     array
-        Times `s`; only `n`, which then means never, while a cell is empty.
+        Times `s`; only `n`, which then means never, if a cell is empty.
     array
         Their probabilities.
     """
@@ -81,8 +82,8 @@ def closing_times(counts: Counts, cells: int) -> tuple[Counts, Floats]:
 
 
 def _random_closing_times(filled: Counts, rng: np.random.Generator) -> Counts:
-    """As if each individual came at a uniform time: a colour first comes at the least
-    of its times.
+    """Closing times when individuals arrive at independent uniform times: a colour
+    first appears at the earliest of its times.
     """
     first = -np.expm1(-rng.standard_exponential((_ORDERS, len(filled))) / filled)
     last = first.max(axis=1, keepdims=True)
@@ -100,8 +101,8 @@ class UrnLikelihood:
         \prod_{j=1}^{k-1} (\theta + j\sigma) \prod_{j=1}^{k} (1 - \sigma)_{f_j - 1}
         \sum_s \frac{P(s)}{(\theta + 1)_{s-1} (s - K\sigma)_{n-s}}
 
-    with the closing times `s` of `closing_times`. While a cell is empty ``s = n``: the
-    formula of Pitman.
+    with the closing times `s` from `closing_times`. If a cell is empty, ``s = n`` and
+    this is Pitman's formula.
     """
 
     def __init__(self, counts: Counts, cells: int) -> None:
@@ -115,7 +116,7 @@ class UrnLikelihood:
         self.log_chance = np.log(chance)
 
     def log_joined(self, sigma: Floats) -> Floats:
-        """``Σ log (1 - σ)_{f_j - 1}`` for each of an array of σ."""
+        """``Σ log (1 - σ)_{f_j - 1}`` for each element of an array of σ."""
         if not len(self.values):
             return np.zeros_like(sigma)
         low = gammaln(1 - sigma)[..., None]
@@ -124,7 +125,7 @@ class UrnLikelihood:
         )
 
     def log_opened(self, theta: Floats, sigma: Floats) -> Floats:
-        """``Σ log (θ + jσ)`` over the openings, arrays that broadcast."""
+        """``Σ log (θ + jσ)`` over the openings, for arrays that broadcast."""
         if self.seen == 1:
             return np.zeros(np.broadcast_shapes(theta.shape, sigma.shape))
         some = np.maximum(sigma, 1e-300)
@@ -133,12 +134,12 @@ class UrnLikelihood:
         return np.where(sigma * self.seen < 1e-14 * theta, (self.seen - 1) * np.log(theta), rising)
 
     def log_before(self, theta: Floats) -> Floats:
-        """``-log (θ + 1)_{s-1}`` for each closing time, a new last axis."""
+        """``-log (θ + 1)_{s-1}`` for each closing time, along a new last axis."""
         s = self.steps
         return np.where(s > 1, -log_rising(theta[..., None] + 1, np.maximum(s - 1, 1)), 0.0)
 
     def log_after(self, sigma: Floats) -> Floats:
-        """``log P(s) - log (s - Kσ)_{n-s}`` for each closing time, a new last axis."""
+        """``log P(s) - log (s - Kσ)_{n-s}`` for each closing time, on a new axis."""
         if self.seen < self.cells:
             return np.broadcast_to(self.log_chance, (*sigma.shape, 1))
         taken = self.cells * sigma[..., None]
@@ -161,8 +162,8 @@ def sample_urn_parameters(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, ImportanceDiagnostics] | None:
-    """Draws of θ and of σ, which is `discount` where that is given; None where the
-    posterior cannot be computed.
+    """Draws of θ and of σ, which is `discount` if that is given; None if the posterior
+    cannot be computed.
 
     Returns
     -------
@@ -175,8 +176,8 @@ def sample_urn_parameters(
         return None
     (x, z), heights = found
     around = maximum_filter(heights, size=3, mode="nearest")
-    # Where the posterior is steep, a cell's inner side is higher than its centre: lend
-    # it a part of the neighbour's.
+    # Where the posterior is steep, a cell is higher towards the mode than at its
+    # centre: add a tenth of its highest neighbour.
     flat = np.exp(np.logaddexp(heights, around + _SHARE_OF_NEIGHBOURS) - heights.max()).ravel()
     chance = (1 - _SHARE_EVERYWHERE) * flat / flat.sum() + _SHARE_EVERYWHERE / flat.size
     number = max(draws, _FEWEST_PROPOSALS)
@@ -192,8 +193,8 @@ def sample_urn_parameters(
 
 
 class _Target:
-    """The unnormalised posterior of log θ and of the logit of σ, within the bounds of a
-    uniform prior.
+    """The unnormalised posterior of log θ and of the logit of σ, taken relative to the
+    bounds of its prior.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class _Target:
         self.alpha, self.beta = values.get("alpha", 1.0), values.get("beta", 1.0)
 
     def ends(self) -> list[tuple[float, float]]:
-        """Where the grid begins: all the prior's range, or all but the tails of a
+        """Range of the first grid: all of the prior's for θ, all but the tails for the
         logit.
         """
         low, high = (
@@ -236,7 +237,7 @@ class _Target:
 
 
 class _Axis:
-    """Equal cells between two ends."""
+    """Cells of equal width between two ends."""
 
     def __init__(self, low: float, high: float, cells: int) -> None:
         self.low, self.high = low, high
@@ -246,7 +247,7 @@ class _Axis:
         )
 
     def around(self, used: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Ends of the cells used, with one more on each side."""
+        """Ends of the range of used cells, widened by one cell on each side."""
         index = np.flatnonzero(used)
         first, last = index[0] - 1, index[-1] + 2
         return max(self.low, self.low + first * self.width), min(
@@ -255,7 +256,7 @@ class _Axis:
 
 
 def _close_in(target: _Target) -> tuple[tuple[_Axis, _Axis], Floats] | None:
-    """Grid over what the posterior occupies, and its logarithm at the cells'
+    """Grid over the region that the posterior occupies, and its logarithm at the cells'
     centres.
     """
     ends = target.ends()
@@ -279,8 +280,8 @@ def _close_in(target: _Target) -> tuple[tuple[_Axis, _Axis], Floats] | None:
 
 
 def _steepness(heights: Floats) -> float:
-    """How far the highest node is above its neighbours: the top between nodes may be
-    higher by as much.
+    """How far the highest node lies above its neighbours: the maximum between nodes may
+    be higher by as much.
     """
     i, j = np.unravel_index(int(np.argmax(heights)), heights.shape)
     around = [heights[i + a, j] for a in (-1, 1) if 0 <= i + a < heights.shape[0]]
