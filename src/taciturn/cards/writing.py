@@ -36,6 +36,7 @@ def write_card(
     random_seed: int | None = None,
     calibration: xr.Dataset | str,
     command: str,
+    public: bool = False,
     overwrite: bool = False,
 ) -> Card:
     """Write the card of a fit; the file appears complete or not at all.
@@ -61,6 +62,10 @@ def write_card(
         Result of `calibrate` for the estimator, or the reason why there is none.
     command : str
         The command that writes the card, so that it can be written again.
+    public : bool
+        Whether the table is public, as the packaged ones are: only then does the card
+        hold hashes, by which `validate_card` recognises table and sample. The hash of a
+        table that is not public could be found by trying tables.
     overwrite : bool
         Replace a file that exists.
 
@@ -83,6 +88,12 @@ def write_card(
         Something is there already, and it is the table, no regular file, or `overwrite`
         is False; the file cannot be written, or part of it would not be read back as it
         was.
+
+    Notes
+    -----
+    The numbers of a card are computed from the table, to six digits, and may give a
+    small one away without any hash. The card of a table that is not public is to be
+    kept like the table.
 
     Examples
     --------
@@ -125,7 +136,7 @@ def write_card(
         raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
     card = Card(
         estimator=estimator,
-        table=_described(path, parts, table, citation, fraction, random_seed),
+        table=_described(path, parts, table, citation, fraction, random_seed, public=public),
         weights=weights,
         **runs,
         calibration=_calibration(calibration, estimator, parts.known_margins),
@@ -186,17 +197,18 @@ def _described(
     citation: str,
     fraction: float | None,
     random_seed: int | None,
+    *,
+    public: bool,
 ) -> CardTable:
     sample, margins = parts.sample, parts.known_margins
     packaged = table in DATASETS
     source = load_dataset(str(table)) if packaged else read_table(table)
     if (fraction is None) != (random_seed is None):
         raise ParameterError("give both fraction and random_seed of the sample, or neither")
-    drawn = (
-        source
-        if fraction is None
-        else draw_sample(source, fraction=fraction, random_seed=random_seed)
-    )
+    drawn = source
+    if fraction is not None:
+        drawn = draw_sample(source, fraction=fraction, random_seed=random_seed)
+    hashed = packaged or public
     if table_hash(drawn) != table_hash(sample):
         raise ParameterError(
             f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
@@ -215,11 +227,11 @@ def _described(
         dataset=str(table) if packaged else None,
         file=None if packaged else _beside(Path(table), path),
         citation=citation,
-        hash=table_hash(source),
+        hash=table_hash(source) if hashed else None,
         fraction=fraction,
         random_seed=random_seed,
         sample_size=int(sample.sum()),
-        sample_hash=table_hash(drawn),
+        sample_hash=table_hash(drawn) if hashed else None,
         population_size=parts.population_size,
         structural_zeros=tuple(
             tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells

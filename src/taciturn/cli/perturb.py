@@ -1,5 +1,6 @@
 """``taciturn perturb``: protect a table of counts."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,7 +74,11 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     show_default=True,
     help="Independent releases.",
 )
-@click.option("--seed", type=SEED, help="The same seed gives the same release.")
+@click.option(
+    "--seed",
+    type=SEED,
+    help="For a run that can be repeated; what it writes must not be released.",
+)
 @click.option(
     "--output",
     type=Output(),
@@ -81,7 +86,9 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 )
 @force_option
 @click.option(
-    "--report", is_flag=True, help="Print how much risk the release leaves and what it costs."
+    "--report",
+    is_flag=True,
+    help="Print how much risk the method leaves and what it costs; not for publication.",
 )
 def perturb(
     table: Path,
@@ -96,9 +103,12 @@ def perturb(
 ) -> None:
     """Protect a table: round, adjust or suppress cells, or add noise.
 
-    TABLE is a CSV or Parquet file in long form, as for assess. Several replicates show
-    what the method may release; the file then has a column `replicate`. Swapping
-    records takes microdata: see swap_records in Python.
+    TABLE is a CSV or Parquet file in long form, as for assess. Swapping records takes
+    microdata: see swap_records in Python.
+
+    Several replicates show what the method may release; the file then has a column
+    `replicate`. Whoever has many of them, or tries seeds, comes close to the true
+    table: with --replicates or --seed the column of counts ends in _not_for_release.
     """
     import taciturn as tc
 
@@ -107,6 +117,35 @@ def perturb(
             "give --output, --report or both: otherwise nothing would be done with the release"
         )
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
+    check_tables(table)
+    check_csv(output)
+    original = tc.read_table(table, count=count)
+    if method == "cell-key":
+        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
+        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
+    protect = partial(getattr(tc.perturbation, method.replace("-", "_")), original, **chosen)
+    if method not in _CERTAIN:
+        protect = partial(protect, replicates=replicates)
+    if seed is not None:
+        protect = partial(protect, random_seed=seed)
+    release = protect()
+    text = None
+    if report:
+        # Other draws than those of the file: the numbers must not tell what happened to
+        # it.
+        apart = output is not None and method not in _CERTAIN
+        measured = protect() if apart else release
+        found = tc.risk_utility({"as it is": original, method: measured}, table=original)
+        text = _report_text(found, method, measured.sizes["replicate"], apart=apart)
+    if output is not None:
+        _write(release, count, output, seeded=seed is not None, overwrite=force)
+    if text is not None:
+        click.echo(text)
+
+
+def _check_options(method: str, chosen: dict[str, Any], *, drawn: bool) -> None:
+    """Raise unless these options go with the method."""
     for name in chosen:
         if name not in _METHODS[method]:
             raise click.UsageError(
@@ -114,35 +153,36 @@ def perturb(
             )
     if (needed := _NEEDED.get(method)) and needed not in chosen:
         raise click.UsageError(f"--method {method} needs --{needed}")
-    if method in _CERTAIN and (replicates > 1 or seed is not None):
+    if method in _CERTAIN and drawn:
         raise click.UsageError(
             f"--method {method} has no randomness: --replicates and --seed do not apply"
         )
-    check_tables(table)
-    check_csv(output)
-    original = tc.read_table(table, count=count)
-    if method not in _CERTAIN:
-        chosen |= {"replicates": replicates, "random_seed": seed}
-    if method == "cell-key":
-        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
-        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
-    release = getattr(tc.perturbation, method.replace("-", "_"))(original, **chosen)
-    text = None
-    if report:
-        found = tc.risk_utility({"as it is": original, method: release}, table=original)
-        text = _report_text(found, method, release.sizes["replicate"])
-    if output is not None:
-        single = release.sizes["replicate"] == 1
-        rows = (release.isel(replicate=0, drop=True) if single else release).rename(count)
-        write_csv(rows.to_dataframe()[[count]], output, overwrite=force)
-    if text is not None:
-        click.echo(text)
 
 
-def _report_text(found: "xr.Dataset", method: str, replicates: int) -> str:
+def _write(
+    release: "xr.DataArray", count: str, output: Path, *, seeded: bool, overwrite: bool
+) -> None:
+    """Write the release, and say in the file and on the terminal if it must not be
+    one.
+    """
+    single = release.sizes["replicate"] == 1
+    if single:
+        release = release.isel(replicate=0, drop=True)
+    why = [
+        *(["it was drawn with --seed, and whoever tries seeds can undo it"] if seeded else []),
+        *([] if single else ["its replicates together come close to the true table"]),
+    ]
+    column = f"{count}_not_for_release" if why else count
+    write_csv(release.rename(column).to_dataframe()[[column]], output, overwrite=overwrite)
+    if why:
+        click.echo(f"taciturn: {output} must not be released: {'; '.join(why)}", err=True)
+
+
+def _report_text(found: "xr.Dataset", method: str, replicates: int, *, apart: bool) -> str:
     """A line for each measure, before and after."""
     percent = f"{100 * found.attrs['probability']:g} %"
-    lines = [f"{replicates} release{'s' if replicates > 1 else ''} by {method}", ""]
+    title = f"{replicates} release{'s' if replicates > 1 else ''} by {method}"
+    lines = [title + (", not those of the file" if apart else ""), ""]
     lines.append(f"{'':<20}{'as it is':>12}{'released':>12}{f'{percent} of releases':>28}")
     for name, values in found.data_vars.items():
         before = float(values.sel(protection="as it is", statistic="mean"))

@@ -16,6 +16,7 @@ from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.settings import check_method
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
@@ -102,7 +103,8 @@ def calibrate(
     Raises
     ------
     ParameterError
-        An estimator without a prior to draw from, or numbers out of range.
+        An estimator without a prior to draw from, numbers out of range, or an unknown
+        method.
     EstimationError
         The estimator's posterior lacks a parameter that its prior has.
 
@@ -139,6 +141,7 @@ def calibrate(
     draws = whole_number(draws, "draws", least=1)
     thin = whole_number(thin, "thin", least=1)
     bins = whole_number(bins, "bins", least=2)
+    check_method(method)
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
@@ -153,9 +156,8 @@ def calibrate(
     ranks = dict(
         run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
     )
-    known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
-        **known,
+        **({} if margins is None else {"known_margins": list(margins.dims)}),
         "estimator": estimator.spec(),
         "sample_size": sample_size,
         "population_size": population_size,
