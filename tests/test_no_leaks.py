@@ -32,6 +32,7 @@ from taciturn.suppression import (
     cheapest as cuts,
     deviations,
     hypercubes,
+    known as knowns,
     published,
     task,
 )
@@ -127,7 +128,12 @@ class Case:
 
     def task(self):
         cells = self.cells()
-        return task.Task(cells, arguments.checked_costs(None, cells), self.required())
+        return task.Task(cells, arguments.checked_costs(None, cells), self.required(), self.known())
+
+    def known(self):
+        cells = self.cells()
+        prices, ranges = arguments.checked_costs(None, cells), (0, float(self.table.max()))
+        return arguments.checked_knowledge(ranges, cells, self.required(), prices)
 
     def records(self):
         """Hidden cells have one record, the others four alike."""
@@ -192,6 +198,7 @@ EXAMPLES = {
     showing.Shown: (lambda case: case.linked().shown(), Case.hidden_of_linked),
     showing.Grid: (lambda case: case.linked().shown().grids[0], Case.hidden_of_linked),
     published.PublishedCells: (Case.cells, Case.all_cells),
+    knowns.Known: (Case.known, Case.all_cells),
     task.Required: (Case.required, Case.all_cells),
     task.Task: (Case.task, Case.all_cells),
     magnitude.Cells: (Case.magnitude_cells, Case.all_cells),

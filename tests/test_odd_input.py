@@ -158,6 +158,24 @@ def test_shared_checks():
             real_number(value, "x", above=0)
     with pytest.raises(tc.TaciturnError, match=r"x must be a number above 0 and at most 1, got 2"):
         real_number(2, "x", above=0, most=1)
-    for value in (True, -1, 1.0, "3"):
+    for value in (True, -1, 1.0, "3", 2**128, 10**400, -(10**5000), np.timedelta64(3, "D")):
         with pytest.raises(tc.TaciturnError, match="random_seed must be a non-negative whole"):
             seed_number(value)
+    assert seed_number(2**128 - 1) == 2**128 - 1
+
+
+def test_whole_numbers_end_somewhere():
+    for value in (10**6 + 1, 2**63, 2**64, 10**30, 1e18, 1e300, 10**400, 10**5000):
+        for most, rule in ((None, "of at most 1,000,000"), (5, "from 1 to 5")):
+            message = f"x must be a whole number {rule}, got"
+            with pytest.raises(tc.TaciturnError, match=message) as error:
+                whole_number(value, "x", least=1, most=most)
+            assert len(str(error.value)) < 150
+
+
+@pytest.mark.parametrize("name", ["draws", "tune", "chains"])
+def test_a_fit_ends_somewhere(name):
+    with pytest.raises(tc.TaciturnError, match=f"{name} must be a whole number of at most"):
+        tc.LogLinear().fit(table("a", "b"), **{name: 2**63}, **QUICK)
+    with pytest.raises(tc.TaciturnError, match="population_size must be"):
+        tc.LogLinear().fit(table("a", "b"), **QUICK | {"population_size": 10**5000})

@@ -99,6 +99,7 @@ def make_card(
         random_seed=SAMPLE_SEED,
         calibration=calibration,
         command="python docs/studies/make_cards.py",
+        overwrite=True,
     )
 
 

@@ -3,17 +3,34 @@ at all.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
-from typing import Final
+from secrets import token_hex
+from typing import IO, Final
 
 from taciturn.errors import FileFormatError
 
-__all__ = ["TABLE_ENDINGS", "check_readable", "check_writable", "whole_file"]
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["TABLE_ENDINGS", "check_output", "check_readable", "whole_file"]
 
 TABLE_ENDINGS: Final = (".csv", ".parquet")
 """Files in long form that are read."""
+
+_KINDS: Final = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
@@ -32,34 +49,152 @@ def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
         raise FileFormatError(f"{path}: no such file")
 
 
-def check_writable(path: Path) -> None:
-    """Raise `FileFormatError` unless a file can appear at `path`; asked before long
+def check_output(
+    path: Path,
+    *,
+    inputs: Iterable[Path] = (),
+    outputs: Iterable[Path] = (),
+    overwrite: bool = False,
+) -> None:
+    """Raise `FileFormatError` unless a file may be written at `path`; asked before any
     work, so that none is lost.
+
+    An output is a regular file or none yet, in a folder that can be written to. It is
+    none of the files that the same call reads, under whatever name, and none of its
+    other outputs. One that exists is replaced only on request.
+
+    Parameters
+    ----------
+    path : Path
+        Where the output goes.
+    inputs, outputs : iterable of Path
+        What else the same call reads and writes.
+    overwrite : bool
+        Whether a file that exists may be replaced, or continued.
     """
-    try:
-        folder = path.is_dir()
-    except OSError as error:  # a name that is too long
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
-    if folder:
-        raise FileFormatError(f"{path}: is a folder; give the name of a file")
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise FileFormatError(f"{path}: is {kind}; give the name of a file")
     if not path.parent.is_dir():
         raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
+    if any(_same_file(path, other) for other in inputs):
+        raise FileFormatError(
+            f"{path}: is the file that is read; give the output a name of its own"
+        )
+    if any(_same_file(path, other) for other in outputs):
+        raise FileFormatError(f"{path}: is another output, too; give each a name of its own")
+    if mode is not None and not overwrite:
+        raise FileFormatError(
+            f"{path}: exists already; give another name, or replace it with --force on the command"
+            " line, overwrite=True in Python"
+        )
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to, which takes its place at the end, and is gone
-    if anything fails.
+def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes its place at `path` when all of it is on disk,
+    and is gone if anything fails.
+
+    Until then it stands beside `path`, and only its owner can read it. A file that is
+    replaced hands on its permissions. What a process that was killed has left there is
+    removed.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    check_output(path, overwrite=overwrite)
+    _sweep(path)
+    temporary = path.with_name(f"{_prefix(path)}{token_hex(8)}.part")
     try:
-        yield temporary
+        with open(temporary, "xb", opener=_for_the_owner) as file:
+            _lock(file.fileno())
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        check_output(path, overwrite=overwrite)  # what has come there since
+        with suppress(PermissionError):  # a file system without permissions
+            temporary.chmod(_permissions(path))
         temporary.replace(path)
+        _sync_folder(path.parent)
     except FileFormatError:
         raise
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+        raise FileFormatError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it has taken its place
+            temporary.unlink()
+
+
+def _mode(path: Path) -> int | None:
+    """Kind and permissions of what is there, a link itself and not its target; None
+    where there is nothing.
+    """
+    try:
+        return path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:  # a name that is too long, or has a null
+        raise FileFormatError(f"{path}: cannot be written: {error}") from error
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two names are of one file; links are followed."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _for_the_owner(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is there, or what the umask leaves to a new one."""
+    mode = _mode(path)
+    if mode is not None:
+        return stat.S_IMODE(mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _prefix(path: Path) -> str:
+    """How the names of unfinished files begin, short enough for every file system."""
+    return f".{path.name[:40]}."
+
+
+def _sweep(path: Path) -> None:
+    """Remove unfinished files whose process is gone, and with it its lock."""
+    if sys.platform == "win32":  # which has no such locks
+        return
+    for left in path.parent.glob(f"{escape(_prefix(path))}*.part"):
+        if not re.fullmatch(r"[0-9a-f]{16}\.part", left.name.removeprefix(_prefix(path))):
+            continue
+        with (
+            suppress(OSError),  # in use, or another's
+            open(left, "r+b", opener=_without_following) as file,
+        ):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+
+
+def _without_following(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _lock(descriptor: int) -> None:
+    """Mark a file as in use, as long as this process lives."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name on disk, too, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -16,11 +16,18 @@ from taciturn.errors import TableError
 __all__ = [
     "COUNT",
     "DRAW_DIMS",
+    "INTERNAL_STATUS",
     "LATENT_CLASS",
     "MAX_COUNT",
+    "PRIMARY",
+    "PUBLISHED",
     "RESERVED_NAMES",
     "RISK_MEASURES",
+    "SAFE",
     "SCHEMA_VERSION",
+    "SECONDARY",
+    "STATUS",
+    "SUPPRESSED",
     "cell_label",
     "check_population",
     "check_population_counts",
@@ -55,6 +62,21 @@ RISK_MEASURES: Final = ("R1", "R2", "tau1", "tau2")
 MAX_COUNT: Final = 2**53
 """Largest count that double precision holds exactly."""
 
+STATUS: Final = "status"
+"""Name of the column that says whether a cell is published."""
+
+INTERNAL_STATUS: Final = "status_not_for_release"
+"""Name of the column that tells primary cells from secondary ones."""
+
+PUBLISHED: Final = "published"
+SUPPRESSED: Final = "suppressed"
+"""The status of a cell in what is released, which does not say why it is suppressed."""
+
+SAFE: Final = "safe"
+PRIMARY: Final = "primary"
+SECONDARY: Final = "secondary"
+"""The status of a cell for the office alone. Who knows the rule learns from ``primary``
+what range the value is in."""
 
 _BLOCK: Final = 2**22
 

@@ -8,7 +8,7 @@ imported here, so that the command line can refuse an argument at once.
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taciturn.errors import ParameterError
 
@@ -16,15 +16,27 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
+    "MOST",
+    "MOST_SEED",
     "check_weights",
+    "first_of",
     "generator",
     "is_real",
     "is_whole",
     "names_of",
+    "quoted",
     "real_number",
     "seed_number",
     "whole_number",
 ]
+
+
+MOST: Final = 1_000_000
+"""Largest whole number of an argument that has no bound of its own, such as a number of
+draws."""
+
+MOST_SEED: Final = 2**128 - 1
+"""Largest seed: as many bits as NumPy recommends."""
 
 
 def is_real(value: Any) -> bool:
@@ -44,11 +56,15 @@ def is_whole(value: Any) -> bool:
 
 
 def whole_number(value: Any, name: str, *, least: int, most: int | None = None) -> int:
-    """A whole number from `least` to `most`, as int."""
-    if is_whole(value) and least <= value <= (value if most is None else most):
+    """A whole number from `least` to `most`, by default to `MOST`, as int."""
+    whole = is_whole(value) or (isinstance(value, int) and not isinstance(value, bool))
+    if whole and least <= value <= (MOST if most is None else most):
         return int(value)
-    rule = f"of at least {least}" if most is None else f"from {least} to {_shown(most)}"
-    raise ParameterError(f"{name} must be a whole number {rule}, got {value!r:.80}")
+    if most is not None:
+        rule = f"from {least} to {_shown(most)}"
+    else:
+        rule = f"of at most {MOST:,}" if whole and value > MOST else f"of at least {least}"
+    raise ParameterError(f"{name} must be a whole number {rule}, got {quoted(value)}")
 
 
 def real_number(
@@ -76,7 +92,7 @@ def real_number(
         rule = f"a number from {least:g} to {most:g}"
     else:
         rule = f"a number {low} and at most {most:g}"
-    raise ParameterError(f"{name} must be {rule}, got {value!r:.80}")
+    raise ParameterError(f"{name} must be {rule}, got {quoted(value)}")
 
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
@@ -98,7 +114,7 @@ def names_of(value: Any, name: str) -> list[str]:
     """One name of a variable, or a list or tuple of them, as a list."""
     names = list(value) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(each, str) for each in names):
-        raise ParameterError(f"{name} must be names of variables, got {value!r:.80}")
+        raise ParameterError(f"{name} must be names of variables, got {quoted(value)}")
     return names
 
 
@@ -121,11 +137,27 @@ def seed_number(random_seed: Any) -> int:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_seed, np.random.Generator):
         return int(random_seed.integers(2**32))
-    if isinstance(random_seed, Integral) and is_whole(random_seed) and int(random_seed) >= 0:
+    whole = isinstance(random_seed, Integral) and is_whole(random_seed)
+    if whole and 0 <= int(random_seed) <= MOST_SEED:
         return int(random_seed)
     raise ParameterError(
-        f"random_seed must be a non-negative whole number or a Generator, got {random_seed!r:.80}"
+        "random_seed must be a non-negative whole number of at most 128 bits or a Generator, got"
+        f" {quoted(random_seed)}"
     )
+
+
+def quoted(value: Any) -> str:
+    """A value for a message, cut where it is long."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # a whole number that Python does not write out
+        return "a number of thousands of digits"
+
+
+def first_of(names: Sequence[Any], number: int = 20) -> str:
+    """The first of some names for a message, and how many there are more."""
+    listed = ", ".join(f"{name!r:.80}" for name in names[:number])
+    return listed + (f", ... and {len(names) - number:,} more" if len(names) > number else "")
 
 
 def _shown(number: int) -> str:

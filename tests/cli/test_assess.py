@@ -107,7 +107,7 @@ def test_bad_tables_are_one_clear_line(taciturn, tmp_path, content, message):
         (["--weights", "0.5,0.5"], "three numbers"),
         (["--threshold", "2"], "0<=x<=1"),
         (["--model", "magic"], "magic"),
-        (["--draws", "0"], "x>=1"),
+        (["--draws", "0"], "1<=x<=1000000"),
     ],
 )
 def test_wrong_usage_has_status_two(taciturn, arguments, message):
@@ -162,7 +162,7 @@ def test_interrupting_writes_nothing(tmp_path):
         "--model",
         "polya-urn",
         "--draws",
-        "3000000",
+        "1000000",
         "--save",
         str(save),
     ]

@@ -40,12 +40,14 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
         out,
         "--report",
     ]
-    status, shown, _ = run(capsys, monkeypatch, path, *arguments)
+    status, shown, error = run(capsys, monkeypatch, path, *arguments)
     assert status == 0
     expected = tc.random_round(religion, rounding_base=3, replicates=20, random_seed=1)
     rows = pd.read_csv(out)
-    assert list(rows.columns) == ["replicate", "area", "religion", "count"]
-    assert (rows["count"].values == expected.values.ravel()).all()
+    assert list(rows.columns) == ["replicate", "area", "religion", "count_not_for_release"]
+    assert (rows["count_not_for_release"].values == expected.values.ravel()).all()
+    assert f"{out} must not be released: it was drawn with --seed" in error
+    assert "replicates together" in error
     risk = tc.disclosure_risk(religion, expected)["R2"]
     line = next(line for line in shown.splitlines() if line.startswith("R2"))
     assert f"{float(risk.mean()):.4f}" in line
@@ -81,8 +83,12 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
 )
 def test_every_method(arguments, release, path, tmp_path, religion, capsys, monkeypatch) -> None:
     out = tmp_path / "out.csv"
-    assert run(capsys, monkeypatch, path, "--output", out, "--method", *arguments)[0] == 0
-    read = tc.read_table(out)  # a single release is a table like any other
+    status, _, error = run(capsys, monkeypatch, path, "--output", out, "--method", *arguments)
+    assert status == 0
+    seeded = "--seed" in arguments
+    assert ("must not be released" in error) == seeded
+    # A single release is a table like any other; one made with a seed says what it is.
+    read = tc.read_table(out, count="count_not_for_release" if seeded else "count")
     xr.testing.assert_equal(
         read.astype(int), release(religion).isel(replicate=0, drop=True).assign_coords(read.coords)
     )
@@ -131,6 +137,38 @@ def test_what_it_refuses(arguments, status, message, path, capsys, monkeypatch) 
     assert shown == ""
 
 
+def test_a_release_says_nothing_of_how_it_was_drawn(path, tmp_path, capsys, monkeypatch) -> None:
+    outs = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for out in outs:
+        arguments = ["--method", "add-noise", "--epsilon", 0.5, "--output", out]
+        assert run(capsys, monkeypatch, path, *arguments) == (0, "", "")
+    one, two = (pd.read_csv(out) for out in outs)
+    assert list(one.columns) == ["area", "religion", "count"]
+    assert not one.equals(two)
+
+
+def test_many_replicates_are_no_release_either(path, tmp_path, capsys, monkeypatch) -> None:
+    out = tmp_path / "out.csv"
+    arguments = ["--method", "add-noise", "--epsilon", 0.5, "--replicates", 2, "--output", out]
+    _, _, error = run(capsys, monkeypatch, path, *arguments)
+    assert "must not be released: its replicates together come close to the true table" in error
+    assert pd.read_csv(out).columns[-1] == "count_not_for_release"
+
+
+def test_the_report_is_not_of_the_release_in_the_file(
+    path, tmp_path, religion, capsys, monkeypatch
+) -> None:
+    """Its measures would be equations for the true table."""
+    out = tmp_path / "out.csv"
+    arguments = ["--method", "add-noise", "--epsilon", 0.1, "--report", "--output", out]
+    _, shown, _ = run(capsys, monkeypatch, path, *arguments)
+    assert shown.startswith("1 release by add-noise, not those of the file")
+    read = tc.read_table(out).astype(int)
+    of_the_file = tc.information_loss(religion.assign_coords(read.coords), read)
+    line = next(line for line in shown.splitlines() if line.startswith("hellinger"))
+    assert f"{float(of_the_file.hellinger):.4f}" not in line
+
+
 def test_the_original_is_not_overwritten(path, capsys, monkeypatch) -> None:
     before = path.read_text()
     code, _, error = run(capsys, monkeypatch, path, "--method", "random-round", "--output", path)
@@ -156,8 +194,8 @@ def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypat
 def test_a_write_that_fails_leaves_nothing_behind(
     failure, code, path, tmp_path, capsys, monkeypatch
 ) -> None:
-    def to_csv(self, target):
-        target.write_text("half of it")
+    def to_csv(self, target, **_):
+        target.write(b"half of it")
         raise failure
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)

@@ -143,7 +143,7 @@ def test_saved_without_tables_and_read_with_them(fits, tmp_path) -> None:
             fit["posterior_predictive"].to_dataset().compute(),
         )
         assert tc.summary(read).text == tc.summary(assessed).text
-        tc.save_fit(read, path)
+        tc.save_fit(read, path, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_some_of_the_draws_are_written_in_full(part, fits, tmp_path) -> None:
     """The seed belongs to all of them: drawn again, these would be others."""
     for name in ("pool", "log-linear"):
         some = fits[name].isel(part)
-        tc.save_fit(some, tmp_path / "some.nc")
-        read = tc.read_fit(tmp_path / "some.nc")
+        tc.save_fit(some, tmp_path / f"{name}.nc")
+        read = tc.read_fit(tmp_path / f"{name}.nc")
         assert "streamed" not in read.attrs
         xr.testing.assert_equal(
             read["posterior_predictive"].to_dataset(),

@@ -191,12 +191,12 @@ def test_a_failed_write_leaves_the_old_file_whole(plug_in, tmp_path, monkeypatch
     path.write_bytes(b"old")
 
     def fails(self, target, **_):
-        target.write_bytes(b"half")
+        target.write(b"half")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(xr.DataTree, "to_netcdf", fails)
     with pytest.raises(tc.TaciturnError, match="no space left"):
-        tc.save_fit(plug_in, path)
+        tc.save_fit(plug_in, path, overwrite=True)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]
 
@@ -215,7 +215,7 @@ def test_files_that_hold_no_fit_are_refused(plug_in, tmp_path):
     path.write_bytes(b"not netCDF at all")
     with pytest.raises(tc.TaciturnError, match="not a readable netCDF"):
         tc.read_fit(path)
-    tc.save_fit(plug_in, path)
+    tc.save_fit(plug_in, path, overwrite=True)
     whole = path.read_bytes()
     for part in (100, len(whole) // 2, len(whole) - 200):
         path.write_bytes(whole[:part])

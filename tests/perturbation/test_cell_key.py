@@ -269,16 +269,14 @@ def people():
     rng = np.random.default_rng(5)
     area = rng.choice(["A", "B", "C"], size=60, p=[0.5, 0.4, 0.1])
     sex = np.where(area == "C", "f", rng.choice(["f", "m"], size=60))
-    return pd.DataFrame(
-        {"area": area, "sex": sex, "key": tc.perturbation.record_keys(60, random_seed=6)}
-    )
+    return pd.DataFrame({"area": area, "sex": sex, "key": np.random.default_rng(6).random(60)})
 
 
 def test_the_same_records_get_the_same_noise(people):
     noise = tc.perturbation.perturbation_table(3, 1)
     differed = False
     for seed in range(50):
-        keys = tc.perturbation.record_keys(len(people), random_seed=seed)
+        keys = np.random.default_rng(seed).random(len(people))
         one = tc.perturbation.cell_key_records(people, ["area"], keys=keys, perturbation=noise)
         two = tc.perturbation.cell_key_records(
             people, ["sex", "area"], keys=keys, perturbation=noise
@@ -328,11 +326,19 @@ def test_new_keys_in_every_replicate(people):
     drawn = tc.perturbation.cell_key_records(
         people, ["area"], perturbation=noise, replicates=20, random_seed=7
     )
-    keys = tc.perturbation.record_keys(len(people), random_seed=7)
+    keys = np.random.default_rng(7).random(len(people))
     assert drawn[:1].equals(
         tc.perturbation.cell_key_records(people, ["area"], perturbation=noise, keys=keys)
     )
     assert len(np.unique(drawn.values, axis=0)) > 1
+
+
+def test_only_a_seed_is_marked(people):
+    ask = {"variables": ["area"], "perturbation": tc.perturbation.perturbation_table(3, 1)}
+    for keys in (None, "key"):
+        assert tc.perturbation.cell_key_records(people, keys=keys, **ask).attrs == {}
+    seeded = tc.perturbation.cell_key_records(people, random_seed=1, **ask)
+    assert list(seeded.attrs) == ["not_for_release"]
 
 
 @pytest.mark.parametrize(
@@ -367,8 +373,10 @@ def test_other_bad_input(people):
         tc.perturbation.cell_key_records(
             people, ["area"], perturbation=noise, keys="key", replicates=2
         )
-    with pytest.raises(ParameterError, match="n must be a whole number of at least 1, got 0"):
-        tc.perturbation.record_keys(0)
+    with pytest.raises(ParameterError, match="random_seed must be None if record keys are given"):
+        tc.perturbation.cell_key_records(
+            people, ["area"], perturbation=noise, keys="key", random_seed=1
+        )
     with pytest.raises(TableError, match="must be one table"):
         tc.cell_key(xr.DataArray([[1, 2]], dims=("draw", "x")), perturbation=noise)
 

@@ -20,6 +20,7 @@ RANDOM = {
     "controlled": tc.controlled_round,
     "adjusted": tc.perturbation.adjust_small_cells,
     "geometric": partial(tc.add_noise, epsilon=0.5),
+    "cell key": partial(tc.cell_key, perturbation=tc.perturbation.perturbation_table(3, 1)),
 }
 CERTAIN = {
     "conventional": tc.perturbation.conventional_round,
@@ -52,6 +53,27 @@ def test_the_seed_decides(method, table, seed, replicates):
     )
     assert first.equals(again)
     assert first.replicate.values.tolist() == list(range(replicates))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(table=some_tables())
+def test_a_release_has_no_attributes(method, table):
+    """Neither a seed nor what the table itself has."""
+    table = table.assign_attrs(true=table.values.tolist())
+    table[table.dims[0]].attrs["totals"] = table.sum(table.dims[1:]).values.tolist()
+    released = METHODS[method](table)
+    assert released.attrs == {}
+    assert all(coordinate.attrs == {} for coordinate in released.coords.values())
+
+
+@pytest.mark.parametrize("method", RANDOM)
+@given(table=some_tables(), seed=SEEDS)
+def test_what_a_seed_has_drawn_is_not_for_release(method, table, seed):
+    for given_seed in (seed, np.random.default_rng(seed)):
+        released = RANDOM[method](table, random_seed=given_seed)
+        assert released.attrs == {
+            "not_for_release": "drawn with random_seed: whoever tries seeds can undo the protection"
+        }
 
 
 @pytest.mark.parametrize("method", ["random", "controlled", "conventional"])

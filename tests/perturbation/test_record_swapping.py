@@ -442,3 +442,16 @@ def test_names_that_are_none(change) -> None:
         tc.perturbation.swapped_table(people, swaps, None)
     with pytest.raises(TableError, match="swaps must be over replicate and record"):
         tc.perturbation.swapped_table(people, swaps.isel(replicate=0), ["area", "sex"])
+
+
+def test_what_a_seed_has_drawn_is_not_for_release():
+    swaps = tc.swap_records(PEOPLE, geography="area", rate=0.5)
+    assert "not_for_release" not in swaps.attrs
+    assert table_after(swaps).attrs == {}
+    swaps = tc.swap_records(PEOPLE, geography="area", rate=0.5, random_seed=1)
+    assert table_after(swaps).attrs == {"not_for_release": swaps.attrs["not_for_release"]}
+
+
+def table_after(swaps):
+    variables = ["area", *(name for name in PEOPLE.columns if name != "area")]
+    return tc.perturbation.swapped_table(PEOPLE, swaps, variables)

@@ -76,6 +76,8 @@ def test_what_cannot_be_calibrated():
         tc.calibrate(tc.LogLinear(), TWO_CELLS, **SETTINGS)
     with pytest.raises(ParameterError, match="bins must be a whole number of at least 2"):
         tc.calibrate(Coins(), TWO_CELLS, bins=1, **SETTINGS)
+    with pytest.raises(ParameterError, match="method must be 'fast' or 'nuts', got 'mcmc'"):
+        tc.calibrate(Coins(), TWO_CELLS, method="mcmc", **SETTINGS)
     with pytest.raises(ParameterError, match="population_size"):
         tc.calibrate(Coins(), TWO_CELLS, **SETTINGS | {"population_size": 10})
 

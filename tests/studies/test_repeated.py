@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn import cli
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators.problem import make_problem
 from taciturn.studies.jobs import Job, draw_job_sample
@@ -224,25 +226,6 @@ def test_another_studys_store_is_refused(religion, tmp_path, change, message):
     assert store.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"hello", b"hello\n", b'{"format": "other"}\n', b"[1]\n"])
-def test_a_file_that_is_no_store_is_left_alone(religion, tmp_path, content):
-    store = tmp_path / "notes.txt"
-    store.write_bytes(content)
-    with pytest.raises(FileFormatError, match="not the store of a study"):
-        tc.study(religion, PLUG_INS, samples=1, draws=5, store=store, **QUIET)
-    assert store.read_bytes() == content
-
-
-def test_a_broken_line_is_an_error(religion, tmp_path):
-    store = tmp_path / "study.jsonl"
-    arguments = {"fractions": [0.1], "samples": 2, "draws": 5, "store": store, **QUIET}
-    tc.study(religion, PLUG_INS, **arguments)
-    lines = store.read_text().splitlines(keepends=True)
-    store.write_text("".join([lines[0], "{oops\n", *lines[2:]]))
-    with pytest.raises(FileFormatError, match="line 2 is broken"):
-        tc.study(religion, PLUG_INS, **arguments)
-
-
 def test_failures_are_counted_and_do_not_cover():
     S = 12
     result = tc.study(
@@ -285,13 +268,44 @@ def test_wrong_arguments(religion, change, message):
         tc.study(religion, **{"estimators": PLUG_INS, "samples": 1, "draws": 2} | QUIET | change)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize(
-    "whole_group",
-    [False, True],
-    ids=["parent alone", "as a terminal does"],
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
 )
+
+
+@contextmanager
+def studying(store, code, *arguments):
+    """A process of its own whose study has stored some records, and its workers."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        try:
+            until = time.monotonic() + 300
+            while not (store.exists() and store.read_bytes().count(b"\n") > 2):
+                assert time.monotonic() < until, "no record was stored"
+                assert process.poll() is None
+                time.sleep(0.1)
+            workers = workers_of(process)
+            assert len(workers) == 2
+            yield process, workers
+        finally:
+            process.kill()
+
+
+def workers_of(process) -> list[int]:
+    return [pid for pid in running_children(process.pid) if "popen_loky" in command_of(pid)]
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""  # gone since
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize("whole_group", [False, True], ids=["parent alone", "as a terminal does"])
 def test_ctrl_c_leaves_no_workers_and_a_store_to_continue_from(tmp_path, whole_group):
     store = tmp_path / "study.jsonl"
     code = f"""
@@ -307,43 +321,37 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.stdin.read()
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    until = time.monotonic() + 120
-    while not (store.exists() and store.read_bytes().count(b"\n") > 2):
-        assert time.monotonic() < until, "no record was stored"
-        assert process.poll() is None
-        time.sleep(0.1)
-    assert len(running_children(process.pid)) >= 2
-    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    workers = [
-        pid for pid in running_children(process.pid) if "resource_tracker" not in command_of(pid)
-    ]
-    assert workers == []
-    _, err = process.communicate("", timeout=60)
+    with studying(store, code) as (process, _):
+        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert workers_of(process) == []
+        _, err = process.communicate("", timeout=60)
     assert "Traceback" not in err
     assert store.read_bytes().endswith(b"\n")
 
 
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return "resource_tracker"  # gone since
+@pytest.mark.slow
+@needs_proc
+def test_a_command_that_is_told_to_end_leaves_no_workers_and_a_store(tmp_path, capsys, monkeypatch):
+    table, store = tmp_path / "population.csv", tmp_path / "study.jsonl"
+    tc.load_dataset("area_by_sex").to_dataframe(name="count").to_csv(table)
+    words = ["study", table, "--model", "polya-urn", "--draws", 5, "--store", store]
+    code, many = "from taciturn.cli import main; main()", ["--samples", 9999, "--workers", 2]
+    with studying(store, code, *words, *many) as (process, workers):
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + signal.SIGTERM, "")
+    assert f"the same command continues from {store}" in err
+    assert not any(map(command_of, workers))
+    held = store.read_bytes()
+    few = ["--samples", 3, "--workers", 1]
+    monkeypatch.setattr(sys, "argv", ["taciturn", *map(str, [*words, *few])])
+    cli.main()
+    assert "polya-urn" in capsys.readouterr().out
+    assert store.read_bytes().startswith(held[: held.rfind(b"\n") + 1])
 
 
 def test_command_line(tmp_path, capsys, monkeypatch):
-    from taciturn import cli
-
     table, output = tmp_path / "population.csv", tmp_path / "study.csv"
     tc.load_dataset("area_by_sex").to_dataframe(name="count").reset_index().to_csv(
         table, index=False

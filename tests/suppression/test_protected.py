@@ -4,10 +4,12 @@ means of its own."""
 import csv
 import itertools
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from scipy.optimize import linprog
@@ -80,9 +82,10 @@ def check_file(path, protected, dims):
     rows = rows_of(path)
     ranges = ranges_from_file(rows, dims)
     assert len(rows) == sum(table["status"].size for table in protected.tables.values())
+    assert {row["status"] for row in rows} <= {"published", "suppressed"}
     true = protected.pattern.release.true_table
     for names, bounds in protected.pattern.audit.items():
-        status = protected.tables[names]["status"]
+        status = protected.pattern.status[names]
         totals = true.sum([dim for dim in true.dims if dim not in names]).transpose(*names)
         for at in np.ndindex(status.shape):
             labels = dict(
@@ -94,9 +97,9 @@ def check_file(path, protected, dims):
             )
             cell = tuple(labels.get(name, "Total") for name in dims)
             row = next(row for row in rows if tuple(row[name] for name in dims) == cell)
-            assert row["status"] == str(status.values[at])
-            assert (row["sales"] == "") == (row["status"] != "safe")
-            if row["status"] == "primary":
+            assert (row["status"] == "suppressed") == (str(status.values[at]) != "safe")
+            assert (row["sales"] == "") == (row["status"] == "suppressed")
+            if status.values[at] == "primary":
                 low, high = ranges[cell]
                 value = float(totals.values[at])
                 assert (
@@ -107,7 +110,7 @@ def check_file(path, protected, dims):
                     <= high + 1e-6
                 )
                 assert high - low >= 1 - 1e-6
-            elif row["status"] == "secondary":
+            elif status.values[at] == "secondary":
                 assert ranges[cell][1] - ranges[cell][0] > 1e-6
 
 
@@ -117,7 +120,7 @@ RULES = [tc.PPercent(10), tc.magnitude.MinimumFrequency(3)]
 def test_a_file_gives_no_sensitive_cell_back(tmp_path):
     frame = firms(1, {"area": 4, "size": 3}, 45)
     protected = protect(frame, ["area", "size"], RULES)
-    assert int((protected.tables["area", "size"]["status"] == "primary").sum()) > 0
+    assert int((protected.pattern.status["area", "size"] == "primary").sum()) > 0
     tc.write_release(protected, tmp_path / "out.csv")
     check_file(tmp_path / "out.csv", protected, ["area", "size"])
 
@@ -148,7 +151,7 @@ def test_five_ways(tmp_path):
     frame = firms(3, dict.fromkeys(dims, 2) | {"a": 3}, 250)
     rule = tc.magnitude.MinimumFrequency(3)
     protected = protect(frame, dims, rule, gap=0.5, time_limit=120)
-    assert int((protected.tables[tuple(dims)]["status"] == "primary").sum()) >= 3
+    assert int((protected.pattern.status[tuple(dims)] == "primary").sum()) >= 3
     tc.write_release(protected, tmp_path / "out.csv")
     check_file(tmp_path / "out.csv", protected, dims)
 
@@ -168,11 +171,11 @@ def test_no_file_gives_a_sensitive_cell_back(tmp_path, seed, areas, sizes, recor
         protected = protect(frame, ["area", "size"], RULES)
     except AttackError:  # where single contributors know too much, there is no file
         reject()
-    tc.write_release(protected, tmp_path / "out.csv")
+    tc.write_release(protected, tmp_path / "out.csv", overwrite=True)
     check_file(tmp_path / "out.csv", protected, ["area", "size"])
     written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
     for ending, reread in {"parquet": pd.read_parquet, "json": read_json_stat}.items():
-        tc.write_release(protected, tmp_path / f"out.{ending}")
+        tc.write_release(protected, tmp_path / f"out.{ending}", overwrite=True)
         other = reread(tmp_path / f"out.{ending}")
         assert other["status"].tolist() == written["status"].tolist()
         assert other["sales"].isna().tolist() == (written["sales"] == "").tolist()
@@ -202,15 +205,13 @@ def test_no_firm_that_is_alone_in_a_cell_works_out_another_one():
     margins = tc.magnitude.tabulate_margins(frame, ["area", "size"], "sales", contributor="firm")
     release, checked = protected.pattern.release, 0
     for names, table in margins.items():
-        alone = (table["contributors"] == 1) & (protected.tables[names]["status"] != "safe")
+        alone = (table["contributors"] == 1) & (protected.pattern.status[names] != "safe")
         for at in np.argwhere(np.atleast_1d(alone.values)):
             # Totals of which the firm is the only contributor, too, are its own.
             masks = {key: mask.copy() for key, mask in release.suppressed.items()}
             masks[names][tuple(at) if names else ()] = False
             known = tc.LinkedTables(release.true_table, release.released, suppressed=masks)
-            for other, status in (
-                (key, tables["status"]) for key, tables in protected.tables.items()
-            ):
+            for other, status in protected.pattern.status.items():
                 asked = (status == "primary") & masks[other]
                 if asked.any():
                     assert not tc.attacker_bounds(
@@ -250,14 +251,14 @@ def test_empty_cells_stay_published():
     )
     protected = protect(frame, ["a", "b"], tc.Dominance(1, 0.9), contributor=None)
     table = protected.tables["a", "b"]
-    assert table["status"].sel(a="y", b="p") == "safe"
+    assert table["status"].sel(a="y", b="p") == "published"
     assert table["value"].sel(a="y", b="p") == 0
 
 
 def test_a_single_record_leaves_nothing_to_release():
     frame = pd.DataFrame({"a": ["x"], "firm": ["f"], "sales": [5]})
     rows = tc.suppression.release_rows(protect(frame, "a", tc.magnitude.MinimumFrequency(2)))
-    assert rows["status"].tolist() == ["primary", "primary"]
+    assert rows["status"].tolist() == ["suppressed", "suppressed"]
     assert rows["sales"].isna().all()
 
 
@@ -272,6 +273,65 @@ def small():
     return protect(firms(1, {"area": 4, "size": 3}, 45), ["area", "size"], RULES)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_only_a_file_that_says_so_tells_primary_cells_from_secondary_ones(small, tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    tc.write_release(small, path)
+    for word in (b"primary", b"secondary", b"safe"):
+        assert word not in path.read_bytes()
+    tc.write_release(small, tmp_path / f"internal.{ending}", internal=True)
+    rows = tc.suppression.release_rows(small, internal=True)
+    assert rows.columns.tolist() == ["area", "size", "sales", "status_not_for_release"]
+    status = [str(x) for each in small.pattern.status.values() for x in each.values.ravel()]
+    assert rows["status_not_for_release"].tolist() == status
+    content = (tmp_path / f"internal.{ending}").read_bytes()
+    assert (b"Not for release" if ending == "json" else b"status_not_for_release") in content
+    assert b"secondary" in content
+    if ending != "json":
+        read = {"csv": pd.read_csv, "parquet": pd.read_parquet}[ending]
+        found = read(tmp_path / f"internal.{ending}")
+        assert found["status_not_for_release"].tolist() == status
+        assert "status" not in found
+
+
+def test_all_that_is_for_release_is_the_same_whatever_is_primary():
+    table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
+    first = tc.suppress(table, table == 8, random_seed=0, progressbar=False)
+    hidden = first.status["a", "b"] != "safe"
+    second = tc.suppress(table, hidden, random_seed=0, progressbar=False)
+    assert (second.status["a", "b"] == "primary").sum() == 4
+    tables = [pattern.tables["a", "b"] for pattern in (first, second)]
+    assert tables[0].identical(tables[1])
+    assert pickle.dumps(tables[0].to_dict()) == pickle.dumps(tables[1].to_dict())
+    assert (tables[0]["status"] == "suppressed").equals(hidden)
+    assert tables[0]["value"].isnull().equals(hidden)
+    assert repr(first.release) == repr(second.release)
+    assert first.release._repr_html_() == second.release._repr_html_()
+    bounds = [tc.attacker_bounds(p.release, progressbar=False) for p in (first, second)]
+    assert bounds[0].identical(bounds[1])
+    for shown in (repr(first), first._repr_html_()):
+        assert "not for release" in shown
+
+
+def test_counts_are_protected_from_who_knows_the_rule():
+    counts = [("A", "x", 1), ("A", "y", 2), ("B", "x", 2), ("B", "y", 1), ("A", "z", 9)]
+    counts += [("B", "z", 8), ("C", "x", 7), ("C", "y", 5), ("C", "z", 6)]
+    persons = pd.DataFrame(
+        [(a, b, 1) for a, b, number in counts for _ in range(number)],
+        columns=["area", "age", "persons"],
+    )
+    rule = tc.magnitude.MinimumFrequency(3)
+    options = {"random_seed": 0, "progressbar": False}
+    done = tc.protect_table(persons, ["area", "age"], "persons", rule, knowledge=(1, 2), **options)
+    audit = done.pattern.audit["area", "age"]
+    primary = done.pattern.status["area", "age"] == "primary"
+    assert int(primary.sum()) == 4
+    assert (audit["n_values"].where(primary, 2) == 2).all()
+    assert (done.pattern.knowledge["area", "age"]["lower"] == 1).all()
+    with pytest.raises(ParameterError, match="knowledge must hold for the true value"):
+        tc.protect_table(persons, ["area", "age"], "persons", rule, knowledge=(2, 2), **options)
+
+
 def test_files_that_cannot_be_written(small, tmp_path):
     with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json"):
         tc.write_release(small, tmp_path / "out.xlsx")
@@ -283,8 +343,8 @@ def test_files_that_cannot_be_written(small, tmp_path):
 
 
 def test_a_write_that_fails_leaves_nothing(small, tmp_path, monkeypatch):
-    def fail(rows, protected, path):
-        path.write_text("half")
+    def fail(rows, protected, file):
+        file.write(b"half")
         raise OSError("the disk is full")
 
     monkeypatch.setitem(release_file._WRITERS, ".csv", fail)
@@ -295,6 +355,12 @@ def test_a_write_that_fails_leaves_nothing(small, tmp_path, monkeypatch):
 
 def test_a_column_called_status():
     frame = firms(1, {"area": 4})
+    with pytest.raises(ParameterError, match="'status_not_for_release'"):
+        protect(
+            frame.rename(columns={"area": "status_not_for_release"}),
+            "status_not_for_release",
+            RULES,
+        )
     with pytest.raises(ParameterError, match="must not hold 'status'"):
         protect(frame.rename(columns={"area": "status"}), "status", RULES)
     with pytest.raises(ParameterError, match="nor 'value' as a variable"):

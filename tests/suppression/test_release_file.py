@@ -24,17 +24,19 @@ SIGNIFICANT = 15  # digits that a double keeps, whatever they are
 def table_of(values, *, decimals=0, status=None):
     """A protected table of areas and sizes with its totals by size."""
     values = np.asarray(values, dtype=float)
-    status = np.full(values.shape, "safe", dtype="<U9") if status is None else np.array(status)
+    status = (
+        np.full(values.shape, "published", dtype="<U10") if status is None else np.array(status)
+    )
     coords = {"area": [f"a{i}" for i in range(len(values))], "size": ["s", "é"]}
     cells = xr.Dataset(
         {
-            "value": (("area", "size"), np.where(status == "safe", values, np.nan)),
+            "value": (("area", "size"), np.where(status == "published", values, np.nan)),
             "status": (("area", "size"), status),
         },
         coords=coords,
     )
     zero = xr.full_like(cells.isel(area=0, drop=True), 0)
-    zero["status"] = ("size", ["safe", "safe"])
+    zero["status"] = ("size", ["published", "published"])
     grand = zero.isel(size=0, drop=True)
     by_area = cells.isel(size=0, drop=True)
     tables = {("area", "size"): cells, ("area",): by_area, ("size",): zero, (): grand}
@@ -75,7 +77,7 @@ def cells_in(path):
 
 def written(protected, folder, ending):
     path = folder / f"out.{ending}"
-    tc.write_release(protected, path)
+    tc.write_release(protected, path, overwrite=True)
     return cells_in(path)
 
 
@@ -90,7 +92,7 @@ def test_every_decimal_is_kept(ending, tmp_path, decimals, steps):
     values = np.array([float(value) for value in exact]).reshape(2, 2)
     found = written(table_of(values, decimals=decimals), tmp_path, ending)
     cells = [("a0", "s"), ("a0", "é"), ("a1", "s"), ("a1", "é")]
-    assert [found[cell] for cell in cells] == [(value, "safe") for value in exact]
+    assert [found[cell] for cell in cells] == [(value, "published") for value in exact]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -108,23 +110,23 @@ def test_every_decimal_is_kept(ending, tmp_path, decimals, steps):
 )
 def test_large_and_small_values_are_kept(ending, decimals, value, tmp_path):
     protected = table_of([[float(value), 0]], decimals=decimals)
-    assert written(protected, tmp_path, ending)["a0", "s"] == (Decimal(value), "safe")
+    assert written(protected, tmp_path, ending)["a0", "s"] == (Decimal(value), "published")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_each_status_stands_at_its_cell_and_suppressed_values_are_absent(ending, tmp_path):
-    status = [["safe", "primary"], ["secondary", "safe"]]
+    status = [["published", "suppressed"], ["suppressed", "published"]]
     protected = table_of([[5, 77], [88, 6]], status=status)
     assert written(protected, tmp_path, ending) == {
-        ("a0", "s"): (5, "safe"),
-        ("a0", "é"): (None, "primary"),
-        ("a0", "Total"): (5, "safe"),
-        ("a1", "s"): (None, "secondary"),
-        ("a1", "é"): (6, "safe"),
-        ("a1", "Total"): (None, "secondary"),
-        ("Total", "s"): (0, "safe"),
-        ("Total", "é"): (0, "safe"),
-        ("Total", "Total"): (0, "safe"),
+        ("a0", "s"): (5, "published"),
+        ("a0", "é"): (None, "suppressed"),
+        ("a0", "Total"): (5, "published"),
+        ("a1", "s"): (None, "suppressed"),
+        ("a1", "é"): (6, "published"),
+        ("a1", "Total"): (None, "suppressed"),
+        ("Total", "s"): (0, "published"),
+        ("Total", "é"): (0, "published"),
+        ("Total", "Total"): (0, "published"),
     }
 
 
@@ -134,8 +136,8 @@ def test_whole_numbers_are_written_without_a_point(tmp_path):
     tc.write_release(protected, tmp_path / "out.json")
     assert (tmp_path / "out.csv").read_bytes() == (
         "area,size,sales,status\n"
-        "a0,s,5,safe\na0,é,6,safe\na0,Total,5,safe\n"
-        "Total,s,0,safe\nTotal,é,0,safe\nTotal,Total,0,safe\n"
+        "a0,s,5,published\na0,é,6,published\na0,Total,5,published\n"
+        "Total,s,0,published\nTotal,é,0,published\nTotal,Total,0,published\n"
     ).encode()
     assert '"value": [5, 6, 5, 0, 0, 0]' in (tmp_path / "out.json").read_text(encoding="utf-8")
 
@@ -155,13 +157,13 @@ def test_json_stat_as_its_specification_has_it(tmp_path):
             "size": {"label": "size", "category": {"index": ["s", "é", "Total"]}},
         },
         "value": [1.25, 6.0, 1.25, 0.0, 0.0, 0.0],
-        "status": ["safe"] * 6,
+        "status": ["published"] * 6,
     }
 
 
 def test_the_word_for_a_total_is_chosen(tmp_path):
     tc.write_release(table_of([[5, 6]]), tmp_path / "out.csv", total="alle")
-    assert cells_in(tmp_path / "out.csv")["alle", "alle"] == (0, "safe")
+    assert cells_in(tmp_path / "out.csv")["alle", "alle"] == (0, "published")
     with pytest.raises(ParameterError, match=r"^total must be no category: 'area' has 'a0'"):
         tc.write_release(table_of([[5, 6]]), tmp_path / "no.csv", total="a0")
 

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from patterns import cheapest, margin
 from taciturn.attack.releases import linked, suppression
 from taciturn.errors import AttackError, ParameterError, TableError
 from taciturn.suppression import arguments, cheapest as cuts, deviations, secondary
@@ -20,44 +21,6 @@ PAIRS = [("a", "s"), ("a", "r"), ("s", "r")]
 
 def protected(table, primary, **options):
     return tc.suppress(table, primary, **{"random_seed": 0, "progressbar": False, **options})
-
-
-def margin(table, names):
-    return table.sum([dim for dim in table.dims if dim not in names]).transpose(*names)
-
-
-def all_tables(total, cells):
-    """Every table of so many cells with this grand total."""
-    rows = []
-    for bars in itertools.combinations(range(total + cells - 1), cells - 1):
-        ends = (-1, *bars, total + cells - 1)
-        rows.append([after - before - 1 for before, after in itertools.pairwise(ends)])
-    return np.array(rows)
-
-
-def cheapest(table, margins, costs, primary, width):
-    """Least cost and number of the patterns that protect, by trying all of them on all
-    tables."""
-    every = all_tables(int(table.sum()), table.size).reshape(-1, *table.shape)
-    shown = [
-        every.sum(axis=tuple(i + 1 for i, d in enumerate(table.dims) if d not in m))
-        for m in margins
-    ]
-    values = np.concatenate([part.reshape(len(every), -1) for part in shown], axis=1)
-    true = np.concatenate([margin(table, m).values.ravel() for m in margins])
-    choices = np.flatnonzero(np.isfinite(costs) & ~primary)
-    best, found = np.inf, 0
-    for chosen in itertools.product((False, True), repeat=len(choices)):
-        pattern = primary.copy()
-        pattern[choices] = chosen
-        cost = costs[pattern & ~primary].sum()
-        if cost > best:
-            continue
-        fits = (values[:, ~pattern] == true[~pattern]).all(axis=1)
-        if (np.ptp(values[fits][:, primary], axis=0) >= width).all():
-            found = found + 1 if cost == best else 1
-            best = cost
-    return best, found
 
 
 def drawn_table(generator, shapes, most):
@@ -149,12 +112,12 @@ def test_the_guide_prints_what_it_says(capsys):
         encoding="utf-8"
     )
     section = page.split("## Secondary suppression")[1]
-    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", section, flags=re.DOTALL)
-    exec(code, {"tc": tc})
-    said, expected = (
-        [line.rstrip() for line in text.splitlines()] for text in (capsys.readouterr().out, printed)
-    )
-    assert said == expected
+    blocks = re.findall(r"```(?:python|text)\n(.*?)```", section, flags=re.DOTALL)
+    names = {"tc": tc}
+    for code, printed in zip(blocks[::2], blocks[1::2], strict=True):
+        exec(code, names)
+        said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert said == printed.splitlines()
 
 
 def test_an_interval_is_kept():

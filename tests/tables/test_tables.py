@@ -76,9 +76,9 @@ class TestRead:
         table = tc.read_table(csv("code,count\n01,1\n1,2\nNA,3\nnan,4\n"))
         assert labels(table) == {"code": ["01", "1", "NA", "nan"]}
 
-    def test_quoted_labels_may_hold_commas_and_line_ends(self, csv):
-        assert labels(tc.read_table(csv('area,count\n"A, north",1\n"B\nsouth",2\n'))) == {
-            "area": ["A, north", "B\nsouth"]
+    def test_quoted_labels_may_hold_commas_and_quotes(self, csv):
+        assert labels(tc.read_table(csv('area,count\n"A, north",1\n"B ""south""",2\n'))) == {
+            "area": ["A, north", 'B "south"']
         }
 
     def test_whole_numbers_in_a_data_frame_stay_numbers(self):
@@ -353,18 +353,19 @@ class TestBadFiles:
         ("content", "message"),
         [
             (b"", "the file is empty"),
-            (b"\n \n", "the file is empty"),
-            (bytes(range(256)), "not a text file in UTF-8: .* position 128"),
-            (b"area,count\nA\0,1\n", "not a text file: character 12 is a NUL"),
+            (b"\n \n", "the first line must be the header, and is empty"),
+            (bytes(range(256)), "not a text file in UTF-8: a NUL in line 1, at position 0"),
+            (b"area,count\nA\0,1\n", "not a text file in UTF-8: a NUL in line 2, at position 12"),
             (
                 "area,count\nZürich,1\n".encode("latin-1"),
                 "not a text file in UTF-8: .* position 12",
             ),
-            ("area,count\nA,1\n".encode("utf-16"), "not a text file in UTF-8: .* position 0"),
+            ("area,count\nA,1\n".encode("utf-16"), "not a text file in UTF-8: it is in UTF-16"),
+            ("area,count\nA,1\n".encode("utf-16-le"), "in UTF-8: a NUL in line 1, at position 1"),
             (b"area,count\nA,1\nB,2,3\n", "line 3 has 3 fields, the header has 2"),
             (b"area,count\nA,1,\nB,2,\n", "line 2 has 3 fields, the header has 2"),
             (b"area,sex,count\nA,f,1\nB,f", "line 3 has 2 fields, the header has 3"),
-            (b'area,count\nA,1\n"B,2\n', "not a CSV file, at line 3: unexpected end of data"),
+            (b'area,count\nA,1\n"B,2\n', "the record in line 3 has a quote that is never closed"),
             (b"area;count\nA;1\n", "separated by commas; the header is 'area;count'"),
             (b"area\tcount\nA\t1\n", "separated by commas"),
             (
@@ -372,7 +373,6 @@ class TestBadFiles:
                 "the header has no name for column 1; .* without its index",
             ),
             (b"area,area,count\nA,B,1\n", "the header names 'area' twice"),
-            (b"area,count\n" + b"A" * 200_000 + b",1\n", "not a CSV file, at line 2: field larger"),
         ],
     )
     def test_csv(self, csv, content, message):
@@ -485,9 +485,9 @@ class TestCheckTable:
             ),
             (
                 xr.DataArray(np.ones((1, 2)), dims=("count", "sex")),
-                "'count' cannot name a variable",
+                r"\['count'\] cannot name a variable",
             ),
-            (xr.DataArray([1, 2], dims=[0]), "0 cannot name a variable"),
+            (xr.DataArray([1, 2], dims=[0]), "a variable must be named by text, got 0"),
             (
                 xr.DataArray([1, 2], coords={"area": ["A", "A"]}),
                 "category 'A' of 'area' stands twice",
@@ -625,10 +625,9 @@ class TestDrawSample:
         with pytest.raises(ParameterError, match=message):
             tc.draw_sample(self.TINY, **options)
 
-    @pytest.mark.parametrize("counts", [[10**9, 0], [LARGEST] * 2048])
-    def test_populations_too_large_to_sample_from(self, counts):
+    def test_populations_too_large_to_sample_from(self):
         with pytest.raises(TableError, match=r"fewer than 10\*\*9"):
-            tc.draw_sample(xr.DataArray(counts, dims="area"), size=1)
+            tc.draw_sample(xr.DataArray([10**9, 0], dims="area"), size=1)
 
 
 class TestDatasets:

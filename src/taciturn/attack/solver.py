@@ -12,9 +12,12 @@ from scipy.sparse import csc_array, csr_array
 
 from taciturn.errors import AttackError
 
-__all__ = ["Floats", "OutOfTimeError", "Program", "Solved"]
+__all__ = ["ANY_SOLUTION", "Floats", "OutOfTimeError", "Program", "Solved"]
 
 Floats = npt.NDArray[np.float64]
+
+ANY_SOLUTION: Final = 1e9
+"""A relative gap with which the first solution found will do."""
 
 _FOUND: Final = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
 _NONE: Final = (

@@ -1,7 +1,7 @@
 """A release as one sparse linear system over the cells that it does not publish."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -121,6 +121,23 @@ class LinearSystem:
         coo = self.matrix.tocoo()
         np.minimum.at(most, coo.col, self.most[coo.row])
         return most
+
+    def capped(self) -> tuple["LinearSystem", Booleans]:
+        """The system with an upper bound for every total, and the cells that only
+        totals without one hold: these have no upper bound, whatever the system says.
+
+        In any table they can be lowered to the largest of the least values of these
+        totals, which then still hold, and nothing else changes.
+        """
+        open_ = self.most >= UNLIMITED
+        held = np.asarray(self.matrix.sum(axis=0)).ravel() > 0
+        unlimited = held & (self.most_of_cells() >= UNLIMITED)
+        if not open_.any():
+            return self, unlimited
+        enough = np.maximum(self.lower, self.least[open_].max())
+        upper = np.where(unlimited, enough, self.upper)
+        most = np.minimum(self.most, self.matrix @ replace(self, upper=upper).most_of_cells())
+        return replace(self, upper=upper, most=most), unlimited
 
     def row_label(self, row: int) -> str:
         """Which total a row is, in words."""

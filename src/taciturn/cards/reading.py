@@ -100,13 +100,17 @@ def card_content(card: Card) -> dict[str, Any]:
         "table": {
             **source,
             "citation": of.citation,
-            "hash": of.hash,
+            **({} if of.hash is None else {"hash": of.hash}),
             "population_size": of.population_size,
             "structural_zeros": [list(cell) for cell in of.structural_zeros],
             "known_margins": list(of.known_margins),
             **counts,
         },
-        "sample": {**drawn, "size": of.sample_size, "hash": of.sample_hash},
+        "sample": {
+            **drawn,
+            "size": of.sample_size,
+            **({} if of.sample_hash is None else {"hash": of.sample_hash}),
+        },
         **{
             name: {
                 **run.settings,
@@ -189,15 +193,16 @@ def _table(table: Fields, sample: Fields) -> CardTable:
     file = None if dataset is not None else _file(table)
     drawn = "fraction" in sample or "random_seed" in sample
     known = tuple(_names(table, "known_margins"))
+    hashed = dataset is not None or "hash" in table
     described = CardTable(
         dataset=dataset,
         file=file,
         citation=table.text("citation"),
-        hash=_hash(table),
+        hash=_hash(table) if hashed else None,
         fraction=sample.number("fraction", least=0, most=1) if drawn else None,
         random_seed=sample.whole("random_seed", most=_LARGEST_SEED) if drawn else None,
         sample_size=sample.whole("size", least=1),
-        sample_hash=_hash(sample),
+        sample_hash=_hash(sample) if hashed else None,
         population_size=table.whole("population_size", least=1),
         structural_zeros=tuple(_cell(table, cell) for cell in table.values("structural_zeros")),
         known_margins=known,

@@ -14,7 +14,7 @@ from taciturn.cards.reading import card_content, load_card
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
-from taciturn.files import check_writable, whole_file
+from taciturn.files import check_output, whole_file
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import assess
 from taciturn.tables.datasets import DATASETS, load_dataset
@@ -36,13 +36,15 @@ def write_card(
     random_seed: int | None = None,
     calibration: xr.Dataset | str,
     command: str,
+    public: bool = False,
+    overwrite: bool = False,
 ) -> Card:
     """Write the card of a fit; the file appears complete or not at all.
 
     Parameters
     ----------
     path : path
-        The file to write; an existing one is replaced.
+        The file to write, in a folder that exists.
     fit : DataTree
         A fit by an estimator of this package.
     reference : DataTree
@@ -60,6 +62,12 @@ def write_card(
         Result of `calibrate` for the estimator, or the reason why there is none.
     command : str
         The command that writes the card, so that it can be written again.
+    public : bool
+        Whether the table is public, as the packaged ones are: only then does the card
+        hold hashes, by which `validate_card` recognises table and sample. The hash of a
+        table that is not public could be found by trying tables.
+    overwrite : bool
+        Replace a file that exists.
 
     Returns
     -------
@@ -77,7 +85,15 @@ def write_card(
         A fit did not converge, or the two means of a quantity differ by more than their
         Monte Carlo errors explain.
     FileFormatError
-        The file cannot be written, or something would not be read back as it was.
+        Something is there already, and it is the table, no regular file, or `overwrite`
+        is False; the file cannot be written, or part of it would not be read back as it
+        was.
+
+    Notes
+    -----
+    The numbers of a card are computed from the table, to six digits, and may give a
+    small one away without any hash. The card of a table that is not public is to be
+    kept like the table.
 
     Examples
     --------
@@ -104,7 +120,8 @@ def write_card(
     LogLinear()
     """
     path = Path(path)
-    check_writable(path)
+    tables = () if table in DATASETS else (Path(table),)
+    check_output(path, inputs=tables, overwrite=overwrite)
     parts = fit_parts(fit)
     estimator = _one_estimator(fit, parts, reference)
     if "risk" not in fit.children:
@@ -119,7 +136,7 @@ def write_card(
         raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
     card = Card(
         estimator=estimator,
-        table=_described(path, parts, table, citation, fraction, random_seed),
+        table=_described(path, parts, table, citation, fraction, random_seed, public=public),
         weights=weights,
         **runs,
         calibration=_calibration(calibration, estimator, parts.known_margins),
@@ -127,9 +144,10 @@ def write_card(
         command=command,
         path=path,
     )
-    with whole_file(path) as temporary:
-        temporary.write_text(toml_text(card_content(card)), encoding="utf-8")
-        if load_card(temporary) != card:
+    with whole_file(path, overwrite=overwrite) as file:
+        file.write(toml_text(card_content(card)).encode())
+        file.flush()
+        if load_card(file.name) != card:
             raise FileFormatError(f"{path}: part of the card would not be read back as it was")
     return card
 
@@ -179,17 +197,18 @@ def _described(
     citation: str,
     fraction: float | None,
     random_seed: int | None,
+    *,
+    public: bool,
 ) -> CardTable:
     sample, margins = parts.sample, parts.known_margins
     packaged = table in DATASETS
     source = load_dataset(str(table)) if packaged else read_table(table)
     if (fraction is None) != (random_seed is None):
         raise ParameterError("give both fraction and random_seed of the sample, or neither")
-    drawn = (
-        source
-        if fraction is None
-        else draw_sample(source, fraction=fraction, random_seed=random_seed)
-    )
+    drawn = source
+    if fraction is not None:
+        drawn = draw_sample(source, fraction=fraction, random_seed=random_seed)
+    hashed = packaged or public
     if table_hash(drawn) != table_hash(sample):
         raise ParameterError(
             f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
@@ -208,11 +227,11 @@ def _described(
         dataset=str(table) if packaged else None,
         file=None if packaged else _beside(Path(table), path),
         citation=citation,
-        hash=table_hash(source),
+        hash=table_hash(source) if hashed else None,
         fraction=fraction,
         random_seed=random_seed,
         sample_size=int(sample.sum()),
-        sample_hash=table_hash(drawn),
+        sample_hash=table_hash(drawn) if hashed else None,
         population_size=parts.population_size,
         structural_zeros=tuple(
             tuple(of[i] for of, i in zip(labels, cell, strict=True)) for cell in cells

@@ -11,9 +11,10 @@ from taciturn import __version__
 from taciturn.cli.assess import assess
 from taciturn.cli.attack import attack
 from taciturn.cli.compare import compare
-from taciturn.cli.options import EXIT_ERROR, EXIT_INTERRUPTED
+from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
 from taciturn.cli.rules import rules
+from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
 from taciturn.cli.text import printable
 from taciturn.cli.validate import validate
@@ -36,21 +37,26 @@ def main() -> None:
     """Run the command line; a failure gives a message and an exit status, never a
     traceback.
     """
+    interruptions = Interruptions()
     try:
-        cli(standalone_mode=False)
+        with interruptions:
+            cli(standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("taciturn: interrupted, nothing was written", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        click.echo(f"taciturn: {interruptions}; no file is left half written", err=True)
+        sys.exit(interruptions.status)
     except TaciturnError as error:
         click.echo(f"taciturn: error: {printable(str(error))}", err=True)
         sys.exit(EXIT_ERROR)
     except MemoryError:
         click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)
+        sys.exit(EXIT_ERROR)
+    except OSError as error:  # a summary that goes to a full disk
+        click.echo(f"taciturn: error: {printable(error.strerror or str(error))}", err=True)
         sys.exit(EXIT_ERROR)
     except Exception as error:  # the last resort of a command line
         click.echo(

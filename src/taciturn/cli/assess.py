@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from taciturn.cli.files import check_output, check_tables
+from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
+    MOST_COUNT,
+    SEED,
     Model,
     Number,
     Weights,
+    Whole,
     check_model,
     is_card,
 )
@@ -23,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["assess"]
 
 
-@click.command()
-@click.argument("sample", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("sample", type=Input())
 @click.option(
     "--population-size",
     "-N",
-    type=click.IntRange(1),
+    type=Whole(1, MOST_COUNT),
     required=True,
     help="Individuals in the population.",
 )
@@ -43,7 +46,7 @@ __all__ = ["assess"]
 )
 @click.option(
     "--known-margins",
-    type=click.Path(path_type=Path),
+    type=Input(),
     help="File of the population's table over some of the variables.",
 )
 @click.option(
@@ -61,17 +64,15 @@ __all__ = ["assess"]
     type=Number(0, 1),
     help="Also give the probability that R2 exceeds this.",
 )
-@click.option(
-    "--draws", type=click.IntRange(1), default=1000, show_default=True, help="Draws per chain."
-)
+@click.option("--draws", type=Whole(1), default=1000, show_default=True, help="Draws per chain.")
 @click.option(
     "--tune",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1000,
     show_default=True,
     help="Warm-up draws per chain.",
 )
-@click.option("--chains", type=click.IntRange(1), default=4, show_default=True, help="Chains.")
+@click.option("--chains", type=Whole(1), default=4, show_default=True, help="Chains.")
 @click.option(
     "--method",
     type=click.Choice(["fast", "nuts"]),
@@ -79,12 +80,13 @@ __all__ = ["assess"]
     show_default=True,
     help="Draw without a Markov chain where that works, or by NUTS.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@force_option
 def assess(
     sample: Path,
     population_size: int,
@@ -100,6 +102,7 @@ def assess(
     method: Literal["fast", "nuts"],
     seed: int | None,
     save: Path | None,
+    force: bool,
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
@@ -115,7 +118,6 @@ def assess(
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    check_output(save, sample, known_margins)
     table = tc.read_table(sample, count=count)
     margins = None if known_margins is None else tc.read_table(known_margins, count=count)
     estimator = _estimator(model, formula)
@@ -136,7 +138,7 @@ def assess(
     fit = tc.assess(fit, weights=weights)
     result = tc.summary(fit, threshold=threshold)
     if save is not None:
-        tc.save_fit(fit, save)
+        tc.save_fit(fit, save, overwrite=force)
     click.echo(result)
     if not result.converged:
         click.echo("taciturn: the sampler did not converge", err=True)

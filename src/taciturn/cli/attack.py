@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.attack_input import read_level, read_suppressed, read_values
-from taciturn.cli.files import check_csv, check_tables, write_csv
-from taciturn.cli.options import Names
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_tables,
+    force_option,
+    write_csv,
+)
+from taciturn.cli.options import Names, Whole
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
 
@@ -24,12 +32,12 @@ __all__ = ["attack"]
 _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 
 
-@click.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("table", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of values in TABLE.")
 @click.option(
     "--suppressed",
-    type=click.Path(path_type=Path),
+    type=Input(),
     multiple=True,
     help=(
         "File of cells that are not published, one per row, whose columns are named after the"
@@ -53,7 +61,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--hierarchy",
-    type=click.Path(path_type=Path),
+    type=Input(),
     multiple=True,
     help=(
         "File of two columns, a variable and a level above it, such as region and country;"
@@ -67,19 +75,18 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option(
     "--decimals",
-    type=click.IntRange(0, 12),
+    type=Whole(0, 12),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
 )
-@click.option(
-    "--top", type=click.IntRange(0), default=20, show_default=True, help="Cells to print."
-)
+@click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the bounds of all cells to this CSV file.",
 )
+@force_option
 def attack(
     table: Path,
     count: str,
@@ -91,14 +98,15 @@ def attack(
     decimals: int,
     top: int,
     output: Path | None,
+    force: bool,
 ) -> None:
     """Bound the cells that a release does not show, riskiest first.
 
     TABLE is the true table, a CSV or Parquet file in long form as for assess; with
     --decimals its values may be magnitudes. What is released is its cells and all
     totals, or the projections of --linked, without the cells of --suppressed. If these
-    files have a column `status`, it holds safe, primary or secondary, and safe cells
-    are released.
+    files have a column `status`, it holds published or suppressed, or safe, primary or
+    secondary; published and safe cells are released.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
@@ -111,7 +119,7 @@ def attack(
             "give --suppressed, --linked or both: a whole table leaves nothing to work out"
         )
     check_tables(table, *suppressed, *hierarchy)
-    check_csv(output, table, *suppressed, *hierarchy)
+    check_csv(output)
     true = read_values(table, count=count, decimals=decimals)
     for path in hierarchy:
         true = read_level(path, true)
@@ -122,7 +130,7 @@ def attack(
     release, hidden = _release(true, suppressed, linked, totals, decimals)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:
-        write_csv(rows.set_index(rows.columns[0]), output)
+        write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
     click.echo(_text(rows, top, decimals))
 
 
@@ -149,7 +157,7 @@ def _release(
         hidden[names] = hidden[names] | mask if names in hidden else mask
     if files and not any(mask.any() for mask in hidden.values()):
         raise TableError(
-            "no cell is suppressed: the files of --suppressed have no row, or only safe ones"
+            "no cell is suppressed: the files of --suppressed have no row, or only published ones"
         )
     if not linked and set(hidden) == {cells}:
         return (

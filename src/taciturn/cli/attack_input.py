@@ -3,7 +3,7 @@ and suppressed cells.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from taciturn.errors import TableError
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["read_level", "read_suppressed", "read_values"]
-
-_STATUSES: Final = ("safe", "primary", "secondary")
 
 
 def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
@@ -70,11 +68,13 @@ def read_suppressed(
     """The projection whose variables are the columns of a file, and a mask of the cells
     in its rows.
     """
+    from taciturn.schema import PRIMARY, PUBLISHED, SAFE, SECONDARY, STATUS, SUPPRESSED
     from taciturn.tables.margins import margin_of
     from taciturn.tables.sources import open_source
 
+    known = (PUBLISHED, SUPPRESSED, SAFE, PRIMARY, SECONDARY)
     columns = open_source(path).columns()
-    statuses = columns.pop("status", None) if "status" not in table.coords else None
+    statuses = columns.pop(STATUS, None) if STATUS not in table.coords else None
     names = next((each for each in projections if set(each) == set(columns)), None)
     if names is None:
         accepted = " or ".join(",".join(each) for each in projections if each)
@@ -95,12 +95,12 @@ def read_suppressed(
             where = ", ".join(f"{name}={label}" for name, label in zip(names, labels, strict=True))
             raise TableError(f"{path}: row {row + 1} gives the cell {where} a second time")
         seen.add(cell)
-        status = "primary" if statuses is None else statuses[row]
-        if status not in _STATUSES:
+        status = SUPPRESSED if statuses is None else statuses[row]
+        if status not in known:
             raise TableError(
-                f"{path}: a status is one of {', '.join(_STATUSES)}; row {row + 1} has {status!r}"
+                f"{path}: a status is one of {', '.join(known)}; row {row + 1} has {status!r}"
             )
-        mask[cell] = status != "safe"
+        mask[cell] = status not in (PUBLISHED, SAFE)
     return names, mask
 
 

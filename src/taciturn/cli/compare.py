@@ -5,17 +5,16 @@ from typing import Literal
 
 import click
 
-from taciturn.cli.files import check_output
+from taciturn.cli.files import FileCommand, Input, Output, force_option
+from taciturn.cli.options import SEED
 from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
 __all__ = ["compare"]
 
 
-@click.command()
-@click.argument(
-    "fits", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FIT.nc FIT.nc ..."
-)
+@click.command(cls=FileCommand)
+@click.argument("fits", nargs=-1, required=True, type=Input(), metavar="FIT.nc FIT.nc ...")
 @click.option(
     "--method",
     type=click.Choice(["stacking", "bb-pseudo-bma", "pseudo-bma"]),
@@ -23,17 +22,19 @@ __all__ = ["compare"]
     show_default=True,
     help="How the weights are chosen.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed saves the same mixture.")
+@click.option("--seed", type=SEED, help="The same seed saves the same mixture.")
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the mixture with these weights to this netCDF file.",
 )
+@force_option
 def compare(
     fits: tuple[Path, ...],
     method: Literal["stacking", "bb-pseudo-bma", "pseudo-bma"],
     seed: int | None,
     save: Path | None,
+    force: bool,
 ) -> None:
     """Compare saved fits by leave-one-out prediction.
 
@@ -57,7 +58,6 @@ def compare(
         raise ParameterError(f"a comparison needs at least two fits, got {names}")
     for path in fits:
         check_readable(path)
-    check_output(save)
     named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
     with warnings.catch_warnings():
         # The table and the text say so.
@@ -65,7 +65,7 @@ def compare(
         table = tc.compare(named, method=method)
         stacked = None if save is None else tc.fits.stack(named, method=method, random_seed=seed)
     if stacked is not None and save is not None:
-        tc.save_fit(stacked, save)
+        tc.save_fit(stacked, save, overwrite=force)
     from taciturn.fits.comparison import comparison_text
 
     shown = table.drop(columns=["rank", "diag_diff", "high_k"])

@@ -1,17 +1,73 @@
 """Files that commands read and write, checked before any work is done."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import click
+
+from taciturn.cli.options import Model, is_card
 from taciturn.errors import FileFormatError
-from taciturn.files import TABLE_ENDINGS, check_readable, check_writable, whole_file
+from taciturn.files import TABLE_ENDINGS, check_output, check_readable, whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_csv", "check_output", "check_tables", "write_csv"]
+__all__ = [
+    "FileCommand",
+    "Input",
+    "Output",
+    "check_csv",
+    "check_tables",
+    "force_option",
+    "write_csv",
+]
 
 _PARQUET: Final = (".parquet", ".pq")
+
+
+class Input(click.Path):
+    """A file that is read."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+
+class Output(click.Path):
+    """A file that is written, or continued where it is `resumed`."""
+
+    def __init__(self, *, resumed: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self.resumed = resumed
+
+
+class FileCommand(click.Command):
+    """A command that holds each of its outputs to `check_output` before it begins."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check, then run."""
+        read: list[Path] = []
+        written: list[tuple[Path, bool]] = []
+        for param in self.params:
+            given = ctx.params.get(str(param.name))
+            for value in given if isinstance(given, tuple) else (given,):
+                if value is None:
+                    continue
+                if isinstance(param.type, Output):
+                    written.append((value, param.type.resumed))
+                elif isinstance(param.type, Input):
+                    read.append(value)
+                elif isinstance(param.type, Model) and is_card(value):
+                    read.append(Path(value))
+        for number, (path, resumed) in enumerate(written):
+            others = [other for other, _ in written[:number]]
+            overwrite = resumed or ctx.params["force"]
+            check_output(path, inputs=read, outputs=others, overwrite=overwrite)
+        return super().invoke(ctx)
+
+
+force_option: Final = click.option(
+    "--force", is_flag=True, help="Replace a file that exists by the output."
+)
 
 
 def check_tables(*paths: Path | None) -> None:
@@ -21,31 +77,13 @@ def check_tables(*paths: Path | None) -> None:
             check_readable(path, TABLE_ENDINGS)
 
 
-def check_csv(output: Path | None, *sources: Path | None) -> None:
-    """Raise if the output, where there is one, would not be a separate CSV file."""
-    check_output(output, *sources)
+def check_csv(output: Path | None) -> None:
+    """Raise if the output, where there is one, has the ending of another format."""
     if output is not None and output.suffix.lower() in _PARQUET:
         raise FileFormatError(f"{output}: the output is a CSV file; give it another ending")
 
 
-def check_output(output: Path | None, *sources: Path | None) -> None:
-    """Raise if the output, where there is one, would not be a separate file."""
-    if output is None:
-        return
-    check_writable(output)
-    if not output.exists():
-        return
-    if not output.is_file():
-        raise FileFormatError(f"{output}: is not a regular file")
-    if any(
-        source is not None and source.exists() and output.samefile(source) for source in sources
-    ):
-        raise FileFormatError(
-            f"{output}: is the file that is read; give the output a name of its own"
-        )
-
-
-def write_csv(table: "pd.DataFrame", output: Path) -> None:
+def write_csv(table: "pd.DataFrame", output: Path, *, overwrite: bool) -> None:
     """Write rows with their index; the file appears complete or not at all."""
-    with whole_file(output) as temporary:
-        table.to_csv(temporary)
+    with whole_file(output, overwrite=overwrite) as file:
+        table.to_csv(file, mode="wb")

@@ -9,23 +9,26 @@ import click
 
 from taciturn.estimators.registry import COMMANDS
 from taciturn.files import check_readable
-from taciturn.validate import check_weights
+from taciturn.validate import MOST, MOST_SEED, check_weights
 
 __all__ = [
     "EXIT_ERROR",
-    "EXIT_INTERRUPTED",
     "EXIT_NOT_CONVERGED",
+    "MOST_COUNT",
+    "SEED",
     "Model",
     "Names",
     "Number",
     "Weights",
+    "Whole",
     "check_model",
     "is_card",
 ]
 
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
-EXIT_INTERRUPTED: Final = 130
+MOST_COUNT: Final = 2**53  # as `schema.MAX_COUNT`, which is heavy to import
+_MOST_DIGITS: Final = 40  # no number has more
 
 
 class Number(click.FloatRange):
@@ -39,6 +42,24 @@ class Number(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Whole(click.IntRange):
+    """A whole number in a range, which ends where a function of Python would refuse it,
+    too.
+    """
+
+    def __init__(self, least: int, most: int = MOST) -> None:
+        super().__init__(least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read ``1000``."""
+        if len(str(value)) > _MOST_DIGITS:
+            self.fail(f"{str(value)[:_MOST_DIGITS]}... is not a whole number up to {self.max}.")
+        return int(super().convert(value, param, ctx))
+
+
+SEED: Final = Whole(0, MOST_SEED)
 
 
 class Weights(click.ParamType[tuple[float, float, float]]):

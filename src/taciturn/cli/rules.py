@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import check_output, check_tables
-from taciturn.cli.options import Names, Number
+from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
+from taciturn.cli.options import SEED, Names, Number, Whole
 from taciturn.cli.text import printable
 from taciturn.errors import FileFormatError
 
@@ -19,8 +19,8 @@ __all__ = ["RELEASE_ENDINGS", "rules"]
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 
 
-@click.command()
-@click.argument("microdata", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("microdata", type=Input())
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option("--value", required=True, help="Column of the quantity.")
 @click.option(
@@ -41,14 +41,14 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 @click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
 @click.option(
     "--decimals",
-    type=click.IntRange(0, 9),
+    type=Whole(0, 9),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
 )
 @click.option("--total", default="Total", show_default=True, help="Label of totals in the output.")
 @click.option(
-    "--top", type=click.IntRange(0), default=20, show_default=True, help="Sensitive cells to print."
+    "--top", type=Whole(0), default=20, show_default=True, help="Sensitive cells to print."
 )
 @click.option(
     "--time-limit",
@@ -59,16 +59,17 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=SEED,
     default=0,
     show_default=True,
     help="The same seed gives the same pattern.",
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write the protected table to this .csv, .parquet or .json file.",
 )
+@force_option
 def rules(
     microdata: Path,
     variables: tuple[str, ...],
@@ -79,6 +80,7 @@ def rules(
     time_limit: float,
     seed: int,
     output: Path | None,
+    force: bool,
     **given: Any,
 ) -> None:
     """Find the sensitive cells of a magnitude table, and protect them.
@@ -86,15 +88,14 @@ def rules(
     MICRODATA is a CSV or Parquet file with one record per row; totals are cells, too.
     The output on the screen quotes true values and is not for release. With --output
     further cells are suppressed until no sensitive one can be worked out; the file
-    holds the values of safe cells, and the status of every cell: safe, primary or
-    secondary.
+    holds the values of published cells, and the status of every cell: published or
+    suppressed.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import taciturn as tc
 
     check_tables(microdata)
-    check_output(output, microdata)
     if output is not None and output.suffix.lower() not in RELEASE_ENDINGS:
         raise FileFormatError(
             f"{output}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
@@ -115,7 +116,7 @@ def rules(
         progressbar=sys.stderr.isatty(),
         **given,
     )
-    tc.write_release(protected, output, total=total)
+    tc.write_release(protected, output, total=total, overwrite=force)
     click.echo(_sensitive_text(dict(protected.sensitive), top))
     click.echo()
     for line in str(protected.pattern).splitlines():

@@ -5,10 +5,17 @@ from pathlib import Path
 
 import click
 
-from taciturn.cli.files import check_csv, check_tables, write_csv
-from taciturn.cli.options import EXIT_INTERRUPTED, Weights
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_tables,
+    force_option,
+    write_csv,
+)
+from taciturn.cli.options import SEED, Weights, Whole
 from taciturn.estimators.registry import COMMANDS
-from taciturn.files import check_writable
 from taciturn.validate import real_number
 
 __all__ = ["study"]
@@ -32,8 +39,8 @@ class Fractions(click.ParamType[tuple[float, ...]]):
             self.fail(f"{value!r}: {error}", param, ctx)
 
 
-@click.command()
-@click.argument("population", type=click.Path(path_type=Path))
+@click.command(cls=FileCommand)
+@click.argument("population", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of counts in POPULATION.")
 @click.option(
     "--model",
@@ -52,14 +59,14 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 )
 @click.option(
     "--samples",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=200,
     show_default=True,
     help="Samples per fraction.",
 )
 @click.option(
     "--draws",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1000,
     show_default=True,
     help="Draws per sample.",
@@ -71,14 +78,15 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     show_default=True,
     help="Weights of the three terms of R1 and R2.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same numbers.")
-@click.option("--workers", type=click.IntRange(1), help="Processes; all cores by default.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=Output(resumed=True),
     help="File that keeps what is done, and from which the study continues.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Write the table to this CSV file.")
+@click.option("--output", type=Output(), help="Write the table to this CSV file.")
+@force_option
 def study(
     population: Path,
     count: str,
@@ -91,6 +99,7 @@ def study(
     workers: int | None,
     store: Path | None,
     output: Path | None,
+    force: bool,
 ) -> None:
     """Compare estimates with a known population: bias, RMSE, coverage.
 
@@ -102,9 +111,7 @@ def study(
     import taciturn as tc
 
     check_tables(population)
-    if store is not None:
-        check_writable(store)
-    check_csv(output, population)
+    check_csv(output)
     table = tc.read_table(population, count=count)
     try:
         result = tc.study(
@@ -120,13 +127,12 @@ def study(
             store=store,
         )
     except KeyboardInterrupt:
-        if store is None:
-            raise
-        click.echo(f"taciturn: interrupted; the same command continues from {store}", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        if store is not None:
+            click.echo(f"taciturn: the same command continues from {store}", err=True)
+        raise
     rows = tc.studies.study_table(result)
     if output is not None:
-        write_csv(rows.set_index("fraction"), output)
+        write_csv(rows.set_index("fraction"), output, overwrite=force)
     shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
     click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
     click.echo(

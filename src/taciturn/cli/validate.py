@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from taciturn.cli.files import FileCommand, Input
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.errors import FileFormatError, TaciturnError
 from taciturn.files import check_readable
@@ -12,8 +13,8 @@ from taciturn.files import check_readable
 __all__ = ["validate"]
 
 
-@click.command()
-@click.argument("cards", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.command(cls=FileCommand)
+@click.argument("cards", type=Input(), nargs=-1, required=True)
 def validate(cards: tuple[Path, ...]) -> None:
     """Refit model cards and compare the results with their references.
 

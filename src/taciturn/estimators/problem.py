@@ -11,7 +11,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import check_table, same_categories
-from taciturn.validate import is_whole
+from taciturn.validate import is_whole, quoted
 
 __all__ = ["Problem", "make_problem"]
 
@@ -193,7 +193,9 @@ def make_problem(
     if size == 0:
         raise TableError("the sample is empty: nothing can be said about its population")
     if not is_whole(population_size):
-        raise ParameterError(f"population_size must be a whole number, got {population_size!r}")
+        raise ParameterError(
+            f"population_size must be a whole number up to 2**53, got {quoted(population_size)}"
+        )
     if not size <= population_size <= MAX_COUNT:
         raise ParameterError(
             f"population_size must be from the sample's {size} individuals to 2**53, got"

@@ -32,6 +32,7 @@ __all__ = [
     "PriorDraws",
     "SamplerSettings",
     "by_blocks",
+    "check_method",
     "is_streamed",
     "make_settings",
     "seed_of",
@@ -155,6 +156,12 @@ def seed_of(what: str, settings: SamplerSettings) -> np.random.SeedSequence:
     return np.random.SeedSequence(settings.seed).spawn(len(SEEDS))[SEEDS.index(what)]
 
 
+def check_method(method: Any) -> None:
+    """Raise unless there is such a method."""
+    if method not in ("fast", "nuts"):
+        raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r:.80}")
+
+
 def make_settings(
     draws: int,
     tune: int,
@@ -164,8 +171,7 @@ def make_settings(
     method: Literal["fast", "nuts"],
 ) -> SamplerSettings:
     """Check the arguments of `Estimator.fit` that say how to draw."""
-    if method not in ("fast", "nuts"):
-        raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
+    check_method(method)
     draws, tune, chains = (
         whole_number(value, name, least=1)
         for name, value in (("draws", draws), ("tune", tune), ("chains", chains))

@@ -136,9 +136,7 @@ def known_parts(fit: xr.DataTree) -> Known:
         raise TableError(
             f"the population_size of the fit must be one number, it has the dimensions {size.dims}"
         )
-    population_size = whole_number(size.item(), "population_size", least=1)
-    if population_size > MAX_COUNT:
-        raise TableError(f"population_size must be at most 2**53, got {population_size}")
+    population_size = whole_number(size.item(), "population_size", least=1, most=MAX_COUNT)
     zeros = constants.get("structural_zeros")
     if zeros is not None and (zeros.dtype.kind not in "bui" or set(zeros.dims) != set(sample.dims)):
         raise TableError(

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from taciturn.tables.labels import factorize
-from taciturn.tables.values import is_missing, python_values
+from taciturn.tables.labels import Codes, factorize
+from taciturn.tables.values import is_missing, python_values, without_exponent
 
 __all__ = ["identities", "numbers"]
 
@@ -22,7 +22,7 @@ def numbers(column: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(column, list):  # of text
-        return pa.array(column, type=pa.string())
+        return _decimal_texts(pa.array(column, type=pa.string()))
     dtype: Any = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and (
         dtype.isnative and (dtype.kind in "iu" or dtype.name in _FLOATS)
@@ -32,46 +32,77 @@ def numbers(column: Any) -> Any:
         column = column.to_arrow()
     if _room(column) == "pyarrow":
         column = _plain_arrow(column)
+        if any(known(column.type) for known in _known_texts()):
+            return _decimal_texts(column)
         if any(known(column.type) for known in _known_numbers()):
             return column
-    return pa.array([_decimal_text(value) for value in python_values(column)], type=pa.string())
+    texts = [_decimal_text(value) for value in python_values(column)]
+    return _decimal_texts(pa.array(texts, type=pa.string()))
+
+
+def _decimal_texts(column: Any) -> Any:
+    """Numbers in texts, without spaces around them and without exponents."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    column = compute.ascii_trim(column, characters=" ")
+    if not any(compute.any(compute.match_substring(column, mark)).as_py() for mark in "eE"):
+        return column
+    written = [None if text is None else without_exponent(text) for text in column.to_pylist()]
+    return pa.array(written, type=pa.string())
+
+
+def _known_texts() -> list[Any]:
+    from pyarrow import types
+
+    return [types.is_string, types.is_large_string]
 
 
 def _known_numbers() -> list[Any]:
-    """Types of Arrow whose numbers DuckDB reads exactly, text among them."""
+    """Types of Arrow whose numbers DuckDB reads exactly."""
     from pyarrow import types
 
-    return [
-        types.is_integer,
-        types.is_floating,
-        types.is_decimal128,
-        types.is_string,
-        types.is_large_string,
-    ]
+    return [types.is_integer, types.is_floating, types.is_decimal128]
 
 
-def identities(column: Any) -> tuple[Any, list[Any] | None]:
-    """A column of contributors, holdings or requests, null where one is missing, and
-    what its values stand for where they are codes.
+def _known_identities() -> list[Any]:
+    """Types of Arrow that name something, and that DuckDB tells apart as they are."""
+    from pyarrow import types
+
+    others = [types.is_boolean, types.is_date, types.is_time, types.is_timestamp]
+    return [*_known_texts(), *_known_numbers(), *others]
+
+
+def identities(column: Any) -> tuple[Any, Codes | None, list[Any]]:
+    """A column of contributors, holdings or requests, null where one is missing. Where
+    they are codes, these, too, and what they stand for.
     """
     import pyarrow as pa
 
     if isinstance(column, list):  # of text
-        return pa.array(column, type=pa.string()), None
+        return pa.array(column, type=pa.string()), None, []
     if _room(column) == "pyarrow":
-        return _plain_arrow(column), None
+        column = _plain_arrow(column)
+        if any(known(column.type) for known in _known_identities()):
+            return column, None, []
     codes, meanings = factorize(column)
     blank = [code for code, value in enumerate(meanings) if is_missing(value)]
-    return pa.array(codes, mask=(codes < 0) | np.isin(codes, blank)), meanings
+    return pa.array(codes, mask=(codes < 0) | np.isin(codes, blank)), codes, meanings
 
 
 def _plain_arrow(column: Any) -> Any:
     """An Arrow column without a dictionary, of types that DuckDB has."""
     import pyarrow as pa
+    from pyarrow import types
 
-    if pa.types.is_dictionary(column.type):
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+    if types.is_float16(column.type):
+        return column.cast(pa.float32())
+    other_decimal = types.is_decimal(column.type) and not types.is_decimal128(column.type)
+    if other_decimal or types.is_string_view(column.type):
+        return column.cast(pa.string())
+    return column
 
 
 def _decimal_text(value: Any) -> str | None:

@@ -3,20 +3,19 @@ checked before it is counted.
 
 Columns go under names of our own (``d0``, ``d1``, … for classifiers, ``x``, ``c``,
 ``h``, ``w``, ``r``), so that no name in the data ever becomes part of a query. Parts of
-the records go in one after the other; what does not fit into memory is spilled to a
-private temporary folder.
+the records go in one after the other.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 
 from taciturn.errors import FileFormatError, MissingDependencyError, TableError
 from taciturn.magnitude.columns import identities, numbers
+from taciturn.magnitude.engine import workspace
 from taciturn.magnitude.expressions import (
     MAX_WEIGHT,
     identity_sql,
@@ -25,15 +24,14 @@ from taciturn.magnitude.expressions import (
     weight_sql,
 )
 from taciturn.magnitude.roles import Roles
-from taciturn.tables.labels import Labels, refuse_many_cells
+from taciturn.tables.labels import Labels, refuse_large_table, refuse_other_kinds
 from taciturn.tables.sources import Source
-from taciturn.tables.values import is_missing
+from taciturn.tables.values import convertible, is_missing
 
-__all__ = ["MAX_CELLS", "Database", "open_database"]
+__all__ = ["Database", "open_database"]
 
 _MOST_TOGETHER: Final = 9 * 10**18  # sums of any contributions then fit in 64 bits
-MAX_CELLS: Final = 10**7
-_MEMORY: Final = "2GB"  # of DuckDB; beyond it intermediate results are spilled
+_BYTES_OF_CELL: Final = 64  # at least; 2**31 cells would not have a number of 32 bits
 
 
 @dataclass
@@ -81,31 +79,19 @@ def open_database(source: Source, roles: Roles, *, decimals: int) -> Iterator[Da
         raise MissingDependencyError(
             f"magnitude tables need DuckDB and pyarrow: pip install 'taciturn[magnitude]' ({error})"
         ) from error
-    with TemporaryDirectory(prefix="taciturn-") as folder:
-        settings: dict[str, Any] = {
-            "memory_limit": _MEMORY,
-            "temp_directory": folder,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-        with duckdb.connect(":memory:", config=settings) as connection:
-            # A table is never looked for among the variables of Python.
-            connection.execute(
-                "SET python_enable_replacements = false; ATTACH ':memory:' AS work (COMPRESS); USE"
-                " work"
-            )
-            labels = [Labels(dim, source.origin) for dim in roles.variables]
-            database = Database(connection, roles, source.origin, labels)
-            try:
-                _load(database, source, decimals)
-                yield database
-            except (duckdb.InterruptException, RuntimeError) as error:
-                if "interrupted" not in str(error).lower():
-                    raise
-                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for within a query
-            except duckdb.Error as error:
-                reason = str(error).split("\nPossible fixes")[0].strip()
-                raise FileFormatError(f"{source.origin}: cannot be read: {reason}") from error
+    with workspace() as connection:
+        labels = [Labels(dim, source.origin) for dim in roles.variables]
+        database = Database(connection, roles, source.origin, labels)
+        try:
+            _load(database, source, decimals)
+            yield database
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupted" not in str(error).lower():
+                raise
+            raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for within a query
+        except duckdb.Error as error:
+            reason = str(error).split("\nPossible fixes")[0].strip()
+            raise FileFormatError(f"{source.origin}: cannot be read: {reason}") from error
 
 
 def _load(database: Database, source: Source, decimals: int) -> None:
@@ -128,7 +114,7 @@ def _load(database: Database, source: Source, decimals: int) -> None:
         raise TableError(
             f"the sizes of all values of {roles.value!r} add up to more than 9*10**18 steps"
         )
-    refuse_many_cells(database.sizes, MAX_CELLS)
+    refuse_large_table(database.sizes, bytes_of_cell=_BYTES_OF_CELL)
     cell = "0"
     for i, size in enumerate(database.sizes):
         cell = f"({cell}) * {size} + d{i}"
@@ -148,12 +134,15 @@ def _register(database: Database, columns: list[Any], *, start: int) -> None:
         part[f"d{i}"] = labels.encode(column, start=start).astype(np.int32)
     shorts = list(database.roles.columns)[variables:]
     for short, column in zip(shorts, columns[variables:], strict=True):
-        if short in {"x", "w"}:
-            part[short] = numbers(column)
-        else:
-            part[short], meanings = identities(column)
-            if meanings is not None:
-                database.meanings[short] = meanings
+        name = database.roles.columns[short]
+        with convertible(name, database.origin):
+            if short in {"x", "w"}:
+                part[short] = numbers(column)
+                continue
+            part[short], codes, meanings = identities(column)
+        if codes is not None:
+            refuse_other_kinds(name, database.origin, codes, meanings, start=start)
+            database.meanings[short] = meanings
     database.connection.register("part", pa.table(part))
 
 

@@ -12,7 +12,12 @@ from taciturn.magnitude.roles import Roles
 from taciturn.magnitude.statistics import CellStatistics
 from taciturn.schema import cell_label
 
-__all__ = ["magnitude_dataset"]
+__all__ = ["bytes_of_cell", "magnitude_dataset"]
+
+
+def bytes_of_cell(roles: Roles, largest: int) -> int:
+    """How much of the table a cell takes in memory."""
+    return 8 * (4 + 2 * largest + (2 if roles.request is not None else 0))
 
 
 def magnitude_dataset(

@@ -2,12 +2,15 @@
 
 from typing import Any, Final
 
+from taciturn.tables.spelling import HIDDEN, MOST_LETTERS
+
 __all__ = [
     "MAX_STEPS",
     "MAX_WEIGHT",
     "WEIGHT_DECIMALS",
     "WHOLE",
     "identity_sql",
+    "odd_text_sql",
     "request_sql",
     "steps_sql",
     "weight_sql",
@@ -52,17 +55,15 @@ def steps_sql(column: str, kind: str, decimals: int, *, rounded: bool = False) -
             f"CASE WHEN isfinite({column}) AND abs({scaled}) <= {MAX_STEPS}{exact} THEN"
             f" {scaled}::BIGINT END"
         )
-    text = f"trim({column}::VARCHAR)"
+    # Of fifteen digits, the double nearest to a decimal number, multiplied and rounded,
+    # gives its steps exactly.
+    text = f"{column}::VARCHAR"
     places = "[0-9]*" if rounded else f"[0-9]{{0,{decimals}}}0*"
-    written = (
-        f"regexp_full_match({text}, {_literal(f'[+-]?[0-9]*([.]{places})?')}) AND"
-        f" regexp_matches({text}, '[0-9]')"
+    written = f"regexp_full_match({text}, {_literal(f'[+-]?[0-9]*([.]{places})?')})"
+    steps = f"round(TRY_CAST({text} AS DOUBLE) * 1e{decimals})"  # none without a digit
+    return (
+        f"CASE WHEN {written} AND abs({steps}) <= {MAX_STEPS} THEN TRY_CAST({steps} AS BIGINT) END"
     )
-    digits = (
-        f"TRY_CAST(replace(TRY_CAST({text} AS DECIMAL(38, {decimals}))::VARCHAR, '.', '') AS"
-        " BIGINT)"
-    )
-    return f"CASE WHEN {written} AND abs({digits}) <= {MAX_STEPS} THEN {digits} END"
 
 
 def weight_sql(column: str, kind: str) -> str:
@@ -79,6 +80,18 @@ def identity_sql(column: str, kind: str) -> str:
     if kind in _FLOATS:
         return f"CASE WHEN NOT isnan({column}) THEN {column} END"
     return f"CASE WHEN trim({column}::VARCHAR) <> '' THEN {column}::VARCHAR END"
+
+
+def odd_text_sql(column: str) -> str:
+    """Whether a text might look like another; what is seen of any other text is the
+    text itself.
+    """
+    hidden = "".join(f"\\x{{{ord(mark):X}}}" for mark in sorted(HIDDEN))
+    letter = f"[^\\p{{C}}\\p{{Z}}{hidden}]"
+    return (
+        f"NOT regexp_full_match({column}, {_literal(f'{letter}+( {letter}+)*')})"
+        f" OR {column} <> nfc_normalize({column}) OR length({column}) > {MOST_LETTERS}"
+    )
 
 
 def request_sql(column: str, meanings: list[Any] | None) -> str:

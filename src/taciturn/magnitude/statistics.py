@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import TableError
+from taciturn.magnitude.contributors import check_contributors
 from taciturn.magnitude.database import Database
 from taciturn.magnitude.expressions import WEIGHT_DECIMALS, WHOLE
 
@@ -40,6 +41,7 @@ def group_contributions(database: Database) -> None:
     if roles.contributor is None and roles.holding is None:
         database.connection.execute("CREATE VIEW contributions AS SELECT * FROM records")
         return
+    check_contributors(database)
     _refuse_conflicts(database)
     unit, joined = _units(database)
     database.connection.execute(

@@ -8,8 +8,8 @@ from typing import Any, Final
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude.database import MAX_CELLS, open_database
-from taciturn.magnitude.dataset import magnitude_dataset
+from taciturn.magnitude.database import open_database
+from taciturn.magnitude.dataset import bytes_of_cell, magnitude_dataset
 from taciturn.magnitude.roles import Roles
 from taciturn.magnitude.statistics import (
     cell_statistics,
@@ -17,7 +17,11 @@ from taciturn.magnitude.statistics import (
     weight_decimals,
 )
 from taciturn.schema import RESERVED_NAMES
-from taciturn.tables.labels import declared_categories, refuse_many_cells
+from taciturn.tables.labels import (
+    check_variables,
+    declared_categories,
+    refuse_large_table,
+)
 from taciturn.tables.sources import open_source
 from taciturn.validate import names_of, whole_number
 
@@ -29,6 +33,7 @@ _RESERVED: Final = RESERVED_NAMES | {
     *("risk", "entropy_term", "mean_share"),
 }
 _MAX_DECIMALS: Final = 9
+_MOST_WITH_ALL_MARGINS: Final = 10
 
 
 def tabulate_magnitude(
@@ -239,7 +244,9 @@ def tabulate_margins(
             )
             for labels in database.labels
         }
-        refuse_many_cells([len(categories) for categories, _ in found.values()], MAX_CELLS)
+        sizes = {name: len(categories) for name, (categories, _) in found.items()}
+        shapes = [[sizes[name] for name in margin] for margin in wanted]
+        refuse_large_table(*shapes, bytes_of_cell=bytes_of_cell(roles, largest))
         group_contributions(database)
         places = weight_decimals(database)
         for margin in wanted:
@@ -256,19 +263,17 @@ def _variables(variables: str | Sequence[str]) -> tuple[str, ...]:
     )
     if not names:
         raise TableError("variables must name at least one classifying variable, got none")
-    if len(set(names)) < len(names):
-        raise TableError(f"a variable stands twice in {names}")
-    reserved = sorted(_RESERVED & set(names))
-    if reserved:
-        raise TableError(
-            f"{reserved} cannot name a variable, results have these names: rename the column"
-        )
+    check_variables(names, reserved=_RESERVED)
     return tuple(names)
 
 
 def _margins(
     margins: Iterable[str | Sequence[str]] | None, variables: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
+    if margins is None and len(variables) > _MOST_WITH_ALL_MARGINS:
+        raise ParameterError(
+            f"{len(variables)} variables have {2 ** len(variables):,} margins: name those wanted"
+        )
     if margins is None:
         sizes = range(len(variables), -1, -1)
         return [subset for size in sizes for subset in combinations(variables, size)]

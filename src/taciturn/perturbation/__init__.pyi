@@ -1,10 +1,10 @@
-from .cell_keys import (
-    cell_key as cell_key,
-    cell_key_records as cell_key_records,
-    record_keys as record_keys,
-)
+from .cell_keys import cell_key as cell_key, cell_key_records as cell_key_records
 from .controlled_rounding import controlled_round as controlled_round
 from .conventional_rounding import conventional_round as conventional_round
+from .keys import (
+    derive_record_keys as derive_record_keys,
+    record_keys as record_keys,
+)
 from .noise import add_noise as add_noise
 from .perturbation_tables import perturbation_table as perturbation_table
 from .random_rounding import random_round as random_round

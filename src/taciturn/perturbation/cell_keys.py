@@ -2,61 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.perturbation.keys import KEY_STEPS, checked_keys
 from taciturn.perturbation.perturbation_tables import check_perturbation_table
-from taciturn.perturbation.replicates import Counts, labelled, replicated
+from taciturn.perturbation.replicates import Counts, labelled, replicated, seed_mark
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
 from taciturn.tables.records import read_records
 from taciturn.validate import generator, names_of, whole_number
 
-__all__ = ["cell_key", "cell_key_records", "record_keys"]
+__all__ = ["cell_key", "cell_key_records"]
 
 Floats = npt.NDArray[np.float64]
-
-_KEY_STEPS: Final = 2**53  # NumPy's uniform numbers are multiples of 2**-53
-
-
-def record_keys(n: int, *, random_seed: int | np.random.Generator | None = None) -> Floats:
-    """Record keys of the cell-key method: independent uniform numbers.
-
-    Drawn once and kept with the microdata, they make all tables of these consistent.
-
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    random_seed : int or Generator, optional
-        The same seed gives the same keys.
-
-    Returns
-    -------
-    ndarray
-        float64 in ``[0, 1)``, shape ``(n,)``.
-
-    Raises
-    ------
-    ParameterError
-        Fewer than one record.
-
-    References
-    ----------
-    Fraser & Wooton (2005), A proposed method for confidentialising tabular output to
-    protect against differencing.
-
-    Examples
-    --------
-    >>> import taciturn as tc
-    >>> tc.perturbation.record_keys(3, random_seed=1).round(3).tolist()
-    [0.512, 0.95, 0.144]
-    """
-    return generator(random_seed).random(whole_number(n, "n", least=1))
 
 
 def cell_key(
@@ -93,7 +56,9 @@ def cell_key(
         Number of independent sets of record keys, along a leading dimension
         ``replicate``.
     random_seed : int or Generator, optional
-        The same seed gives the same tables.
+        For tables that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
 
     Returns
     -------
@@ -128,11 +93,12 @@ def cell_key(
     table = check_table(table)
     replicates = whole_number(replicates, "replicates", least=1)
     cumulated, perturbed = check_perturbation_table(perturbation)
-    rng = generator(random_seed)
     counts = table.values
-    return replicated(
-        table, replicates, lambda shape: _noisy(counts, rng.random(shape), cumulated, perturbed)
-    )
+
+    def release(rng: np.random.Generator, shape: tuple[int, ...]) -> Counts:
+        return _noisy(counts, rng.random(shape), cumulated, perturbed)
+
+    return replicated(table, replicates, random_seed, release)
 
 
 def cell_key_records(
@@ -161,16 +127,16 @@ def cell_key_records(
     perturbation : DataArray
         As in `cell_key`.
     keys : str or array of float, optional
-        Record keys in ``[0, 1)``, as `record_keys` returns them: the name of a column,
-        or one value per row. Without them every replicate has new ones.
+        Record keys in ``[0, 1)``, as `record_keys` or `derive_record_keys` returns
+        them: the name of a column, or one value per row. Without them every replicate
+        has new ones, and a second table of the same records gets other noise.
     categories : mapping of str to sequence, optional
         As in `read_table`.
     replicates : int
         Number of independent sets of record keys; must be 1 if `keys` are given, as
         nothing is drawn then.
     random_seed : int or Generator, optional
-        The same seed gives the same tables, in the first replicate those of
-        ``keys=record_keys(n, random_seed=...)``.
+        As in `cell_key`; must be None if `keys` are given.
 
     Returns
     -------
@@ -180,8 +146,10 @@ def cell_key_records(
     Raises
     ------
     ParameterError
-        Keys that are missing, outside ``[0, 1)`` or not one per record; more than one
-        replicate with given keys; a perturbation table that `cell_key` refuses.
+        Keys that are missing, outside ``[0, 1)`` or not one per record, or evidently
+        not random: few different values, even steps, or a part of ``[0, 1)`` only; more
+        than one replicate or a seed with given keys; a perturbation table that
+        `cell_key` refuses.
     TableError
         Whatever `tabulate` refuses, or an unknown column of keys.
 
@@ -194,7 +162,7 @@ def cell_key_records(
     >>> import pandas as pd, taciturn as tc
     >>> people = pd.DataFrame({"area": list("AAAABBBB"), "sex": list("fffffmfm")})
     >>> keyed = {
-    ...     "keys": tc.perturbation.record_keys(8, random_seed=3),
+    ...     "keys": tc.perturbation.record_keys(8),
     ...     "perturbation": tc.perturbation.perturbation_table(3, 1),
     ... }
     >>> areas = tc.perturbation.cell_key_records(people, ["area"], **keyed)
@@ -220,31 +188,16 @@ def cell_key_records(
     if keys is not None:
         if replicates != 1:
             raise ParameterError(f"replicates must be 1 if record keys are given, got {replicates}")
-        keys = _checked_keys(keys, read.rows)
+        if random_seed is not None:
+            raise ParameterError("random_seed must be None if record keys are given")
+        keys = checked_keys(keys, read.rows)
     rng = generator(random_seed)
     out = np.empty((replicates, counts.size), dtype=np.int64)
     for row in out:
         of_records = rng.random(read.rows) if keys is None else keys
         row[:] = _noisy(counts, _cell_keys(index, of_records, counts.size), cumulated, perturbed)
     table = xr.DataArray(counts.reshape(shape), dims=variables, coords=coords, name=COUNT)
-    return labelled(table, out.reshape(replicates, *shape))
-
-
-def _checked_keys(keys: Any, records: int) -> Floats:
-    """Record keys as float64, or raise `ParameterError`."""
-    try:
-        values = np.asarray(keys).astype(float)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"record keys must be numbers in [0, 1): {error}") from error
-    if values.shape != (records,):
-        raise ParameterError(
-            f"there must be one record key for each of {records} records, got shape {values.shape}"
-        )
-    bad = np.flatnonzero(~((values >= 0) & (values < 1)))
-    if len(bad):
-        found = "is missing" if np.isnan(values[bad[0]]) else f"holds {values[bad[0]]:g}"
-        raise ParameterError(f"record keys must be numbers in [0, 1): row {bad[0] + 1} {found}")
-    return values
+    return labelled(table, out.reshape(replicates, *shape), seed_mark(random_seed))
 
 
 def _cell_keys(index: Counts, keys: Floats, cells: int) -> Floats:
@@ -253,8 +206,8 @@ def _cell_keys(index: Counts, keys: Floats, cells: int) -> Floats:
     Whole multiples of 2**-53 add up exactly modulo 2**64, in any order of the records.
     """
     sums = np.zeros(cells, dtype=np.uint64)
-    np.add.at(sums, index, (keys * _KEY_STEPS).astype(np.uint64))
-    return (sums % np.uint64(_KEY_STEPS)).astype(float) / _KEY_STEPS
+    np.add.at(sums, index, (keys * KEY_STEPS).astype(np.uint64))
+    return (sums % np.uint64(KEY_STEPS)).astype(float) / KEY_STEPS
 
 
 def _noisy(counts: Counts, keys: Floats, cumulated: Floats, perturbed: Counts) -> Counts:

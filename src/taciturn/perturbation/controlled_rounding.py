@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.perturbation.alternating_cycles import round_remainders
-from taciturn.perturbation.replicates import Counts, labelled
+from taciturn.perturbation.replicates import Counts, labelled, seed_mark
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, names_of, real_number, whole_number
@@ -82,7 +82,9 @@ def controlled_round(
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
-        The same seed gives the same roundings.
+        For roundings that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
     time_limit : float
         Seconds for all replicates together. For more than two variables the solver,
         HiGHS, checks the clock between its steps, each of which takes seconds for
@@ -147,7 +149,7 @@ def controlled_round(
                 " replicates: allow more time, or ask for fewer replicates or margins"
             )
         out[done] = down + moved
-    return labelled(table, out)
+    return labelled(table, out, seed_mark(random_seed))
 
 
 def _named_margins(

@@ -53,6 +53,5 @@ def conventional_round(table: xr.DataArray, *, rounding_base: int = 5) -> xr.Dat
     """
     table = check_table(table)
     rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
-    return labelled(
-        table, ((table.values + rounding_base // 2) // rounding_base * rounding_base)[None]
-    )
+    rounded = (table.values + rounding_base // 2) // rounding_base * rounding_base
+    return labelled(table, rounded[None], {})

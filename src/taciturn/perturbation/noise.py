@@ -8,7 +8,7 @@ import xarray as xr
 from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, real_number, whole_number
+from taciturn.validate import real_number, whole_number
 
 __all__ = ["add_noise"]
 
@@ -47,7 +47,9 @@ def add_noise(
         Number of independent releases, along a leading dimension ``replicate``. Each
         costs `ε`: publish one.
     random_seed : int or Generator, optional
-        The same seed gives the same noise. Whoever knows the seed can remove the noise.
+        For noise that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
 
     Returns
     -------
@@ -83,10 +85,9 @@ def add_noise(
     table = check_table(table)
     epsilon = real_number(epsilon, "epsilon", above=0)
     replicates = whole_number(replicates, "replicates", least=1)
-    rng = generator(random_seed)
     none, stop = tanh(epsilon / 2), -expm1(-epsilon)  # P(Z = 0) = (1 - a) / (1 + a) and 1 - a
 
-    def release(shape: tuple[int, ...]) -> Counts:
+    def release(rng: np.random.Generator, shape: tuple[int, ...]) -> Counts:
         # Sign and size apart: the difference of two geometric variates would be 0 where
         # both exceed 64 bits.
         sign = rng.random(shape)
@@ -95,4 +96,4 @@ def add_noise(
         noisy: Counts = np.clip(table.values + noise, 0, MAX_COUNT)
         return noisy
 
-    return replicated(table, replicates, release)
+    return replicated(table, replicates, random_seed, release)

@@ -7,7 +7,7 @@ from taciturn.errors import TableError
 from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import COUNT, MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, whole_number
+from taciturn.validate import whole_number
 
 __all__ = ["random_round"]
 
@@ -47,7 +47,9 @@ def random_round(
     replicates : int
         Number of independent roundings, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
-        The same seed gives the same roundings.
+        For roundings that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
 
     Returns
     -------
@@ -80,16 +82,15 @@ def random_round(
     table = check_table(table)
     rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
-    rng = generator(random_seed)
     if totals is not None:
         table = _with_totals(table, totals)
     down, remainder = np.divmod(table.values, rounding_base)
 
-    def release(shape: tuple[int, ...]) -> Counts:
+    def release(rng: np.random.Generator, shape: tuple[int, ...]) -> Counts:
         rounded: Counts = (down + (rng.random(shape) * rounding_base < remainder)) * rounding_base
         return rounded
 
-    return replicated(table, replicates, release)
+    return replicated(table, replicates, random_seed, release)
 
 
 def _with_totals(table: xr.DataArray, label: str | int) -> xr.DataArray:

@@ -10,7 +10,7 @@ import xarray as xr
 from numba import njit
 
 from taciturn.errors import ParameterError
-from taciturn.perturbation.replicates import Counts, labelled
+from taciturn.perturbation.replicates import MARK, Counts, labelled, seed_mark
 from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
 from taciturn.tables.records import Records, read_records
@@ -68,7 +68,9 @@ def swap_records(
     replicates : int
         Number of independent swappings, along ``replicate``.
     random_seed : int or Generator, optional
-        The same seed gives the same pairs.
+        For pairs that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
 
     Returns
     -------
@@ -143,13 +145,8 @@ def swap_records(
             "without_partner": (("replicate",), counted[:, 1]),
         },
         coords={"replicate": np.arange(replicates)},
-        attrs={
-            "geography": geography,
-            "match": match,
-            "at_risk": at_risk,
-            "minimum": minimum,
-            "rate": rate,
-        },
+        attrs={"geography": geography, "match": match, "at_risk": at_risk}
+        | {"minimum": minimum, "rate": rate, **seed_mark(random_seed)},
     )
 
 
@@ -209,7 +206,8 @@ def swapped_table(
     table = xr.DataArray(
         counts.reshape(cells.shape), dims=list(cells.coords), coords=cells.coords, name=COUNT
     )
-    return labelled(table, released.reshape(-1, *cells.shape))
+    mark = {MARK: swaps.attrs[MARK]} if MARK in swaps.attrs else {}
+    return labelled(table, released.reshape(-1, *cells.shape), mark)
 
 
 def _groups(read: Records, geography: str, match: list[str]) -> tuple[Counts, Counts]:

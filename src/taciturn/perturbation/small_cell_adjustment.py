@@ -7,7 +7,7 @@ from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.perturbation.threshold_suppression import is_small
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, whole_number
+from taciturn.validate import whole_number
 
 __all__ = ["adjust_small_cells"]
 
@@ -37,7 +37,9 @@ def adjust_small_cells(
     replicates : int
         Number of independent adjustments, along a leading dimension ``replicate``.
     random_seed : int or Generator, optional
-        The same seed gives the same adjustments.
+        For adjustments that can be repeated, in measurements and tests. What has been
+        drawn with it has the attribute ``not_for_release``: whoever tries seeds can
+        undo it. Without it the system's entropy is used.
 
     Returns
     -------
@@ -67,12 +69,11 @@ def adjust_small_cells(
     table = check_table(table)
     minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
-    rng = generator(random_seed)
     counts = table.values
     small = is_small(counts, minimum)
 
-    def release(shape: tuple[int, ...]) -> Counts:
+    def release(rng: np.random.Generator, shape: tuple[int, ...]) -> Counts:
         adjusted: Counts = np.where(small, minimum * (rng.random(shape) * minimum < counts), counts)
         return adjusted
 
-    return replicated(table, replicates, release)
+    return replicated(table, replicates, random_seed, release)

@@ -62,7 +62,8 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     """
     table = check_table(table)
     minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
-    return labelled(table, np.where(is_small(table.values, minimum), 0, table.values)[None])
+    kept = np.where(is_small(table.values, minimum), 0, table.values)
+    return labelled(table, kept[None], {})
 
 
 def small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:

@@ -1,9 +1,9 @@
 """How good an estimator is: repeated samples from a known population, and calibration
 against its own prior.
+
+All names are imported on first use; the stub beside this file lists them.
 """
 
-from taciturn.studies.calibration import calibrate
-from taciturn.studies.repeated import study
-from taciturn.studies.statistics import study_table
+import lazy_loader
 
-__all__ = ["calibrate", "study", "study_table"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,7 +16,9 @@ from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.settings import check_method
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
 from taciturn.studies.parallel import run_all
 from taciturn.studies.scores import MEASURES, fit_draws, measure
@@ -101,7 +103,8 @@ def calibrate(
     Raises
     ------
     ParameterError
-        An estimator without a prior to draw from, or numbers out of range.
+        An estimator without a prior to draw from, numbers out of range, or an unknown
+        method.
     EstimationError
         The estimator's posterior lacks a parameter that its prior has.
 
@@ -138,6 +141,7 @@ def calibrate(
     draws = whole_number(draws, "draws", least=1)
     thin = whole_number(thin, "thin", least=1)
     bins = whole_number(bins, "bins", least=2)
+    check_method(method)
     problem = _empty_problem(template, sample_size, population_size, structural_zeros)
     seed = seed_number(random_seed)
     if not isinstance(estimator, BayesianEstimator):
@@ -152,9 +156,8 @@ def calibrate(
     ranks = dict(
         run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
     )
-    known = {} if margins is None else {"known_margins": list(margins.dims)}
     settings = {
-        **known,
+        **({} if margins is None else {"known_margins": list(margins.dims)}),
         "estimator": estimator.spec(),
         "sample_size": sample_size,
         "population_size": population_size,
@@ -280,7 +283,8 @@ def _empty_problem(
     if structural_zeros is not None:
         free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
     counts = np.zeros(template.size, dtype=np.int64)
-    counts[np.argmax(free.ravel())] = whole_number(sample_size, "sample_size", least=1)
+    size = whole_number(sample_size, "sample_size", least=1, most=MAX_COUNT)
+    counts[np.argmax(free.ravel())] = size
     return make_problem(
         template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros
     )

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TaciturnError
 from taciturn.estimators.base import Estimator
-from taciturn.estimators.problem import make_problem
+from taciturn.estimators.problem import Problem, make_problem
 from taciturn.studies.scores import (
     MEASURES,
     fit_draws,
@@ -20,7 +21,7 @@ from taciturn.studies.scores import (
 from taciturn.tables.margins import margin
 from taciturn.tables.sampling import draw_sample
 
-__all__ = ["Job", "jobs_left", "known_table", "run_job"]
+__all__ = ["Job", "jobs_left", "known_table", "problem_and_truth", "run_job"]
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,17 @@ def draw_job_sample(job: Job) -> xr.DataArray:
     )
 
 
-def run_job(job: Job) -> list[dict[str, Any]]:
-    """Draw the sample and return a record for each estimator."""
+def problem_and_truth(job: Job) -> tuple[Problem, npt.NDArray[np.float64]]:
+    """What the estimators are given, and the risk of the sample."""
     problem = make_problem(
         draw_job_sample(job), int(job.population.sum()), job.structural_zeros, job.known_margins
     )
-    truth = measure(job.population.values.reshape(1, -1), problem, job.weights)[:, 0]
+    return problem, measure(job.population.values.reshape(1, -1), problem, job.weights)[:, 0]
+
+
+def run_job(job: Job) -> list[dict[str, Any]]:
+    """Draw the sample and give a record for each estimator."""
+    problem, truth = problem_and_truth(job)
     records = []
     for name, estimator in job.estimators.items():
         record: dict[str, Any] = {

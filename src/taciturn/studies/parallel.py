@@ -2,13 +2,19 @@
 stop when interrupted.
 """
 
+import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from threading import Thread
+from time import sleep
+from typing import Any, Final
 
 from taciturn.validate import whole_number
 
 __all__ = ["run_all"]
+
+_SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+_LOOK_EVERY: Final = 0.5  # seconds
 
 
 def run_all[T, R](
@@ -18,11 +24,12 @@ def run_all[T, R](
     workers: int | None,
     progressbar: bool,
     title: str,
-) -> Iterator[R]:
+) -> Generator[R]:
     """Results of all tasks, in the order in which they finish.
 
     Workers are processes with one thread each. They are stopped if this ends early, by
-    Ctrl-C or by an error; only the caller receives Ctrl-C.
+    Ctrl-C or by an error, and within a second if this process is killed; only the
+    caller receives Ctrl-C and requests to end.
     """
     import joblib
     from rich.console import Console
@@ -54,12 +61,15 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
     from joblib.externals.loky import get_reusable_executor
 
     finished = False
-    with joblib.parallel_config(
-        backend="loky", inner_max_num_threads=1, initializer=_leave_interrupts_to_the_parent
-    ):
-        pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
-        results = pool(joblib.delayed(work)(task) for task in tasks)
     try:
+        with joblib.parallel_config(
+            backend="loky",
+            inner_max_num_threads=1,
+            initializer=_belong_to,
+            initargs=(os.getpid(),),
+        ):
+            pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
+            results = pool(joblib.delayed(work)(task) for task in tasks)
         yield from results
         finished = True
     finally:
@@ -68,5 +78,20 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
             executor.shutdown(wait=True, kill_workers=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _belong_to(parent: int) -> None:
+    """Leave signals to the parent process, and end when it does."""
+    for name in _SIGNALS:
+        if number := getattr(signal, name, None):  # Windows has fewer
+            signal.signal(number, signal.SIG_IGN)
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is another one, as the old one is gone.
+
+    On Windows a process keeps the number of its parent, so workers end when they have
+    been idle for some minutes.
+    """
+    while os.getppid() == parent:
+        sleep(_LOOK_EVERY)
+    os._exit(1)

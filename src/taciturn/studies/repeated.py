@@ -2,20 +2,23 @@
 from each compared with the truth.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from importlib.metadata import version
+from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
+from taciturn.estimators.settings import check_method
+from taciturn.files import check_output
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.jobs import (
     Job,
@@ -24,6 +27,7 @@ from taciturn.studies.jobs import (
     run_job,
 )
 from taciturn.studies.parallel import run_all
+from taciturn.studies.records import check_records
 from taciturn.studies.statistics import summarise
 from taciturn.studies.store import Store, recorded
 from taciturn.tables.checks import check_table
@@ -34,8 +38,6 @@ from taciturn.validate import (
 )
 
 __all__ = ["study"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def study(
@@ -102,7 +104,7 @@ def study(
     store : path, optional
         File that receives one JSON line for each completed sample and estimator. A
         further call with the same study continues from it, also with more samples; the
-        file of another study is refused.
+        file of another study is refused, and so is a second writer.
 
     Returns
     -------
@@ -121,8 +123,8 @@ def study(
     TableError
         A population that `check_table` refuses.
     FileFormatError
-        `store` is not the store of a study, belongs to another study or cannot be
-        written.
+        `store` is not the store of a study, is damaged, belongs to another study, is
+        being written by one or cannot be written.
 
     Notes
     -----
@@ -142,6 +144,10 @@ def study(
     :math:`\sqrt S`; for ``rmse``, that of the squared error by the delta method; for
     ``coverage``, if `k` of `S` intervals cover, the standard deviation of
     Beta(k + 1/2, S - k + 1/2), which is above zero even when all or none do.
+
+    *What the result gives away.* Result and store hold the risk of the population
+    itself, `T_s`, to the last digit, and the seed of the samples. From this a small
+    population can be found by trying tables. Keep them like the population.
 
     References
     ----------
@@ -167,12 +173,13 @@ def study(
     >>> bool(result.rmse.sel(measure="R2").item() < 0.1)
     True
     """
+    if store is not None:
+        check_output(Path(store), overwrite=True)
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
     samples = whole_number(samples, "samples", least=1)
     draws = whole_number(draws, "draws", least=1)
-    if method not in ("fast", "nuts"):
-        raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r}")
+    check_method(method)
     _check_estimators(estimators)
     margins = known_table(table, known_margins)
     problem = make_problem(table, int(table.sum()), structural_zeros, margins)
@@ -185,13 +192,13 @@ def study(
     job = Job(*known, 0, 0, dict(estimators), draws, checked, method, seed)
     header = _header(job, sizes)
     with Store(store, header) as kept:
+        check_records(str(store), kept.records, job, sizes.values())
         done = {(r["estimator"], r["size"], r["sample"]) for r in kept.records}
         jobs = list(jobs_left(job, sizes.values(), samples, done))
         title = f"{sum(len(x.estimators) for x in jobs)} fits"
-        for records in run_all(
-            run_job, jobs, workers=workers, progressbar=progressbar, title=title
-        ):
-            for record in records:
+        results = run_all(run_job, jobs, workers=workers, progressbar=progressbar, title=title)
+        with closing(results):  # which ends the workers
+            for record in chain.from_iterable(results):
                 kept.add(record)
     result = summarise(kept.records, list(estimators), sizes, samples)
     result.attrs["settings"] = json.dumps({**header, "samples": samples, "fractions": list(sizes)})
@@ -230,22 +237,19 @@ def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[
 
 def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
     """What identifies a study; not the number of samples, so that it can be increased
-    later.
+    later, nor the population, whose hash could be found by trying tables:
+    `check_records` recognises it.
     """
     table = job.population
-    labels = {str(dim): table[dim].values.tolist() for dim in table.dims}
-    digest = hashlib.sha256(json.dumps([labels, list(table.shape)], default=str).encode())
-    digest.update(np.ascontiguousarray(table.values, dtype="<i8").tobytes())
+    known: dict[str, Any] = {}
+    if job.known_margins is not None:
+        known["known_margins"] = list(job.known_margins.dims)
     if job.structural_zeros is not None:
-        digest.update(
-            np.ascontiguousarray(
-                job.structural_zeros.transpose(*table.dims).values, dtype=bool
-            ).tobytes()
-        )
-    known = {} if job.known_margins is None else {"known_margins": list(job.known_margins.dims)}
+        zeros = np.asarray(job.structural_zeros.transpose(*table.dims), dtype=bool)
+        known["structural_zeros"] = np.flatnonzero(zeros).tolist()
     return {
         **known,
-        "population": digest.hexdigest(),
+        "categories": {str(dim): table.sizes[dim] for dim in table.dims},
         "sample_sizes": sorted(sizes.values()),
         "estimators": {
             name: estimator.spec() for name, estimator in sorted(job.estimators.items())

@@ -3,20 +3,35 @@ interruption.
 """
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
+from zlib import crc32
 
 from taciturn.errors import FileFormatError
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 __all__ = ["Store", "recorded"]
 
-_FORMAT = "taciturn study"
+_FORMAT: Final = "taciturn study"
+_FIRST: Final = f'{{"format": "{_FORMAT}"'.encode()
+_CHECKSUM: Final = "crc32"
+_BEYOND: Final = 2**40  # bytes, where no store has any
 
 
 class Store:
     """Records of a study in a file, under a header that identifies the study.
+
+    Every line ends in a checksum of itself and is on the disk before the next begins. A
+    last line without its end, which was being written when the study ended, is dropped.
+    The file is locked as long as the store is open.
 
     Parameters
     ----------
@@ -28,8 +43,8 @@ class Store:
     Raises
     ------
     FileFormatError
-        The file is not the store of a study, is broken before its last line, or belongs
-        to another study; it is left unchanged.
+        The file is not the store of a study, is in use, has a line that is not as it
+        was written, or belongs to another study; it is left unchanged.
     """
 
     def __init__(self, path: str | PathLike[str] | None, header: Mapping[str, Any]) -> None:
@@ -37,35 +52,61 @@ class Store:
         self._file: Any = None
         if path is None:
             return
-        path = Path(path)
-        first = json.dumps({"format": _FORMAT, **header}) + "\n"
-        try:
-            held = path.read_bytes() if path.exists() else b""
+        self._path = Path(path)
+        try:  # without a buffer, of which something might be left when it is closed
+            mode = "r+b" if self._path.exists() else "x+b"
+            self._file = self._path.open(mode, buffering=0)
         except OSError as error:
-            raise FileFormatError(f"{path}: cannot be read: {error}") from error
-        whole = held.rfind(b"\n") + 1
-        if whole == 0 and not first.encode().startswith(held):
-            raise FileFormatError(f"{path}: not the store of a study; give the name of a new file")
-        if whole:
-            self.records = _read(path, held[:whole], json.loads(first))
+            raise self._unwritable(error) from error
         try:
-            self._file = path.open("r+b" if path.exists() else "w+b")
+            self._begin({"format": _FORMAT, **header})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, header: Mapping[str, Any]) -> None:
+        """Read what the file holds, and leave it where the next line is written."""
+        if not _locked(self._file):
+            raise FileFormatError(
+                f"{self._path}: another study is writing to this store; wait for it to end, or"
+                " give the name of a new file"
+            )
+        held = self._file.readall()
+        if not (held.startswith(_FIRST) or _FIRST.startswith(held)):
+            raise FileFormatError(
+                f"{self._path}: not the store of a study; give the name of a new file"
+            )
+        whole = held.rfind(b"\n") + 1
+        if whole:
+            self.records = _read(self._path, held[:whole], header)
+        try:
             self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
-            if not whole:
-                self._write(first)
         except OSError as error:
-            raise FileFormatError(f"{path}: cannot be written: {error}") from error
+            raise self._unwritable(error) from error
+        if not whole:
+            self._write(_line(header))
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before this returns."""
         self.records.append(record)
         if self._file is not None:
-            self._write(json.dumps(record) + "\n")
+            self._write(_line(record))
 
-    def _write(self, line: str) -> None:
-        self._file.write(line.encode())
-        self._file.flush()
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> FileFormatError:
+        return FileFormatError(
+            f"{self._path}: cannot be written: {error.strerror or error}; the same study continues"
+            " from what is there"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -84,25 +125,58 @@ def recorded(path: str | PathLike[str], name: str, convert: Callable[[Any], Any]
         return None
 
 
-def _read(path: Path, held: bytes, header: dict[str, Any]) -> list[dict[str, Any]]:
-    lines = held.decode(errors="replace").splitlines()
+def _locked(file: Any) -> bool:
+    """Lock a file as long as it is open; False if another process has locked it.
+
+    A file system without locks gives none. If two studies then write to one store, its
+    checksums say so when it is read.
+    """
+    try:
+        if sys.platform == "win32":
+            file.seek(_BEYOND)  # what is locked there cannot be read by others
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    """A mapping as one line of JSON, of which the last value is the checksum of the
+    others.
+    """
+    text = json.dumps(value)
+    return f'{text[:-1]}, "{_CHECKSUM}": "{crc32(text.encode()):08x}"}}\n'.encode()
+
+
+def _value(line: bytes) -> dict[str, Any] | None:
+    """What `_line` has written, None where anything has changed since."""
+    try:
+        value = json.loads(line)
+        del value[_CHECKSUM]
+        return value if _line(value) == line else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _read(path: Path, held: bytes, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            what = "not the store of a study" if number == 1 else f"line {number} is broken"
-            raise FileFormatError(f"{path}: {what}; give the name of a new file") from error
-        if number == 1 and not (isinstance(value, dict) and value.get("format") == _FORMAT):
-            raise FileFormatError(f"{path}: not the store of a study; give the name of a new file")
+    for number, line in enumerate(held.splitlines(keepends=True), start=1):
+        value = _value(line)
+        if value is None:
+            raise FileFormatError(f"{path}: line {number} is broken; give the name of a new file")
         found.append(value)
-    theirs = found.pop(0)
-    differ = [name for name in {**header, **theirs} if theirs.get(name) != header.get(name)]
+    theirs, ours = found.pop(0), json.loads(json.dumps(header))
+    differ = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
     if differ:
         name = differ[0]
         raise FileFormatError(
             f"{path}: holds another study, its {name.replace('_', ' ')} is"
-            f" {_short(theirs.get(name))}, here it is {_short(header.get(name))}; give the name of"
+            f" {_short(theirs.get(name))}, here it is {_short(ours.get(name))}; give the name of"
             " a new file"
         )
     return found

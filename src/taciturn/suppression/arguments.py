@@ -4,20 +4,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from taciturn.attack.bounds.knowledge import (
+    are_ranges,
+    contributions_of,
+    known_of_cells,
+    ranges_of,
+)
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import Booleans, Integers
-from taciturn.errors import ParameterError, TableError
-from taciturn.schema import MAX_COUNT, cell_label
+from taciturn.attack.system import Booleans, Integers, Total
+from taciturn.errors import ParameterError
+from taciturn.schema import MAX_COUNT
+from taciturn.suppression.known import Known
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import Margin, finest_totals, margin_names, named_margins
-from taciturn.tables.steps import checked_mask, in_steps
+from taciturn.tables.steps import checked_mask, checked_range, checked_values, in_steps
 from taciturn.validate import is_real
 
-__all__ = ["checked_cells", "checked_costs", "checked_flags", "checked_required"]
+__all__ = [
+    "checked_cells",
+    "checked_costs",
+    "checked_flags",
+    "checked_knowledge",
+    "checked_required",
+]
 
 
 def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) -> PublishedCells:
@@ -57,7 +69,7 @@ def checked_costs(given: Any, cells: PublishedCells) -> Floats:
         costs[cells.first[1] :] = np.inf
 
     def keep(values: Any, labels: xr.DataArray, part: slice) -> None:
-        costs[part] = _checked_values(values, labels, name="costs")
+        costs[part] = checked_values(values, labels, name="costs").ravel()
         if not (costs[part] > 0).all():
             where = cells.label(part.start + int(np.argmin(costs[part] > 0)))
             raise ParameterError(
@@ -87,23 +99,83 @@ def checked_required(primary: Any, protection: Any, cells: PublishedCells) -> Re
     return Required(chosen, np.zeros_like(width), np.zeros_like(width), width)
 
 
+def checked_knowledge(
+    given: Any, cells: PublishedCells, required: Required, costs: Floats
+) -> Known:
+    """What an attacker knows beforehand: the range of all primary cells, ranges of any
+    cells, or contributions.
+    """
+    table, decimals = cells.table, cells.decimals
+    if given is None:
+        return Known(cells, ())
+    if isinstance(given, tuple | list):
+        totals = _range_of_primaries(given, cells, required, costs)
+    elif are_ranges(given):
+        totals = ranges_of(given, table, decimals)
+    else:
+        totals = [known_of_cells(contributions_of(given, table, decimals), table)]
+    accepted = [set(names) for names in (*cells.suppressible, tuple(table.dims))]
+    for total in totals:
+        if set(total.labels.dims) not in accepted:
+            raise ParameterError(
+                "knowledge must be of the table's cells or of margins whose cells may be"
+                f" suppressed, {list(cells.suppressible)}, got {total.labels.dims}"
+            )
+    known = Known(cells, tuple(totals))
+    for labels, values, lower, upper in (
+        (cells.label, cells.values, known.lower, known.upper),
+        (cells.inner_label, table.values.ravel(), known.inner_lower, known.inner_upper),
+    ):
+        outside = (values < lower) | (values > upper)
+        if outside.any():
+            raise ParameterError(
+                "knowledge must hold for the true value: not so at"
+                f" {labels(int(np.argmax(outside)))}"
+            )
+    return known
+
+
+def _range_of_primaries(
+    given: Any, cells: PublishedCells, required: Required, costs: Floats
+) -> list[Total]:
+    """The range of every primary cell, of who knows the rule; where smaller values are
+    never suppressed, that is known of the others, too.
+    """
+    if len(given) != 2 or not is_real(given[0]) or not (is_real(given[1]) or given[1] == np.inf):
+        raise ParameterError(
+            "knowledge of the primary cells must be the least and the most that they can hold,"
+            f" such as (1, 2), got {given!r}"
+        )
+    least, most = map(float, given)
+    values = cells.values / 10.0**cells.decimals
+    primary = np.zeros(len(values), dtype=np.bool_)
+    primary[required.cells] = True
+    open_ = np.isfinite(costs) | primary
+    least_of_all = min(least, float(values[open_].min(initial=np.inf)))
+    # What may not be suppressed is published, and known as it is.
+    lower = np.where(primary, least, np.where(open_, least_of_all, 0.0))
+    upper = np.where(primary, most, np.inf)
+    ranges = {
+        names: xr.Dataset(
+            {
+                side: cells.labels(number).copy(
+                    data=values[cells.part(number)].reshape(cells.labels(number).shape)
+                )
+                for side, values in (("lower", lower), ("upper", upper))
+            }
+        )
+        for number, names in enumerate(cells.suppressible)
+    }
+    return ranges_of(ranges, cells.table, cells.decimals)
+
+
 def _intervals(given: Any, cells: PublishedCells, primary: Booleans) -> tuple[Integers, Integers]:
     """How far down and up each primary cell must be able to deviate, in steps."""
     down, up = np.zeros(len(cells.values)), np.zeros(len(cells.values))
     step = 10.0**cells.decimals
 
     def keep(interval: Any, labels: xr.DataArray, part: slice) -> None:
-        if not isinstance(interval, xr.Dataset) or not {"lower", "upper"} <= set(
-            interval.data_vars
-        ):
-            raise TableError(
-                "protection must be a Dataset with the variables 'lower' and 'upper', got"
-                f" {type(interval).__name__}"
-            )
-        low, high = (
-            _checked_values(interval[side], labels, name=f"protection[{side!r}]")
-            for side in ("lower", "upper")
-        )
+        low, high = (x.ravel() for x in checked_range(interval, labels, name="protection"))
         down[part] = np.ceil(cells.values[part] - low * step - 1e-6)
         up[part] = np.ceil(high * step - cells.values[part] - 1e-6)
 
@@ -145,17 +217,3 @@ def _each_margin(
         seen.add(names)
         number = number_of[names]
         keep(value, cells.labels(number), cells.part(number))
-
-
-def _checked_values(given: Any, labels: xr.DataArray, *, name: str) -> Floats:
-    """Numbers for all cells of a margin, in its order."""
-    if not isinstance(given, xr.DataArray) or not np.issubdtype(given.dtype, np.number):
-        raise TableError(f"{name} must be a DataArray of numbers with the dimensions {labels.dims}")
-    checked_mask(xr.zeros_like(given, dtype=bool), labels, name=name)
-    values: npt.NDArray[np.float64] = given.transpose(*labels.dims).values.astype(float).ravel()
-    if np.isnan(values).any():
-        at = np.unravel_index(int(np.argmax(np.isnan(values))), labels.shape)
-        raise TableError(
-            f"{name} must not be missing: {cell_label(labels, tuple(int(i) for i in at))}"
-        )
-    return values

@@ -204,10 +204,8 @@ class _Attack:
         self._outer = np.flatnonzero(column < 0)
         self._of = column[self._inner]
         self._totals = csr_array(cells.matrix[self._outer])
-        self._most_up = task.ceilings
-        self._most_down = cells.values.astype(float)
-        base = cells.table.values.ravel().astype(float)
-        self._low, self._high = -base, np.full(len(base), base.sum() + required.most + 1)
+        self._most_up, self._most_down = task.up, task.down
+        self._low, self._high = -task.inner_down, task.inner_up
         self._unit = max(1.0, float(required.most))
         zeros = np.zeros(len(self._outer))
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)

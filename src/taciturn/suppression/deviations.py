@@ -36,13 +36,13 @@ class DeviationSearch:
     def __init__(self, task: Task) -> None:
         self._task, self._cells, self._required = task, task.cells, task.required
         self._ways = [
-            _ways(task.required, position, int(task.cells.values[cell]), int(task.ceilings[cell]))
+            _ways(task.required, position, int(task.down[cell]), int(task.up[cell]))
             for position, cell in enumerate(task.required.cells)
         ]
         finite = np.isfinite(task.costs)
         typical = np.median(task.costs[finite]) if finite.any() else 1.0
         self._price = np.minimum(task.costs / typical, _MANY)
-        self._cubes = Hypercubes(task.cells)
+        self._cubes = Hypercubes(task)
         self._table = _Deviations(task, totals=False)
         self._wide = _Deviations(task, totals=True)
         self._patience = self._deadline = np.inf
@@ -100,7 +100,7 @@ class DeviationSearch:
                 return witnesses
             if not whole:
                 down, up = self._task.reachable(position)
-                up = min(up, int(self._task.ceilings[cell]))
+                up = min(up, int(self._task.up[cell]))
                 # Between these two there may be values that no table of whole steps
                 # attains.
                 self._ways[position] = [*_ways(self._required, position, down, up), (up, down)]
@@ -235,10 +235,10 @@ class DeviationSearch:
         """
         witness = np.rint(found).astype(np.int64)
         moved = self._cells.matrix @ witness
-        possible = (self._cells.table.values.ravel() + witness >= 0).all() and not moved[
-            ~free
-        ].any()
-        return witness if moved[cell] == deviation and possible else None
+        task = self._task
+        inside = (-task.inner_down <= witness).all() and (witness <= task.inner_up).all()
+        allowed = np.where(free, (-task.down <= moved) & (moved <= task.up), moved == 0).all()
+        return witness if moved[cell] == deviation and inside and allowed else None
 
     def _differs(self, witness: Integers) -> Booleans:
         return np.asarray(self._cells.matrix @ witness != 0)
@@ -264,8 +264,8 @@ class _Deviations:
     def __init__(self, task: Task, *, totals: bool) -> None:
         cells = task.cells
         self._cells, self._totals = cells, totals
-        self._values, self._up = cells.values, task.ceilings
-        self._inner_up = float(cells.table.values.sum() + task.required.most + 1)
+        self._down, self._up = task.down, task.up
+        self._inner_down, self._inner_up = task.inner_down, task.inner_up
         self._outer = np.flatnonzero(cells.column < 0)
         self._size, m = cells.table.size, len(self._outer)
         sums = cells.matrix[self._outer]
@@ -287,12 +287,11 @@ class _Deviations:
         free cells have none.
         """
         size = float(abs(deviation))
-        up, down = np.where(free, self._up, 0.0), np.where(free, self._values, 0).astype(float)
+        up, down = np.where(free, self._up, 0.0), np.where(free, self._down, 0.0)
         low_up, low_down = np.zeros_like(up), np.zeros_like(up)
         up[cell], low_up[cell] = (size, size) if deviation > 0 else (0.0, 0.0)
         down[cell], low_down[cell] = (size, size) if deviation < 0 else (0.0, 0.0)
-        table = self._cells.table.values.ravel()
-        upper = [self._inner(up, self._inner_up), self._inner(down, table)]
+        upper = [self._inner(up, self._inner_up), self._inner(down, self._inner_down)]
         lower = [self._inner(low_up, 0), self._inner(low_down, 0)]
         price = [self._inner(costs, 0), self._inner(costs, 0)]
         outer = self._outer

@@ -12,6 +12,7 @@ import numpy as np
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers
 from taciturn.suppression.published import PublishedCells
+from taciturn.suppression.task import Task
 from taciturn.tables.margins import hierarchies, level_codes
 
 __all__ = ["Hypercubes"]
@@ -20,8 +21,12 @@ __all__ = ["Hypercubes"]
 class Hypercubes:
     """Boxes in a released table, with two categories of each variable."""
 
-    def __init__(self, cells: PublishedCells) -> None:
-        self._values = cells.table.values
+    def __init__(self, task: Task) -> None:
+        cells = task.cells
+        self._shape = cells.table.shape
+        self._up, self._down = (
+            most.reshape(self._shape) for most in (task.inner_up, task.inner_down)
+        )
         self._inner = cells.inner
         self._column = cells.column
         self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims]
@@ -33,18 +38,19 @@ class Hypercubes:
         column = int(self._column[cell])
         if column < 0:
             return None
-        corner = np.unravel_index(column, self._values.shape)
-        price = np.where(free, costs, np.inf)[self._inner].reshape(self._values.shape)
-        # A corner that goes down must hold as much.
-        lowered = np.where(self._values >= abs(deviation), price, np.inf)
-        total = np.zeros(self._values.shape)
-        for far in product((False, True), repeat=self._values.ndim):
+        corner = np.unravel_index(column, self._shape)
+        price = np.where(free, costs, np.inf)[self._inner].reshape(self._shape)
+        # A corner that goes down must hold as much, and none may leave what is known.
+        raised = np.where(self._up >= abs(deviation), price, np.inf)
+        lowered = np.where(self._down >= abs(deviation), price, np.inf)
+        total = np.zeros(self._shape)
+        for far in product((False, True), repeat=len(self._shape)):
             at = tuple(
                 slice(None) if away else slice(i, i + 1)
                 for away, i in zip(far, corner, strict=True)
             )
             up = (deviation > 0) == (sum(far) % 2 == 0)
-            total = total + (price if up else lowered)[at]
+            total = total + (raised if up else lowered)[at]
         for axis, (partners, i) in enumerate(zip(self._partners, corner, strict=True)):
             shape = [-1 if other == axis else 1 for other in range(total.ndim)]
             total = np.where(partners[i].reshape(shape), total, np.inf)

@@ -4,32 +4,42 @@ can still work out.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
+import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.linked import LinkedTables
 from taciturn.attack.releases.showing import Shown, counts_of, margin_label
 from taciturn.attack.releases.suppression import Suppression
+from taciturn.schema import PUBLISHED, STATUS, SUPPRESSED
 
 __all__ = ["SuppressionPattern"]
+
+_INTERNAL: Final = "not for release: this tells primary cells from secondary ones"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SuppressionPattern:
     """Which cells are suppressed, and what an attacker can still work out about them.
 
-    Printing it shows no suppressed value. The true table is ``release.true_table``.
+    A pattern is for those who protect a table, and only `tables` is for release: who
+    knows the rule by which cells are primary learns from the status of a cell what
+    range it is in. Printing a pattern tells primary cells from secondary ones, but
+    shows no suppressed value. The true table is ``release.true_table``.
 
     Attributes
     ----------
     release : Suppression or LinkedTables
-        What is published, with the true table; it can be attacked further.
+        What is published, with the true table; it can be attacked further. What it
+        prints is for release.
     status : mapping of tuple of str to DataArray
         For each margin whose cells may be suppressed, by the names of its variables,
-        ``safe``, ``primary`` or ``secondary`` for each cell.
+        ``safe``, ``primary`` or ``secondary`` for each cell: not for release.
     audit : mapping of tuple of str to Dataset
         Bounds on the primary cells of each of these margins that has any, as
-        `attacker_bounds` gives them.
+        `attacker_bounds` gives them to an attacker with this `knowledge`: not for
+        release, since others have none.
     cost, bound : float
         What the secondary cells cost together, and a lower bound of the cost of every
         protecting pattern; `bound` is 0 where the table is too large to look for one.
@@ -42,6 +52,9 @@ class SuppressionPattern:
     complete : bool
         False if the time limit ended the search; another run may then give another
         pattern.
+    knowledge : mapping of tuple of str to Dataset
+        The ranges that the attacker is assumed to know, as `attacker_bounds` takes
+        them; empty if none.
     """
 
     release: Suppression | LinkedTables
@@ -52,6 +65,20 @@ class SuppressionPattern:
     rank_decrease: int
     compared: int
     complete: bool
+    knowledge: Mapping[tuple[str, ...], xr.Dataset]
+
+    @property
+    def tables(self) -> dict[tuple[str, ...], xr.Dataset]:
+        """What may be released: for each margin whose cells may be suppressed, by the
+        names of its variables, ``value`` (float64, NaN where suppressed) and ``status``
+        (``published`` or ``suppressed``).
+        """
+        found = {}
+        for names, grid in zip(self.status, self.release.shown().grids, strict=True):
+            hidden = grid.values.isnull()
+            status = hidden.copy(data=np.where(hidden, SUPPRESSED, PUBLISHED))
+            found[names] = xr.Dataset({"value": grid.values, STATUS: status})
+        return found
 
     @property
     def gap(self) -> float:
@@ -61,18 +88,20 @@ class SuppressionPattern:
         return 0.0 if self.cost <= self.bound else 1 - self.bound / self.cost
 
     def __repr__(self) -> str:
-        """A line for each margin, and how good the pattern is."""
+        """A line for each margin, how good the pattern is, and that this is not for
+        release.
+        """
         margins = [
             f"{margin_label(names)}: {counts_of(status)}" for names, status in self.status.items()
         ]
-        return "\n".join([*margins, *self._quality()])
+        return "\n".join([*margins, *self._quality(), _INTERNAL])
 
     def _repr_html_(self) -> str:
         grids = [
             replace(grid, status=status)
             for grid, status in zip(self.release.shown().grids, self.status.values(), strict=True)
         ]
-        return Shown(self._quality(), grids).html()
+        return Shown([*self._quality(), _INTERNAL], grids).html()
 
     def _quality(self) -> list[str]:
         """How good the pattern is, without its cost: by default that is a sum of

@@ -5,36 +5,35 @@ suppression, audit.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.releases.showing import SAFE, Grid, Shown, sizes_label
+from taciturn.attack.bounds.knowledge import Knowledge
+from taciturn.attack.releases.showing import Grid, Shown, sizes_label
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
-from taciturn.schema import cell_label
+from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
 from taciturn.tables.margins import Margin
 
 __all__ = ["ProtectedTable", "protect_table"]
 
-_STATUS: Final = "status"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProtectedTable:
     """A magnitude table and its totals, with sensitive and secondary cells suppressed.
 
-    Printing it shows `tables` and no suppressed value. The true table is
-    ``pattern.release.true_table``.
+    Printing it shows `tables`, which are for release, and nothing else. The true table
+    is ``pattern.release.true_table``.
 
     Attributes
     ----------
     tables : mapping of tuple of str to Dataset
         What may be released: for each margin, by its variables, ``value`` (float64, NaN
-        where suppressed) and ``status`` (``safe``, ``primary`` or ``secondary``).
+        where suppressed) and ``status`` (``published`` or ``suppressed``).
     value : str
         Name of the quantity.
     decimals : int
@@ -43,7 +42,8 @@ class ProtectedTable:
         `sensitive_cells` of each margin, with reasons that quote true values: not for
         release.
     pattern : SuppressionPattern
-        The suppression with its audit and the true table: not for release.
+        The suppression with its audit and the true table, which tells primary cells
+        from secondary ones: not for release.
     """
 
     tables: Mapping[tuple[str, ...], xr.Dataset]
@@ -60,9 +60,7 @@ class ProtectedTable:
         return self._shown().html()
 
     def _shown(self) -> Shown:
-        grids = [
-            Grid(table["value"], self.decimals, table[_STATUS]) for table in self.tables.values()
-        ]
+        grids = [Grid(table["value"], self.decimals) for table in self.tables.values()]
         return Shown(
             [f"Protected table of {self.value!r}, {sizes_label(grids[0].values, self.decimals)}"],
             grids,
@@ -82,6 +80,7 @@ def protect_table(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    knowledge: tuple[float, float] | Knowledge | None = None,
     time_limit: float = 60.0,
     gap: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
@@ -104,7 +103,7 @@ def protect_table(
         As in `tabulate_magnitude`.
     rules : Rule or sequence of Rule
         As in `sensitive_cells`.
-    time_limit, gap, random_seed, progressbar
+    knowledge, time_limit, gap, random_seed, progressbar
         As in `suppress`.
 
     Returns
@@ -117,7 +116,8 @@ def protect_table(
         As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
         an attacker has no lower bound.
     ParameterError
-        A column called ``status`` or a variable called ``value``; as for
+        A column called ``status`` or ``status_not_for_release``, or a variable called
+        ``value``; as for
         `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
@@ -150,7 +150,7 @@ def protect_table(
     area x size: 1 primary, 6 secondary, 2 safe
     >>> cell = done.tables["area", "size"].isel(area=0, size=0)
     >>> cell["status"].item(), cell["value"].item()
-    ('primary', nan)
+    ('suppressed', nan)
     """
     _check_names(value, [variables] if isinstance(variables, str) else variables)
     tables = tabulate_margins(
@@ -173,24 +173,21 @@ def protect_table(
         sensitive,
         rules,
         decimals=places,
+        knowledge=knowledge,
         time_limit=time_limit,
         gap=gap,
         random_seed=random_seed,
         progressbar=progressbar,
     )
-    published = {
-        names: xr.Dataset({"value": tables[names]["total"].where(status == SAFE), _STATUS: status})
-        for names, status in pattern.status.items()
-    }
-    return ProtectedTable(published, value, places, sensitive, pattern)
+    return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 
 def _check_names(value: str, variables: Sequence[str]) -> None:
     """Raise `ParameterError` where a column has the name of a result."""
-    if _STATUS in (value, *variables) or "value" in variables:
+    if {STATUS, INTERNAL_STATUS} & {value, *variables} or "value" in variables:
         raise ParameterError(
-            f"{[value, *variables]} must not hold 'status', nor 'value' as a variable: these name"
-            " results"
+            f"{[value, *variables]} must not hold 'status' or 'status_not_for_release', nor 'value'"
+            " as a variable: these name results"
         )
 
 

@@ -213,8 +213,13 @@ class PublishedCells:
         labels = self.labels(number)
         return labels.copy(data=cells[self.part(number)].reshape(labels.shape))
 
+    def inner_label(self, cell: int) -> str:
+        """Which cell of the table this is, in words."""
+        at = np.unravel_index(cell, self.table.shape)
+        return cell_label(self.table, tuple(int(i) for i in at))
+
     def label(self, cell: int) -> str:
-        """Which cell this is, in words."""
+        """Which published cell this is, in words."""
         number = int(np.searchsorted(self.first, cell, side="right")) - 1
         labels = self.labels(number)
         at = np.unravel_index(cell - self.first[number], labels.shape)

@@ -10,18 +10,20 @@ from typing import Final
 import numpy as np
 import xarray as xr
 
+from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.bounds.of_system import bounds_table
 from taciturn.attack.releases.linked import LinkedTables
-from taciturn.attack.releases.showing import PRIMARY, SAFE, SECONDARY
 from taciturn.attack.releases.suppression import Suppression
 from taciturn.attack.solver import OutOfTimeError
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError, ParameterError
 from taciturn.progress import progress_bar
+from taciturn.schema import PRIMARY, SAFE, SECONDARY, STATUS
 from taciturn.suppression.arguments import (
     checked_cells,
     checked_costs,
     checked_flags,
+    checked_knowledge,
     checked_required,
 )
 from taciturn.suppression.cheapest import PatternProgram
@@ -58,6 +60,7 @@ def suppress(
     protection: float | xr.Dataset | Mapping[Margin, xr.Dataset] = 1.0,
     costs: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
     singletons: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
+    knowledge: tuple[float, float] | Knowledge | None = None,
     decimals: int = 0,
     time_limit: float = 60.0,
     gap: float = 0.0,
@@ -75,9 +78,9 @@ def suppress(
         \quad \text{for all } p \in P
 
     with `P` the primary cells, `w` the costs, and `T(S)` the tables that are compatible
-    with what is published when `S` is suppressed. If the protection is a risk, the
-    condition is ``1 / log2 m <= risk`` instead, for the `m` values from the least to
-    the most.
+    with what is published when `S` is suppressed, and with `knowledge`. If the
+    protection is a risk, the condition is ``1 / log2 m <= risk`` instead, for the `m`
+    values from the least to the most.
 
     A first pattern comes from one linear program for each primary cell; cells that turn
     out not to be needed are published again. If at most 2,000 cells may be suppressed,
@@ -110,6 +113,15 @@ def suppress(
         True for cells with a single contributor, who knows the value and can subtract
         it. Further cells are then suppressed so that none of these contributors can
         work out any other primary cell exactly; the least cost is found without them.
+    knowledge : pair of numbers, Dataset or mapping, optional
+        What an attacker knows beforehand. A pair is the range of every primary cell, as
+        known to who knows the rule: ``(1, 2)`` for counts that are primary if they are
+        below 3 but not 0. If no cell with less than the first number may be suppressed,
+        an attacker is taken to know that of all suppressed cells. Otherwise ranges or
+        contributions as `attacker_bounds` takes them, of the table's cells, or ranges
+        of margins whose cells may be suppressed. Where knowledge alone leaves a cell
+        less uncertain than `protection` asks for, all that it leaves must remain, which
+        is at least two values.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
@@ -135,16 +147,21 @@ def suppress(
     ParameterError
         Margins that are not variables of the table; `primary`, `costs` or `protection`
         for a margin that is not released; costs that are not above 0; a risk outside
-        (0, 1], an interval that does not contain the true value.
+        (0, 1], an interval or `knowledge` that does not contain the true value.
     AttackError
-        No pattern protects: the message names the primary cell. No pattern was found
+        No pattern protects, or `knowledge` alone leaves a single value: the message
+        names the primary cell. No pattern was found
         within `time_limit`. The audit finds a primary cell that is not protected, which
         would be a fault of this function.
 
     Notes
     -----
-    One of several contributors to a cell also knows more than other attackers do: see
-    `attacker_bounds` with `knowledge`.
+    Who knows the rule learns more where primary cells can be told from secondary ones:
+    release ``pattern.tables``, not ``pattern.status``. A range of the primary cells in
+    `knowledge` assumes the worse, that they can be told. All that is possible to this
+    attacker is possible to one who sees only which cells are suppressed. Who can tell
+    them apart also knows that secondary cells are not in the range; that is no
+    interval, and is considered only where ranges say it.
 
     References
     ----------
@@ -169,7 +186,9 @@ def suppress(
     cells = checked_cells(table, linked, decimals)
     required = checked_required(primary, protection, cells)
     alone = checked_flags(singletons, cells, name="singletons")
-    task = Task(cells, checked_costs(costs, cells), required)
+    prices = checked_costs(costs, cells)
+    known = checked_knowledge(knowledge, cells, required, prices)
+    task = Task(cells, prices, required.within(known), known)
     search = DeviationSearch(task)
     rng = generator(random_seed)
     pieces = _ORDERS * len(required.cells)
@@ -316,7 +335,7 @@ def _audited(task: Task, found: _Found, table: xr.DataArray) -> SuppressionPatte
         hidden = suppressed[names]
         part, primary = cells.part(number), cells.flags(number, task.primaries)
         kind = np.where(primary, PRIMARY, np.where(hidden, SECONDARY, SAFE))
-        status[names] = hidden.copy(data=kind).rename("status")
+        status[names] = hidden.copy(data=kind).rename(STATUS)
         if primary.any():
             audit[names] = bounds_table(
                 cells.labels(number),
@@ -336,4 +355,5 @@ def _audited(task: Task, found: _Found, table: xr.DataArray) -> SuppressionPatte
         rank_decrease=task.rank_decrease(pattern)[0],
         compared=found.compared,
         complete=found.complete,
+        knowledge=task.known.ranges(),
     )

@@ -11,6 +11,7 @@ from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers, LinearSystem
 from taciturn.errors import AttackError
 from taciturn.schema import MAX_COUNT
+from taciturn.suppression.known import Known
 from taciturn.suppression.published import PublishedCells
 
 __all__ = ["Required", "Task"]
@@ -50,6 +51,30 @@ class Required:
         """
         return (upper >= self.up) & (-lower >= self.down) & (upper - lower >= self.width)
 
+    def within(self, known: Known) -> "Required":
+        """What of this an attacker's knowledge allows: no cell can be more uncertain
+        than what is known of it.
+
+        Raises
+        ------
+        AttackError
+            A single value of a cell is left.
+        """
+        cells, true = known.cells, known.cells.values[self.cells]
+        down, up = true - known.lower[self.cells], known.upper[self.cells] - true
+        if (down + up < 1).any():
+            cell = int(self.cells[np.argmax(down + up < 1)])
+            raise AttackError(
+                f"no pattern protects {cells.label(cell)}: the knowledge alone leaves a single"
+                " value"
+            )
+        return Required(
+            self.cells,
+            np.minimum(self.up, up),
+            np.minimum(self.down, down),
+            np.minimum(self.width, down + up),
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
@@ -63,11 +88,14 @@ class Task:
         What it costs to suppress each cell; infinite where it must be published.
     required : Required
         The uncertainty that must remain.
+    known : Known
+        What the attacker knows beforehand.
     """
 
     cells: PublishedCells
     costs: Floats
     required: Required
+    known: Known
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cells!r}, {self.required!r})"
@@ -80,9 +108,29 @@ class Task:
         return flags
 
     @cached_property
-    def ceilings(self) -> Floats:
-        """More than any cell has to rise."""
-        return self.cells.ceilings(self.required.most)
+    def up(self) -> Floats:
+        """How far each cell may rise: further than any has to, and no further than is
+        known.
+        """
+        known: Floats = (self.known.upper - self.cells.values).astype(float)
+        return np.minimum(self.cells.ceilings(self.required.most), known)
+
+    @cached_property
+    def down(self) -> Floats:
+        """How far each cell may fall."""
+        return (self.cells.values - self.known.lower).astype(float)
+
+    @cached_property
+    def inner_up(self) -> Floats:
+        """How far each cell of the table may rise, released or not."""
+        table = self.cells.table.values.ravel()
+        known: Floats = (self.known.inner_upper - table).astype(float)
+        return np.minimum(float(table.sum() + self.required.most + 1), known)
+
+    @cached_property
+    def inner_down(self) -> Floats:
+        """How far each cell of the table may fall."""
+        return (self.cells.table.values.ravel() - self.known.inner_lower).astype(float)
 
     def cost(self, pattern: Booleans) -> float:
         """What the secondary cells of a pattern cost together."""
@@ -92,6 +140,7 @@ class Task:
         """What an attacker can work out of the asked cells, in steps; of others the
         true values.
         """
+        system = self.known.limit(system)
         lower, upper = self.cells.values.copy(), self.cells.values.copy()
         for number in range(len(self.cells.suppressible)):
             part, total = self.cells.part(number), self.cells.totals[number]
@@ -122,9 +171,10 @@ class Task:
         lower, upper = self.deviations(self._widest, asked)
         if not self.required.met(lower, upper)[position]:
             raise AttackError(
-                f"no pattern protects {self.label(position)}, even with all cells suppressed that"
-                " may be; allow totals to be suppressed by naming them in linked, or ask for less"
-                " protection"
+                f"no pattern protects {self.label(position)}"
+                f"{' from an attacker with this knowledge' if self.known.totals else ''}, even with"
+                " all cells suppressed that may be; allow totals to be suppressed by naming them in"
+                " linked, or ask for less protection"
             )
         # A cell that no total limits has no upper bound.
         return int(-lower[position]), int(min(upper[position], MAX_COUNT))

@@ -1,23 +1,23 @@
 """Checks: an array is a frequency table, two tables have the same cells."""
 
+from collections import Counter
+from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.schema import (
-    COUNT,
-    DRAW_DIMS,
-    MAX_COUNT,
-    RESERVED_NAMES,
-    cell_label,
-    draw_dims,
-    table_dims,
-)
+from taciturn.schema import COUNT, MAX_COUNT, cell_label, draw_dims, table_dims
+from taciturn.tables.labels import check_variables, other_kind
+from taciturn.tables.spelling import check_spelling, legible
+from taciturn.tables.values import is_label
+from taciturn.validate import quoted
 
-__all__ = ["check_counts", "check_table", "same_categories"]
+__all__ = ["check_counts", "check_table", "refuse_large_total", "same_categories"]
 
 
 def check_table(
@@ -66,10 +66,9 @@ def check_table(
     if table.size == 0:
         raise TableError(f"{name} is empty: its sizes are {dict(table.sizes)}")
     for dim in table.dims:
-        if not isinstance(dim, str) or (dim in RESERVED_NAMES and dim not in DRAW_DIMS):
-            raise TableError(
-                f"{name}: {dim!r} cannot name a variable; {sorted(RESERVED_NAMES)} are reserved"
-            )
+        if not isinstance(dim, str):
+            raise TableError(f"{name}: a variable must be named by text, got {quoted(dim)}")
+    check_variables(variables, name=name)
     missing = {dim: np.arange(table.sizes[dim]) for dim in variables if dim not in table.coords}
     table = table.assign_coords(missing)
     for dim in variables:
@@ -86,13 +85,19 @@ def check_table(
             )
         if not labels.is_unique:
             raise TableError(
-                f"{name}: category {labels[labels.duplicated()][0]!r} of {dim!r} stands twice"
+                f"{name}: category {labels[labels.duplicated()][0]!r:.80} of {dim!r} stands twice"
             )
+        _check_labels(labels, f"{name}: a label of {dim!r}")
+        for level, coord in table.coords.items():
+            if coord.dims == (dim,) and level != dim:
+                above = [each for each in coord.to_index().unique() if isinstance(each, str)]
+                check_spelling(above, partial(_place_above, name, level))
     if not draws:
         table = table.compute()
     if table.chunks is None and (values or table.dtype != np.int64):
         check_counts(table.values, table, name=name)
         table = table.astype(np.int64, copy=False)
+        refuse_large_total(table.values, name, axes=table.get_axis_num(variables))
     return table.rename(COUNT)
 
 
@@ -120,6 +125,36 @@ def check_counts(
             position = tuple(int(i) for i in np.argwhere(bad)[0])
             where = cell_label(table, position) if table is not None else f"position {position}"
             raise TableError(f"{name}: counts must {rule}: {where} holds {values[position]}")
+
+
+def refuse_large_total(
+    counts: npt.NDArray[np.int64], name: str, *, axes: tuple[int, ...] | None = None
+) -> None:
+    """Raise `TableError` where the counts of a table, or of draws of one over its axes,
+    add up to more than double precision holds exactly.
+    """
+    total = float(counts.sum(axis=axes, dtype=np.float64).max(initial=0))
+    if total > MAX_COUNT:
+        raise TableError(f"{name}: the grand total must be at most 2**53, got {total:.6g}")
+
+
+def _check_labels(labels: pd.Index, place: str) -> None:
+    """Raise `TableError` unless what is seen of categories tells them apart."""
+    if pd.api.types.is_any_real_numeric_dtype(labels):
+        return
+    values = labels.tolist()
+    for at, label in enumerate(values):
+        if not is_label(label):
+            raise TableError(f"{place}, at position {at}, {other_kind(label)}")
+    written = list(map(str, values))
+    if len(set(written)) < len(written):
+        twice = next(label for label, times in Counter(written).items() if times > 1)
+        raise TableError(f"{place} is written as another: {legible(twice)}")
+    check_spelling(written, lambda at: f"{place}, at position {at},")
+
+
+def _place_above(name: str, level: Hashable, at: int) -> str:
+    return f"{name}: category {at + 1} of {level!r}"
 
 
 def same_categories(first: xr.DataArray, second: xr.DataArray, *, names: tuple[str, str]) -> None:

@@ -1,26 +1,54 @@
 """Labels of a classifying variable: their codes, and the categories they stand for.
 
 Records of counts and of magnitudes follow the same rules. Labels are numbers where all
-of them, and all declared categories, are whole numbers; otherwise they are text. The
-order of categories is the declared one, of the call or else of the data (a pandas
-categorical, a polars Enum, a dictionary of Parquet), and without one that of first
-appearance.
+of them, and all declared categories, are whole numbers of 64 bits; otherwise they are
+text, each written as Python writes it. The order of categories is the declared one, of
+the call or else of the data (a pandas categorical, a polars Enum, a dictionary of
+Parquet), and without one that of first appearance.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from datetime import datetime, time
 from math import prod
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.tables.values import is_integer, is_missing, python_values
+from taciturn.schema import RESERVED_NAMES
+from taciturn.tables.spelling import check_spelling, legible, seen, spelled
+from taciturn.tables.values import (
+    convertible,
+    is_integer,
+    is_label,
+    is_missing,
+    python_values,
+)
+from taciturn.validate import first_of, quoted
 
-__all__ = ["Labels", "declared_categories", "factorize", "refuse_many_cells"]
+__all__ = [
+    "MOST_BYTES",
+    "Codes",
+    "Labels",
+    "check_variables",
+    "declared_categories",
+    "factorize",
+    "other_kind",
+    "refuse_large_table",
+    "refuse_other_kinds",
+]
 
 Codes = npt.NDArray[np.int64]
+
+MOST_BYTES: Final = 2**31
+"""Largest table, in memory."""
+
+_MOST_VARIABLES: Final = 32  # NumPy ends at 64 dimensions, of which draws need some
+_MOST_LABELS: Final = 10**7
 
 
 class Labels:
@@ -36,7 +64,9 @@ class Labels:
 
     def encode(self, column: Any, *, start: int) -> Codes:
         """Codes of a column whose first row is number `start`, counted from 0."""
-        codes, labels = factorize(column)
+        with convertible(self.variable, self.origin):
+            codes, labels = factorize(column)
+        refuse_other_kinds(self.variable, self.origin, codes, labels, start=start)
         blank = [code for code, label in enumerate(labels) if is_missing(label)]
         missing = (codes < 0) | np.isin(codes, blank) if blank else codes < 0
         if missing.any():
@@ -51,44 +81,96 @@ class Labels:
             known[code] = self._codes.setdefault(_identity(label), len(self._found))
             if known[code] == len(self._found):
                 self._found.append((label, start + int(first[code]) + 1))
+        if len(self._found) > _MOST_LABELS:
+            raise TableError(
+                f"{self.variable!r} of {self.origin} has more than {_MOST_LABELS:,} labels: is it a"
+                " classifying variable?"
+            )
         return known[codes]
 
     def categories(self, declared: Sequence[Any] | None) -> tuple[npt.NDArray[Any], Codes]:
         """The categories in their order, and the position there of each code."""
-        dim, labels = self.variable, [label for label, _ in self._found]
-        if declared is not None and any(is_missing(label) for label in declared):
-            raise TableError(f"a label is missing: the categories of {dim!r}")
-        number = all(is_integer(label) for label in [*labels, *(declared or [])])
-        names = [
-            int(label) if number else str(label)
-            for label in (labels if declared is None else declared)
-        ]
-        if declared is None:
-            names = list(dict.fromkeys(names))
-        if len(set(names)) < len(names):
-            raise TableError(f"the declared categories of {dim!r} hold one twice: {names}")
+        labels = [label for label, _ in self._found]
+        if declared is not None:
+            check_declared(declared, self.variable)
+        number = all(_is_number(label) for label in [*labels, *(declared or [])])
+        written: Any = int if number else str
+        names = list(dict.fromkeys(map(written, labels if declared is None else declared)))
         at = {name: position for position, name in enumerate(names)}
         positions: dict[int, None] = {}
         for label, row in self._found:
-            name = int(label) if number else str(label)
-            where = f"in row {row} of {self.origin}"
+            name = written(label)
             if name not in at:
-                raise TableError(f"{dim}={label} {where} is none of the categories {names}")
-            if "\0" in str(name):  # which NumPy would cut off
-                raise TableError(f"{dim}={label!r} {where} holds a NUL")
+                self._refuse_undeclared(name, row, names)
             if at[name] in positions:  # such as 1 and "1"
-                raise TableError(f"two labels of {dim!r} are both written {name!r}, {where}")
+                raise TableError(
+                    f"two labels of {self.variable!r} are both written {name!r:.80}, in row {row}"
+                    f" of {self.origin}"
+                )
             positions[at[name]] = None
+        if not number:
+            check_spelling(names, self._place if declared is None else self._declared_place)
+            refuse_large_labels(names, self.variable)
         return np.asarray(names), np.fromiter(positions, dtype=np.int64, count=len(positions))
+
+    def _place(self, at: int) -> str:
+        return f"the label of {self.variable!r} in row {self._found[at][1]} of {self.origin}"
+
+    def _declared_place(self, at: int) -> str:
+        return f"category {at + 1} of {self.variable!r}"
+
+    def _refuse_undeclared(self, name: Any, row: int, names: list[Any]) -> None:
+        where = f"in row {row} of {self.origin}"
+        alike = [other for other in names if seen(str(other)) == seen(str(name))]
+        if alike:
+            raise TableError(
+                f"{self.variable}={spelled(str(name))} {where} is none of the categories, but looks"
+                f" like {spelled(str(alike[0]))}: write them alike"
+            )
+        raise TableError(
+            f"{self.variable}={legible(str(name))} {where} is none of the categories"
+            f" [{first_of(names)}]"
+        )
+
+
+def check_variables(
+    variables: Sequence[str], *, reserved: frozenset[str] = RESERVED_NAMES, name: str = "table"
+) -> None:
+    """Raise `TableError` unless some names can be those of a table's variables."""
+    if len(variables) > _MOST_VARIABLES:
+        raise TableError(
+            f"{name}: at most {_MOST_VARIABLES} variables are accepted, got {len(variables):,}"
+        )
+    if len(set(variables)) < len(variables):
+        raise TableError(f"{name}: a variable stands twice in {list(variables)}")
+    check_spelling(variables, lambda at: f"{name}: the name of variable {at + 1}")
+    taken = [variable for variable in variables if seen(variable) in reserved]
+    if taken:
+        raise TableError(f"{name}: {taken} cannot name a variable: {sorted(reserved)} are reserved")
+
+
+def check_declared(declared: Sequence[Any], variable: str) -> None:
+    """Raise `TableError` unless some values can be the categories of a variable."""
+    if any(is_missing(label) for label in declared):
+        raise TableError(f"a label is missing: the categories of {variable!r}")
+    for label in declared:
+        if not is_label(label):
+            raise TableError(f"the categories of {variable!r} hold one that {other_kind(label)}")
+    written = list(map(str, declared))
+    twice = next((label for label, times in Counter(written).items() if times > 1), None)
+    if twice is not None:
+        raise TableError(
+            f"the declared categories of {variable!r} hold one twice: {legible(twice)}"
+        )
 
 
 def declared_categories(
     categories: Mapping[str, Sequence[Any]] | None, variables: Sequence[str]
 ) -> dict[str, list[Any]]:
-    """Check the categories that a call declares."""
+    """Check which variables a call declares categories of, and list these."""
     if not isinstance(categories, Mapping | None):
         raise ParameterError(
-            f"categories must be sequences of labels by variable, got {categories!r:.80}"
+            f"categories must be sequences of labels by variable, got {quoted(categories)}"
         )
     declared = dict(categories or {})
     unknown = [dim for dim in declared if dim not in variables]
@@ -96,21 +178,67 @@ def declared_categories(
         raise ParameterError(
             f"categories are declared for {unknown}, the variables are {list(variables)}"
         )
+    labels: Any
     for dim, labels in declared.items():
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
+        ordered = isinstance(labels, Iterable) and isinstance(labels, Sized)
+        if not ordered or isinstance(labels, str | bytes | set | frozenset):
             raise ParameterError(
-                f"the categories of {dim!r} must be a sequence of labels, got {labels!r:.80}"
+                f"the categories of {dim!r} must be a sequence of labels, got {quoted(labels)}"
+            )
+        if len(labels) > _MOST_LABELS:
+            raise ParameterError(
+                f"a variable can have at most {_MOST_LABELS:,} categories, {dim!r} has"
+                f" {len(labels):,}"
             )
     return {dim: list(labels) for dim, labels in declared.items()}
 
 
-def refuse_many_cells(sizes: Sequence[int], most: int) -> None:
-    """Raise `TableError` where a table of these sizes would have too many cells."""
-    if prod(sizes) > most:
+def refuse_large_table(*shapes: Sequence[int], bytes_of_cell: int = 8) -> None:
+    """Raise `TableError` where a table, or several, would not fit into memory."""
+    cells = sum(map(prod, shapes))
+    size = cells * bytes_of_cell
+    if size > MOST_BYTES:
+        what = "the table" if len(shapes) == 1 else "all tables together"
         raise TableError(
-            f"the table would have {prod(sizes)} cells, at most {most} are accepted: sizes"
-            f" {tuple(sizes)}"
+            f"{what} would have {cells} cells and take {size // 2**30:,} GiB, at most"
+            f" {MOST_BYTES // 2**30} GiB are accepted: sizes {tuple(max(shapes, key=prod))}"
         )
+
+
+def refuse_large_labels(labels: Sequence[str], variable: str) -> None:
+    """Raise `TableError` where labels would not fit into memory: NumPy gives each the
+    room of the longest.
+    """
+    size = 4 * len(labels) * max(map(len, labels), default=0)
+    if size > MOST_BYTES:
+        raise TableError(
+            f"the {len(labels):,} labels of {variable!r} would take {size / 2**30:,.1f} GiB, at"
+            f" most {MOST_BYTES // 2**30} GiB are accepted"
+        )
+
+
+def refuse_other_kinds(
+    name: str, origin: str, codes: Codes, values: Sequence[Any], *, start: int
+) -> None:
+    """Raise `TableError` where a column, given by its codes and what they stand for,
+    holds values that name nothing, such as lists.
+    """
+    if set(map(type, values)) <= {str, int, NoneType}:
+        return
+    for code, value in enumerate(values):
+        if not is_label(value) and not is_missing(value):
+            row = start + int((codes == code).argmax()) + 1
+            raise TableError(f"{name!r} in row {row} of {origin} {other_kind(value)}")
+
+
+def other_kind(value: Any) -> str:
+    """What is wrong with a value that names nothing, for a message."""
+    kind = (
+        "a time in a time zone"
+        if isinstance(value, datetime | time)
+        else f"of the type {type(value).__name__}"
+    )
+    return f"is {kind}; accepted are text, numbers, dates and times: write it as text"
 
 
 def factorize(column: Any) -> tuple[Codes, list[Any]]:
@@ -156,16 +284,16 @@ def _factorize_python(column: list[Any]) -> tuple[Codes, list[Any]]:
     return codes, labels
 
 
+def _is_number(value: Any) -> bool:
+    return is_integer(value) and -(2**63) <= int(value) < 2**63
+
+
 def _identity(value: Any) -> Any:
     """What values are told apart by: text and whole numbers by themselves, others with
-    their type, as True equals 1.
+    their type, as True equals 1; those that name nothing are alike.
     """
     if isinstance(value, str) or is_integer(value):
         return value
     if is_missing(value):
         return None
-    try:
-        hash(value)
-    except TypeError:  # a list, or something that holds one
-        value = str(value)
-    return type(value), value
+    return (type(value), value) if is_label(value) else (type(value), None)

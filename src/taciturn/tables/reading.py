@@ -11,7 +11,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT
-from taciturn.tables.checks import check_table
+from taciturn.tables.checks import check_table, refuse_large_total
 from taciturn.tables.records import Records, code_records
 from taciturn.tables.sources import open_source
 from taciturn.tables.values import is_missing, whole_steps
@@ -54,8 +54,9 @@ def read_table(
     Raises
     ------
     TableError
-        Negative, fractional, missing or infinite counts, counts beyond 2**53, a cell
-        given twice, a missing label, no rows.
+        Negative, fractional, missing or infinite counts, counts that add up to more
+        than 2**53, a cell given twice, a missing label, two labels that look alike, one
+        with a character that is not seen, no rows, a table beyond 2 GiB.
     FileFormatError
         The file is missing, unreadable, truncated or of another format.
 
@@ -96,7 +97,8 @@ def read_steps(
     shape = [len(rows.categories[dim]) for dim in variables]
     cells = rows.cells(variables)
     flat = np.zeros(prod(shape), dtype=np.int64)
-    flat[cells] = _steps(rows, variables, value, decimals)
+    flat[cells] = steps = _steps(rows, variables, value, decimals)
+    refuse_large_total(steps, opened.origin)
     order = np.argsort(cells, kind="stable")
     repeated = np.flatnonzero(np.diff(cells[order]) == 0)
     if len(repeated):

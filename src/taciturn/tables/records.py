@@ -1,6 +1,6 @@
 """Records in memory: the code of each record's label of each variable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final
@@ -9,14 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import TableError
-from taciturn.schema import RESERVED_NAMES
-from taciturn.tables.labels import Labels, declared_categories, refuse_many_cells
+from taciturn.tables.labels import (
+    Labels,
+    check_variables,
+    declared_categories,
+    refuse_large_table,
+)
 from taciturn.tables.sources import Source, open_source
-from taciturn.tables.values import python_values
+from taciturn.tables.values import convertible, python_values
 
-__all__ = ["Records", "code_records", "read_records"]
+__all__ = ["Records", "code_records", "encoded_parts", "open_records", "read_records"]
 
-MAX_CELLS: Final = 2**31
+_MOST_BYTES: Final = 2**33  # of records that are held in memory
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Records:
     def cells(self, variables: Sequence[str]) -> npt.NDArray[np.int64]:
         """Number of each record's cell, the last variable running fastest."""
         sizes = tuple(len(self.categories[dim]) for dim in variables)
-        refuse_many_cells(sizes, MAX_CELLS)
+        refuse_large_table(sizes)
         cells = np.ravel_multi_index([self.codes[dim] for dim in variables], sizes)
         return cells.astype(np.int64, copy=False)
 
@@ -53,17 +57,23 @@ def read_records(
     """Read some variables of microdata, and other columns as they are, of each of which
     `others` says what it holds.
     """
+    source = open_records(records, variables)
+    others = others or {}
+    for name, held in others.items():
+        source.require([name], of=held)
+    return code_records(source, variables, categories, others=list(others))
+
+
+def open_records(records: str | PathLike[str] | Any, variables: Sequence[str]) -> Source:
+    """Open microdata that have some variables."""
     source = open_source(records)
     unknown = [dim for dim in variables if dim not in source.names]
     if unknown or not variables:
         raise TableError(
             f"no variable {unknown} in {source.origin}: the columns are"
-            f" {', '.join(map(repr, source.names))}"
+            f" {source.listed_names(unknown)}"
         )
-    others = others or {}
-    for name, held in others.items():
-        source.require([name], of=held)
-    return code_records(source, variables, categories, others=list(others))
+    return source
 
 
 def code_records(
@@ -73,30 +83,42 @@ def code_records(
     *,
     others: Sequence[str] = (),
 ) -> Records:
-    """Read columns that the source is known to have."""
-    if len(set(variables)) < len(variables):
-        raise TableError(f"a variable stands twice in {list(variables)}")
+    """Read columns that the source is known to have, and hold them in memory."""
+    check_variables(variables)
     declared = declared_categories(categories, variables)
-    reserved = sorted(RESERVED_NAMES & set(variables))
-    if reserved:
-        raise TableError(
-            f"{reserved} cannot name a variable: {sorted(RESERVED_NAMES)} are reserved"
-        )
     labels = {dim: Labels(dim, source.origin) for dim in variables}
     parts: dict[str, list[npt.NDArray[np.int64]]] = {dim: [] for dim in variables}
     values: dict[str, list[Any]] = {name: [] for name in others}
     rows = 0
-    for columns in source.parts([*variables, *others]):
-        for dim, column in zip(variables, columns, strict=False):
-            parts[dim].append(labels[dim].encode(column, start=rows))
-        for name, column in zip(others, columns[len(variables) :], strict=True):
-            values[name] += python_values(column)
+    for codes, columns in encoded_parts(source, labels, others):
+        rows += len(codes[0])
+        if 8 * rows * (len(variables) + len(others)) > _MOST_BYTES:
+            raise TableError(
+                f"{source.origin} has more than {rows:,} rows, whose {len(variables) + len(others)}"
+                f" columns would take more than {_MOST_BYTES // 2**30} GiB"
+            )
+        for dim, part in zip(variables, codes, strict=True):
+            parts[dim].append(part)
+        for name, column in zip(others, columns, strict=True):
+            with convertible(name, source.origin):
+                values[name] += python_values(column)
+    placed, names = {}, {}
+    for dim in variables:
+        names[dim], positions = labels[dim].categories(declared.get(dim, source.declared.get(dim)))
+        placed[dim] = positions[np.concatenate(parts.pop(dim))]
+    return Records(source.origin, rows, placed, names, values)
+
+
+def encoded_parts(
+    source: Source, labels: Mapping[str, Labels], others: Sequence[str] = ()
+) -> Iterator[tuple[list[npt.NDArray[np.int64]], list[Any]]]:
+    """Consecutive rows, part after part: the codes of some variables, and other columns
+    as they are; at least one.
+    """
+    rows = 0
+    for columns in source.parts([*labels, *others]):
+        coded = zip(labels.values(), columns, strict=False)
+        yield [each.encode(column, start=rows) for each, column in coded], columns[len(labels) :]
         rows += len(columns[0])
     if rows == 0:
         raise TableError(f"{source.origin} is empty: it has no rows")
-    codes, names = {}, {}
-    for dim in variables:
-        order = declared.get(dim, source.declared.get(dim))
-        names[dim], positions = labels[dim].categories(order)
-        codes[dim] = positions[np.concatenate(parts.pop(dim))]
-    return Records(source.origin, rows, codes, names, values)

@@ -11,10 +11,11 @@ from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.tables.checks import check_table, same_categories
 from taciturn.validate import whole_number
 
-__all__ = ["checked_mask", "in_steps"]
+__all__ = ["checked_mask", "checked_range", "checked_values", "in_steps"]
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 _MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
 
 
@@ -98,3 +99,32 @@ def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
     mask = mask.assign_coords({dim: table[dim] for dim in table.dims if dim not in mask.coords})
     same_categories(mask, table, names=(name, "the table"))
     return np.asarray(mask.transpose(*table.dims).values, dtype=np.bool_)
+
+
+def checked_values(given: Any, table: xr.DataArray, *, name: str) -> Floats:
+    """A number for each of a table's cells as a plain array in the table's order of
+    dimensions.
+    """
+    if not isinstance(given, xr.DataArray) or not np.issubdtype(given.dtype, np.number):
+        raise TableError(f"{name} must be a DataArray of numbers with the dimensions {table.dims}")
+    checked_mask(xr.zeros_like(given, dtype=bool), table, name=name)
+    values = np.asarray(given.transpose(*table.dims).values, dtype=np.float64)
+    if np.isnan(values).any():
+        at = np.unravel_index(int(np.argmax(np.isnan(values))), table.shape)
+        raise TableError(
+            f"{name} must not be missing: {cell_label(table, tuple(int(i) for i in at))}"
+        )
+    return values
+
+
+def checked_range(given: Any, table: xr.DataArray, *, name: str) -> tuple[Floats, Floats]:
+    """A lower and an upper value for each of a table's cells."""
+    if not isinstance(given, xr.Dataset) or not {"lower", "upper"} <= set(given.data_vars):
+        raise TableError(
+            f"{name} must be a Dataset with the variables 'lower' and 'upper', got"
+            f" {type(given).__name__}"
+        )
+    lower, upper = (
+        checked_values(given[side], table, name=f"{name}[{side!r}]") for side in ("lower", "upper")
+    )
+    return lower, upper

@@ -1,15 +1,22 @@
 """From records of individuals to a frequency table."""
 
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.schema import COUNT
-from taciturn.tables.records import read_records
+from taciturn.tables.labels import (
+    Labels,
+    check_variables,
+    declared_categories,
+    refuse_large_table,
+)
+from taciturn.tables.records import encoded_parts, open_records
+from taciturn.validate import names_of
 
 __all__ = ["tabulate"]
 
@@ -49,8 +56,31 @@ def tabulate(
     >>> tc.tabulate(people, ["area", "sex"]).values.tolist()
     [[2, 0], [0, 1]]
     """
-    variables = [variables] if isinstance(variables, str) else list(variables)
-    read = read_records(records, variables, categories)
-    shape = [len(read.categories[dim]) for dim in variables]
-    counts = np.bincount(read.cells(variables), minlength=prod(shape)).astype(np.int64)
-    return xr.DataArray(counts.reshape(shape), dims=variables, coords=read.categories, name=COUNT)
+    given: Any = variables
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    names = names_of(list(given) if several else given, "variables")
+    source = open_records(records, names)
+    check_variables(names)
+    declared = declared_categories(categories, names)
+    labels = {dim: Labels(dim, source.origin) for dim in names}
+    found = np.zeros([0] * len(names), dtype=np.int64)
+    for codes, _ in encoded_parts(source, labels):
+        found = _enlarged(found, [len(each) for each in labels.values()])
+        np.add.at(found.reshape(-1), np.ravel_multi_index(codes, found.shape), 1)
+    coords, positions = {}, []
+    for dim, each in labels.items():
+        coords[dim], of_codes = each.categories(declared.get(dim, source.declared.get(dim)))
+        positions.append(of_codes)
+    shape = [len(categories) for categories in coords.values()]
+    refuse_large_table(shape)
+    counts = np.zeros(shape, dtype=np.int64)
+    counts[np.ix_(*positions)] = found
+    return xr.DataArray(counts, dims=names, coords=coords, name=COUNT)
+
+
+def _enlarged(counts: npt.NDArray[np.int64], sizes: list[int]) -> npt.NDArray[np.int64]:
+    """The same counts in a table with further labels at the ends of its variables."""
+    if counts.shape == tuple(sizes):
+        return counts
+    refuse_large_table(sizes)
+    return np.pad(counts, [(0, new - old) for old, new in zip(counts.shape, sizes, strict=True)])

@@ -1,18 +1,37 @@
-"""Values as they are read: which are missing, which are whole, and which number a text
-stands for.
+"""Values as they are read: which are missing, which can be labels, and which number a
+text stands for.
+
+A number in a text is written with the digits 0 to 9, a point before its decimals, and
+perhaps a sign or an exponent, as in ``1e+05``; spaces around it do not matter. Anything
+else, such as ``1,000``, ``1_000``, ``0x10`` or digits of other scripts, is no number.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
+from taciturn.errors import TableError, TaciturnError
 from taciturn.schema import MAX_COUNT
 
-__all__ = ["is_integer", "is_missing", "python_values", "whole_steps"]
+__all__ = [
+    "convertible",
+    "is_integer",
+    "is_label",
+    "is_missing",
+    "python_values",
+    "whole_steps",
+    "without_exponent",
+]
 
+_INCONVERTIBLE: Final = (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError)
+_QUICK: Final = 16  # digits that need no further look
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
@@ -24,11 +43,20 @@ def is_missing(value: Any) -> bool:
         return value != value
     if isinstance(value, Decimal):
         return value.is_nan()  # a signalling NaN cannot be compared
-    return (
-        value is None
-        or type(value).__name__ == "NAType"
-        or (getattr(value, "ndim", 0) == 0 and bool(value != value))
-    )
+    if isinstance(value, np.inexact | np.datetime64 | np.timedelta64 | complex):
+        return bool(value != value)
+    return value is None or value is pd.NA or value is pd.NaT
+
+
+def is_label(value: Any) -> bool:
+    """Whether a value can name a category or a contributor: text, a number, true or
+    false, a date or time without a time zone, or an interval of these.
+    """
+    if isinstance(value, datetime | time):
+        return value.tzinfo is None
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufUM"
+    return isinstance(value, str | int | float | Decimal | date | pd.Period | pd.Interval)
 
 
 def is_integer(value: Any) -> bool:
@@ -40,10 +68,13 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     """The number that text or a number stands for, exactly, in steps of
     ``10**-decimals``; None unless it is a whole number of steps from 0 to 2**53.
     """
+    if type(raw) is str and len(raw) < _QUICK and raw.isascii() and raw.isdigit():
+        return whole_steps(int(raw), decimals)
     if is_integer(raw):
-        number = Decimal(int(raw))
-    elif isinstance(raw, str) and _NUMBER.fullmatch(raw.strip()):
-        number = Decimal(raw.strip())
+        steps = int(raw) * 10**decimals
+        return steps if 0 <= steps <= MAX_COUNT else None
+    if isinstance(raw, str) and _NUMBER.fullmatch(raw.strip(" ")):
+        number = Decimal(raw.strip(" "))
     elif isinstance(raw, float | np.floating) and isfinite(raw):
         number = Decimal(repr(float(raw)))
     elif isinstance(raw, Decimal) and raw.is_finite():
@@ -60,9 +91,32 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     return steps if rest == 0 and steps <= MAX_COUNT else None
 
 
+def without_exponent(text: str) -> str:
+    """A number with an exponent as one without, unless it is beyond all that is read;
+    any other text as it is.
+    """
+    if _NUMBER.fullmatch(text) is None:
+        return text
+    number = Decimal(text)
+    if not number:
+        return "0"
+    return f"{number:f}" if abs(number.adjusted()) <= len(str(MAX_COUNT)) else text
+
+
 def python_values(column: Any) -> list[Any]:
     """A column as a list of Python values."""
     if isinstance(column, list):
         return column
     values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     return values
+
+
+@contextmanager
+def convertible(name: str, origin: str) -> Iterator[None]:
+    """What fails while a column's values are made out becomes a `TableError`."""
+    try:
+        yield
+    except TaciturnError:
+        raise
+    except _INCONVERTIBLE as error:
+        raise TableError(f"{name!r} of {origin} cannot be read: {error!s:.200}") from error

@@ -10,14 +10,13 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from taciturn.attack.solver import Floats, Program
+from taciturn.attack.solver import ANY_SOLUTION, Floats, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import AttackError, TableError
 
 __all__ = ["attained_bounds"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
-_ANY: Final = 1e9  # a relative gap with which the first table found will do
 _KNOWN: Final = 50  # tables that are kept to start from
 _TRIES: Final = 6  # of linear programs for a table of whole numbers, before an integer one
 _ROUNDS: Final = 200  # of propagation, whose last ones gain little; programs do the rest
@@ -56,6 +55,7 @@ def attained_bounds(
     AttackError
         The solver finds no solution in whole numbers.
     """
+    system, unlimited = system.capped()
     lower, upper = system.lower.copy(), system.upper.copy()
     try:
         _propagate(system.matrix, system.least, system.most, lower, upper)
@@ -63,6 +63,7 @@ def attained_bounds(
             _Component(system, rows, columns, lower, upper).solve(asked[columns], on_cell)
     except _ContradictionError:
         raise TableError(_contradiction(system)) from None
+    upper[unlimited] = UNLIMITED
     return lower, upper
 
 
@@ -224,12 +225,12 @@ class _Component:
             if self._attained(cell, sign):
                 return True
         for near_lower, near_upper in self._neighbourhoods(cell, sign, lower, upper):
-            solved = self._solve(costs, near_lower, near_upper, whole=True, gap=_ANY)
+            solved = self._solve(costs, near_lower, near_upper, whole=True, gap=ANY_SOLUTION)
             if solved is not None:
                 self._keep(solved)
             if self._attained(cell, sign):
                 return True
-        solved = self._solve(costs, lower, upper, whole=True, gap=_ANY)
+        solved = self._solve(costs, lower, upper, whole=True, gap=ANY_SOLUTION)
         if solved is not None:
             self._keep(solved)
         return self._attained(cell, sign)

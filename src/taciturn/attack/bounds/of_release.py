@@ -1,12 +1,9 @@
 """What an attacker can work out from a release: bounds on its cells and totals."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
-from taciturn.attack.bounds.knowledge import contributions_of, held_at_least, nothing_left
+from taciturn.attack.bounds.knowledge import Knowledge, nothing_left, with_knowledge
 from taciturn.attack.bounds.of_system import RESULTS, bounds_of, bounds_table
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import UNLIMITED
@@ -24,7 +21,7 @@ def attacker_bounds(
     *,
     margin: Margin | None = None,
     cells: xr.DataArray | None = None,
-    knowledge: Mapping[Any, float | Sequence[float]] | None = None,
+    knowledge: Knowledge | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
     r"""Bounds that an attacker can put on every cell, or every total of a margin, and
@@ -50,17 +47,22 @@ def attacker_bounds(
         Bound the totals over these variables, or levels above them, instead of the
         cells: suppressed cells of a released projection, or totals that are not
         published. ``()`` is the grand total. What is said of cells below then holds
-        for these totals, except under `knowledge`.
+        for these totals, except of contributions in `knowledge`.
     cells : DataArray of bool, optional
         True for the cells to bound, dims of the table or of the margin; by default all.
-    knowledge : mapping of tuple to number or numbers, optional
-        What the attackers themselves contributed to cells in which one other
-        respondent is larger than any of them, such as ``{("5", "small"): 400}``:
-        categories in the order of the table's dimensions, and the contribution of one
-        respondent or those of a coalition. The bounds of such a cell are those of the
-        largest contribution: at least a step above the attackers' largest, at most the
-        cell's upper bound less all of theirs. That the cell holds these contributions
-        limits other cells and totals as well.
+    knowledge : Dataset, mapping of margin to Dataset, or of cell to numbers, optional
+        What the attackers know beforehand; it limits other cells and totals as well.
+
+        - Ranges: a Dataset with the variables ``lower`` and ``upper``, infinite where
+          nothing is known above, for the cells of the table, or one for each of several
+          margins, such as ``{("area", "sex"): ranges}``. Who knows that a suppressed
+          count is below 3 knows its range.
+        - Contributions of their own to cells in which one other respondent is larger
+          than any of them, such as ``{("5", "small"): 400}``: categories in the order
+          of the table's dimensions, and the contribution of one respondent or those of
+          a coalition. The bounds of such a cell are those of the largest contribution:
+          at least a step above the attackers' largest, at most the cell's upper bound
+          less all of theirs.
     progressbar : bool
         Show progress on standard error.
 
@@ -86,13 +88,15 @@ def attacker_bounds(
     TableError
         The release contradicts itself where the asked cells are: the message quotes a
         minimal set of totals that no table can have at once. A contribution in
-        `knowledge` leaves no room for a larger one. A `cells` that is not bool or has
-        other dimensions or categories. A variable or level with the name of a result.
+        `knowledge` leaves no room for a larger one, or a range in it no value. A
+        `cells` that is not bool, a range that is missing or no number, or one of them
+        with other dimensions or categories. A variable or level with the name of a
+        result.
     ParameterError
         A `release` that is not a `Release`; a `margin` that is not over the table's
-        variables;
-        `knowledge` of a cell that the table does not have, or contributions that are
-        not above 0 or have more decimals.
+        variables; `knowledge` of a cell or margin that the table does not have, a range
+        that is below 0 or empty, or contributions that are not above 0 or have more
+        decimals.
     AttackError
         The solver, HiGHS, finds no solution in whole numbers, as may happen with totals
         of 10**13 steps and more. A total of the margin may reach 2**53 steps.
@@ -127,7 +131,7 @@ def attacker_bounds(
             "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
             f" {type(release).__name__}"
         )
-    system = release.system
+    system, contributions = with_knowledge(release.system, knowledge)
     variables = table_dims(system.published)
     names = variables
     if margin is not None:
@@ -141,8 +145,6 @@ def attacker_bounds(
     asked = np.ones(labels.size, dtype=np.bool_)
     if cells is not None:
         asked = checked_mask(cells, labels, name="cells").ravel()
-    contributions = contributions_of(knowledge or {}, system)
-    system = held_at_least(system, contributions)
     of_cells = set(names) == set(variables)
     open_ = asked[group][system.unknown] if of_cells else asked
     with progress_bar("cells that are open", int(open_.sum()), shown=progressbar) as bar:

@@ -63,6 +63,7 @@ def total_bounds(
     AttackError
         The solver finds no solution in whole numbers, or a total may reach 2**53 steps.
     """
+    system, unlimited = system.capped()
     lower = np.zeros(len(asked), dtype=np.int64)
     np.add.at(lower, group, system.published.values.ravel())
     inside = group[system.unknown]
@@ -88,9 +89,7 @@ def total_bounds(
         (np.ones(len(place[0]), dtype=np.int64), place), shape=(len(kept), len(inside))
     )
     most_left = (ceiling - floor)[kept].astype(np.int64)
-    added = np.concatenate(
-        [np.zeros(len(inside), dtype=np.bool_), np.ones(len(kept), dtype=np.bool_)]
-    )
+    added = np.arange(len(inside) + len(kept)) >= len(inside)
     widened = _widened(
         system, members, ceiling[kept].astype(np.int64), most_left, kept, labels, group
     )
@@ -103,7 +102,7 @@ def total_bounds(
         raise
     lower[kept] += most_left - high[added]
     upper[kept] -= low[added]
-    upper[inside[~limited]] = UNLIMITED
+    upper[inside[~limited | unlimited]] = UNLIMITED
     return lower, upper
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, vstack
 from scipy.special import gammaln
 
 from taciturn.attack.posterior.lattice import kernel_basis, reduced_basis, wide_moves
 from taciturn.attack.posterior.walk import list_tables, walk
+from taciturn.attack.solver import ANY_SOLUTION, Floats
 from taciturn.attack.system import Integers
 from taciturn.errors import AttackError, ParameterError
 
@@ -31,9 +31,6 @@ _BATCHES: Final = 5  # a chain
 _PASSES: Final = 10  # a draw
 _PROGRAMS_A_CELL: Final = 3
 _MOST_PROGRAM_CELLS: Final = 500_000  # programs times cells: some seconds
-_ANY: Final = 1e9  # a relative gap with which the first table found will do
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,7 +231,7 @@ class Part:
                 integrality=np.full(len(costs), int(whole)),
                 bounds=Bounds(self.lower.astype(float), self.upper.astype(float)),
                 constraints=constraint,
-                options={"mip_rel_gap": _ANY},
+                options={"mip_rel_gap": ANY_SOLUTION},
             )
             if solved.x is None:
                 continue

@@ -10,12 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.attack.system import Booleans
-from taciturn.schema import table_dims
+from taciturn.schema import PRIMARY, SAFE, SECONDARY, table_dims
 
 __all__ = [
-    "PRIMARY",
-    "SAFE",
-    "SECONDARY",
     "Grid",
     "Shown",
     "counts_of",
@@ -23,10 +20,6 @@ __all__ = [
     "published_grid",
     "sizes_label",
 ]
-
-SAFE: Final = "safe"
-PRIMARY: Final = "primary"
-SECONDARY: Final = "secondary"
 
 _BLANK: Final = "·"
 _MOST_CELLS: Final = 200  # of a table that is printed

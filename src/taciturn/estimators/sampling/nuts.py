@@ -92,7 +92,7 @@ def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) ->
 def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataTree:
     import nutpie
 
-    trace: xr.DataTree = nutpie.sample(
+    sampler = nutpie.sample(
         compiled,
         draws=settings.draws,
         tune=settings.tune,
@@ -101,7 +101,13 @@ def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataT
         seed=seed,
         target_accept=_TARGET_ACCEPT,
         progress_bar=settings.progressbar,
+        blocking=False,  # else it takes Ctrl-C for an order to return what there is
     )
+    try:
+        trace: xr.DataTree = sampler.wait()
+    except BaseException:
+        sampler.cancel()
+        raise
     return trace
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from taciturn.errors import TableError
+from taciturn.tables.spelling import seen, spelled
 from taciturn.tables.values import python_values
+from taciturn.validate import first_of
 
 __all__ = ["Source"]
 
@@ -44,8 +46,14 @@ class Source(ABC):
         """Raise `TableError` where a column is not there."""
         unknown = [name for name in dict.fromkeys(names) if name not in self.names]
         if unknown:
-            listed = ", ".join(map(repr, self.names))
             raise TableError(
                 f"no column {', '.join(map(repr, unknown))}{of and f' of {of}'} in {self.origin}:"
-                f" the columns are {listed}"
+                f" the columns are {self.listed_names(unknown)}"
             )
+
+    def listed_names(self, unknown: Sequence[Any]) -> str:
+        """The columns, for a message about some that are not there."""
+        wanted = {seen(str(name)) for name in unknown}
+        alike = [name for name in self.names if seen(name) in wanted]
+        hint = f"; {spelled(alike[0])} only looks like it" if alike else ""
+        return first_of(self.names) + hint

@@ -5,6 +5,7 @@ from typing import Any
 
 from taciturn.errors import TableError
 from taciturn.tables.sources.base import Source
+from taciturn.tables.values import convertible
 
 __all__ = ["FrameSource"]
 
@@ -34,19 +35,36 @@ class FrameSource(Source):
                 f"the columns of the data frame must be named by text, got {unnamed[0]!r}"
             )
         super().__init__("the data frame", names)
-        for name in names:
-            series = self._data[name]
-            if isinstance(series.dtype, nw.Enum):  # of polars, and an ordered pandas categorical
-                self.declared[name] = list(series.dtype.categories)
-            elif isinstance(series.dtype, nw.Categorical) and series.implementation.is_pandas():
-                # One of polars shares its categories with other columns; one of pandas
-                # declares its own.
-                self.declared[name] = series.to_native().cat.categories.tolist()
 
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns, all rows together."""
         if len(self._data):
-            yield [self._data[name].to_native() for name in names]
+            for name in dict.fromkeys(names):
+                self._declare_categories(name)
+            yield [self._column(name) for name in names]
+
+    def _declare_categories(self, name: str) -> None:
+        import narwhals as nw
+        import pandas as pd
+
+        series = self._data[name]
+        native = series.to_native()
+        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
+            self.declared[name] = native.cat.categories.tolist()
+        elif isinstance(series.dtype, nw.Enum):  # of polars, whose categoricals share theirs
+            self.declared[name] = list(series.dtype.categories)
+
+    def _column(self, name: str) -> Any:
+        """One column; one that is held by Arrow as that, with valid values."""
+        column = self._data[name].to_native()
+        if hasattr(getattr(column, "dtype", None), "pyarrow_dtype"):
+            import pyarrow as pa
+
+            column = pa.array(column)
+        if type(column).__module__.startswith("pyarrow"):
+            with convertible(name, self.origin):
+                column.validate(full=True)
+        return column
 
 
 def _with_index_levels(data: Any) -> Any:
@@ -56,9 +74,10 @@ def _with_index_levels(data: Any) -> Any:
         return data
     native = data.to_native()
     levels = [name for name in native.index.names if name is not None]
-    repeated = [name for name in levels if name in native.columns]
+    repeated = [name for name in levels if name in native.columns or levels.count(name) > 1]
     if repeated:
         raise TableError(
-            f"{repeated[0]!r} names both a column and an index level of the data frame"
+            f"{repeated[0]!r} names both a column and an index level of the data frame, or two"
+            " levels"
         )
     return nw.from_native(native.reset_index(level=levels), eager_only=True) if levels else data

@@ -1,9 +1,11 @@
 """The one way in for records, from files and from data frames."""
 
-from os import PathLike
+import re
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from taciturn.errors import FileFormatError
 from taciturn.files import TABLE_ENDINGS, check_readable
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
@@ -12,11 +14,31 @@ from taciturn.tables.sources.parquet_files import ParquetSource
 
 __all__ = ["open_source"]
 
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
 
 def open_source(records: str | PathLike[str] | Any) -> Source:
-    """Open a CSV or Parquet file, by its ending, or a data frame."""
+    """Open a CSV or Parquet file, by its ending, or a data frame.
+
+    A name stands for one file on this machine: ``~`` is the home directory, as for
+    pandas; nothing else in it has a meaning, and no address is opened.
+    """
     if not isinstance(records, str | PathLike):
         return FrameSource(records)
-    path = Path(records)
+    path = _local(fspath(records))
     check_readable(path, TABLE_ENDINGS)
     return CsvSource(path) if path.suffix.lower() == ".csv" else ParquetSource(path)
+
+
+def _local(named: Any) -> Path:
+    """The file on this machine that a path names."""
+    if not isinstance(named, str) or "\0" in named:
+        raise FileFormatError(f"a path must be text without a NUL, got {named!r:.80}")
+    if _ADDRESS.match(named):
+        raise FileFormatError(
+            f"{named:.200}: is an address; only files on this machine are read: download it first"
+        )
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # nobody of that name
+        return Path(named)

@@ -1,0 +1,62 @@
+"""Workers are gone when the work ends early, whatever ends it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from toys import running_children
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
+)
+
+CODE = """
+import signal, sys, time
+from taciturn.studies.parallel import run_all
+if "clean" in sys.argv:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+for _ in run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, title=""):
+    print("working", flush=True)
+"""
+
+
+SLOW = pytest.mark.slow  # seconds each, and much the same as the others
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "arguments", "status", "whole_group"),
+    [
+        pytest.param(signal.SIGTERM, [], -signal.SIGTERM, False, id="TERM", marks=SLOW),
+        pytest.param(signal.SIGTERM, ["clean"], 3, False, id="TERM, handled", marks=SLOW),
+        pytest.param(signal.SIGTERM, ["clean"], 3, True, id="TERM to all, handled"),
+        pytest.param(signal.SIGKILL, [], -signal.SIGKILL, False, id="KILL"),
+    ],
+)
+def test_no_worker_outlives_its_parent(ended_by, arguments, status, whole_group):
+    command = [sys.executable, "-c", CODE, *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, start_new_session=True) as parent:
+        assert parent.stdout.readline() == b"working\n"
+        workers = running_children(parent.pid)
+        assert len(workers) >= 2
+        (os.killpg if whole_group else os.kill)(parent.pid, ended_by)
+        assert parent.wait(timeout=60) == status
+        if "clean" in arguments:
+            assert parent.stderr.read() == b""
+    until = time.monotonic() + 30
+    while any(is_running(worker) for worker in workers):
+        assert time.monotonic() < until, "a worker is left"
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, other than one that waits to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
