@@ -1,7 +1,7 @@
 """Shared tables and fits: a PyMC model takes seconds to compile, so each is fitted once
 for all tests, whichever process they run in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import log
 
 import pytest
@@ -10,6 +10,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 import taciturn as tc
+from taciturn.magnitude.engine import engine
 
 # No deadline: the first example of a kernel waits for its compilation, and machines
 # differ.
@@ -24,6 +25,13 @@ settings.register_profile("repeatable", settings.get_profile("taciturn"), derand
 settings.load_profile("taciturn")
 
 SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}
+
+
+@pytest.fixture(scope="session")
+def shared_engine() -> Iterator[None]:
+    """One database engine for all magnitude tables: opening one takes long."""
+    with engine():
+        yield
 
 
 @pytest.fixture(scope="session")

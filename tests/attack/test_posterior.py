@@ -504,7 +504,7 @@ ONES = TURNOVER * 0 + 1.0
         (
             {"draws": 10**7},
             ParameterError,
-            "at most 200,000,000 are accepted: for this table, 2,000,000 draws",
+            "draws must be a whole number of at most 1,000,000, got 10000000",
         ),
         (
             {

@@ -356,7 +356,7 @@ def test_nothing_else_writes_files():
         if name in by_path
         or (name == "open" and re.search(r"'[rwaxb]*[wax+][b+]*'", ast.unparse(call)))
     }
-    assert opening == {"files.py", "studies/store.py"}
+    assert opening == {"files.py"}
     given = {"to_csv", "to_parquet", "to_netcdf"}
     writing = {path for path, tree in MODULES.items() if given & dict(calls_in(tree)).keys()}
     assert writing == {"cli/files.py", "fits/files.py", "suppression/release_file.py"}

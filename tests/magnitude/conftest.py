@@ -1,14 +1,8 @@
-"""One database engine for all tests of a folder: opening one takes longer than most of
-them."""
-
-from collections.abc import Iterator
+"""All tests of magnitude tables share a database engine."""
 
 import pytest
 
-from taciturn.magnitude.engine import engine
 
-
-@pytest.fixture(autouse=True, scope="package")
-def shared_engine() -> Iterator[None]:
-    with engine():
-        yield
+@pytest.fixture(autouse=True)
+def _engine(shared_engine: None) -> None:
+    pass

@@ -183,5 +183,5 @@ def test_margins_are_for_three_variables():
 
 
 def test_totals_beyond_double_precision():
-    with pytest.raises(TableError, match=r"totals must be at most 2\*\*53"):
+    with pytest.raises(TableError, match=r"grand total must be at most 2\*\*53"):
         tc.controlled_round(xr.DataArray([2**53, 2**53], dims="a"))

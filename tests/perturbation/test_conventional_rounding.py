@@ -91,5 +91,5 @@ def test_a_base_beyond_all_counts(function):
 
 def test_totals_that_would_overflow() -> None:
     table = xr.DataArray(np.full((64, 32), 2**53), dims=("a", "b"))
-    with pytest.raises(TableError, match=r"its totals must be at most 2\*\*53"):
+    with pytest.raises(TableError, match=r"grand total must be at most 2\*\*53"):
         tc.random_round(table, rounding_base=3, totals="all")

@@ -39,7 +39,7 @@ def test_drawn_keys_are_new_each_time_and_fill_the_range():
     use(one)
     with pytest.raises(TypeError, match="random_seed"):
         tc.perturbation.record_keys(3, random_seed=1)
-    with pytest.raises(ParameterError, match="n must be a whole number of at least 1, got 0"):
+    with pytest.raises(ParameterError, match=r"n must be .* from 1 to 1000000000, got 0"):
         tc.perturbation.record_keys(0)
 
 

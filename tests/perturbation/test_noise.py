@@ -59,7 +59,7 @@ def test_cells_get_noise_of_their_own():
 @pytest.mark.parametrize("epsilon", [1e-320, 1e-15])
 def test_hardly_any_epsilon_leaves_nothing_of_a_count(epsilon):
     noisy = tc.add_noise(
-        xr.DataArray([MAX_COUNT, 5], dims="x"), epsilon=epsilon, replicates=200, random_seed=1
+        xr.DataArray([MAX_COUNT - 5, 5], dims="x"), epsilon=epsilon, replicates=200, random_seed=1
     )
     assert int(noisy.min()) == 0
     assert int(noisy.max()) == MAX_COUNT

@@ -51,7 +51,7 @@ def record_keys(n: int) -> Floats:
     Raises
     ------
     ParameterError
-        Fewer than one record.
+        Fewer than one record, or more than 10**9.
 
     References
     ----------
