@@ -86,7 +86,7 @@ def check(found, pattern, *, decimals=0):
 def written(protected, folder, ending="csv", **options):
     """The cells in a file, of which each is published or suppressed."""
     path = folder / f"release.{ending}"
-    tc.write_release(protected, path, **options)
+    tc.write_release(protected, path, **options, overwrite=True)
     cells = read_file(path)
     assert {cell.status for cell in cells} <= {"published", "suppressed"}
     assert all((cell.value is None) == (cell.status == "suppressed") for cell in cells)
@@ -225,7 +225,7 @@ def test_the_status_of_a_file_gives_no_count_away(tmp_path):
     """With the status of old, who knew the rule knew most counts of 1 and 2."""
     frame = persons(5, {"area": 8, "age": 6}, 400)
     plain = protected_counts(frame, ["area", "age"], time_limit=60)
-    tc.write_release(plain, tmp_path / "internal.csv", internal=True)
+    tc.write_release(plain, tmp_path / "internal.csv", internal=True, overwrite=True)
     internal = read_file(tmp_path / "internal.csv")
     told = {cell.labels for cell in internal if cell.status == "primary"}
     before = exact(Outsider(internal), told, rule=RULE, told=told)
