@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ConvergenceWarning
+from taciturn.errors import ConvergenceWarning, FileFormatError
 
 __all__ = [
     "FEWEST_DRAWS",
@@ -148,9 +148,23 @@ class ImportanceDiagnostics(_Verdict):
 
     @classmethod
     def from_json(cls, text: str) -> "ImportanceDiagnostics":
-        """Read what `to_json` wrote."""
-        values: dict[str, Any] = json.loads(text)
-        return cls(k_hat=float(values["k_hat"]), ess=float(values["ess"]))
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            Text that it did not write.
+        """
+        try:
+            values: dict[str, Any] = json.loads(text)
+            found = cls(k_hat=float(values["k_hat"]), ess=float(values["ess"]))
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
+            raise FileFormatError(
+                f"diagnostics must have the numbers k_hat and ess, got {text!r:.80}"
+            ) from error
+        if not found.ess > 0:
+            raise FileFormatError(f"the effective sample size must be above 0, got {found.ess}")
+        return found
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from taciturn.errors import EstimationError, FileFormatError, ParameterError
 from taciturn.estimators import Estimator, estimator_from_spec
 from taciturn.files import check_output, whole_file
 from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.recorded import recorded_mapping, recorded_settings
 from taciturn.fits.risk import assess
 from taciturn.tables.datasets import DATASETS, load_dataset
 from taciturn.tables.margins import margin
@@ -140,7 +141,7 @@ def write_card(
         weights=weights,
         **runs,
         calibration=_calibration(calibration, estimator, parts.known_margins),
-        versions=json.loads(fit.attrs["versions"]),
+        versions=recorded_mapping(fit, "versions"),
         command=command,
         path=path,
     )
@@ -155,7 +156,7 @@ def write_card(
 def _one_estimator(fit: xr.DataTree, parts: FitParts, reference: xr.DataTree) -> Estimator:
     """The estimator of both fits, which must be of the same sample and population."""
     for name, tree in (("fit", fit), ("reference", reference)):
-        if not {"estimator", "settings", "versions"} <= set(tree.attrs):
+        if not {"estimator", "settings", "sampler", "versions"} <= set(tree.attrs):
             raise ParameterError(
                 f"the {name} does not record its estimator and settings, so that no card can"
                 " describe it"
@@ -184,10 +185,9 @@ def _run(fit: xr.DataTree, name: str) -> Run:
     rows, diagnostics = fit_in_numbers(fit)
     if diagnostics is not None and not diagnostics.converged:
         raise EstimationError(f"the {name} did not converge: {'; '.join(diagnostics.problems)}")
-    settings = json.loads(fit.attrs["settings"])
-    return Run(
-        **settings, sampler=fit.attrs["sampler"], checks=check_numbers(diagnostics), summary=rows
-    )
+    settings = recorded_settings(fit).recorded
+    sampler = str(fit.attrs["sampler"])
+    return Run(**settings, sampler=sampler, checks=check_numbers(diagnostics), summary=rows)
 
 
 def _described(

@@ -21,15 +21,7 @@ def recorded(
     return {
         "schema_version": SCHEMA_VERSION,
         "estimator": spec,
-        "settings": json.dumps(
-            {
-                "draws": settings.draws,
-                "tune": settings.tune,
-                "chains": settings.chains,
-                "random_seed": settings.seed,
-                "method": settings.method,
-            }
-        ),
+        "settings": json.dumps(settings.recorded),
         "sampler": parameters.sampler,
         **({"importance": parameters.importance.to_json()} if parameters.importance else {}),
         "versions": json.dumps({name: _version(name) for name in _PACKAGES}),

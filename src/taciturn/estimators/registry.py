@@ -10,7 +10,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from taciturn.errors import FileFormatError, ParameterError, PriorError
+from taciturn.errors import FileFormatError, ParameterError
 
 if TYPE_CHECKING:
     from taciturn.estimators.base import Estimator
@@ -81,13 +81,13 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> "Estimator":
     """
     try:
         values = dict(json.loads(spec) if isinstance(spec, str) else spec)
-    except (ValueError, TypeError) as error:
-        raise FileFormatError(f"not an estimator's specification: {spec!r}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FileFormatError(f"not an estimator's specification: {spec!r:.200}") from error
     name = values.pop("estimator", None)
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise FileFormatError(f"no estimator {name!r}: there are {', '.join(ESTIMATORS)}")
+        raise FileFormatError(f"no estimator {name!r:.80}: there are {', '.join(ESTIMATORS)}")
     cls = ESTIMATORS[name]
-    unknown = sorted(set(values) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
+    unknown = sorted(set(map(str, values)) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
     if unknown:
         raise FileFormatError(f"{name} has no field {unknown}")
     if not isinstance(values.get("formula"), str | None):
@@ -98,7 +98,7 @@ def estimator_from_spec(spec: str | Mapping[str, Any]) -> "Estimator":
         if "members" in values:
             values["members"] = {key: _member(member) for key, member in values["members"].items()}
         return cls(**values)
-    except (AttributeError, OverflowError, TypeError, ParameterError, PriorError) as error:
+    except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError) as error:
         raise FileFormatError(f"the specification of {name} cannot be used: {error}") from error
 
 

@@ -85,6 +85,17 @@ class SamplerSettings:
     method: Literal["fast", "nuts"] = "fast"
 
     @property
+    def recorded(self) -> dict[str, Any]:
+        """Those that a fit records: the arguments of `Estimator.fit`."""
+        return {
+            "draws": self.draws,
+            "tune": self.tune,
+            "chains": self.chains,
+            "random_seed": self.seed,
+            "method": self.method,
+        }
+
+    @property
     def total(self) -> int:
         """Draws of all chains together."""
         return self.chains * self.draws

@@ -9,7 +9,7 @@ from taciturn.diagnostics import (
     mixture_diagnostics,
 )
 from taciturn.fits.mixtures import members_of, turns_of_members
-from taciturn.fits.parts import recorded_estimator
+from taciturn.fits.recorded import recorded_estimator
 
 __all__ = ["diagnose"]
 

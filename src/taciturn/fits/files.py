@@ -1,6 +1,5 @@
 """Fits as files: writing and reading them."""
 
-import json
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -11,12 +10,16 @@ import xarray as xr
 from taciturn.errors import FileFormatError, TaciturnError
 from taciturn.estimators import estimator_from_spec
 from taciturn.estimators.problem import make_problem
-from taciturn.estimators.settings import Parameters, SamplerSettings
-from taciturn.files import check_output, whole_file
-from taciturn.fits.parts import fit_parts, fitted_parameters, known_parts, recorded_estimator
+from taciturn.estimators.settings import Parameters
+from taciturn.files import check_output, check_readable, whole_file
+from taciturn.fits.declared import check_declared
+from taciturn.fits.parts import fit_parts, fitted_parameters, known_parts
+from taciturn.fits.recorded import recorded_estimator, recorded_settings
+from taciturn.fits.stored import check_stored
 from taciturn.schema import SCHEMA_VERSION
+from taciturn.validate import quoted, whole_number
 
-__all__ = ["read_fit", "recorded_settings", "save_fit"]
+__all__ = ["read_fit", "save_fit"]
 
 
 def save_fit(fit: xr.DataTree, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -100,13 +103,18 @@ def _stored(fit: xr.DataTree) -> xr.DataTree:
     return stored
 
 
-def read_fit(path: str | PathLike[str]) -> xr.DataTree:
+def read_fit(path: str | PathLike[str], *, most_bytes: int = 2**32) -> xr.DataTree:
     """Read a fit that `save_fit` or ArviZ wrote as netCDF.
+
+    The file is data, and may come from anybody: what it declares is checked before it
+    is read, and its numbers are held against each other.
 
     Parameters
     ----------
     path : path
         The file.
+    most_bytes : int
+        What its arrays may take in memory together, by default 4 GiB.
 
     Returns
     -------
@@ -117,29 +125,63 @@ def read_fit(path: str | PathLike[str]) -> xr.DataTree:
     ------
     FileFormatError
         The file is missing, truncated or not netCDF, holds no fit, or was written by a
-        newer version.
+        newer version. It names other files or holds links, which are not followed. It
+        declares more than `most_bytes`. A population that contradicts the sample, the
+        population size or what is known of it; a risk that is not that of the
+        population; parameters of other draws.
+    ParameterError
+        `most_bytes` that is no number of bytes.
+
+    Notes
+    -----
+    R1, R2, τ1 and τ2 are computed again from the population, which takes as long as
+    `assess` did. Whether the population is one that the model gives is not checked:
+    `repeat_fit` does that.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> from tempfile import TemporaryDirectory
+    >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), size=245, random_seed=1)
+    >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=50, random_seed=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     tc.save_fit(fit, f"{folder}/fit.nc")
+    ...     tc.read_fit(f"{folder}/fit.nc")["posterior_predictive"]["population"].shape
+    (4, 50, 10, 2)
     """
+    most_bytes = whole_number(most_bytes, "most_bytes", least=1, most=2**63 - 1)
     path = Path(path)
-    if not path.is_file():
-        raise FileFormatError(f"{path}: no such file")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as tree:
-            fit = tree.load()
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
-        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
+    check_readable(path)
+    fit = _read_netcdf(path, most_bytes)
     written = fit.attrs.get("schema_version", 0)
     if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
         raise FileFormatError(
-            f"{path}: written by a newer version (layout {written}, this one reads"
+            f"{path}: written by a newer version (layout {quoted(written)}, this one reads"
             f" {SCHEMA_VERSION})"
         )
     try:
         if "streamed" in fit.attrs and "posterior_predictive" not in fit.children:
             fit["posterior_predictive"] = xr.DataTree(_streamed_tables(fit))
-        fit_parts(fit)
+        check_stored(fit, fit_parts(fit))
     except (TaciturnError, KeyError) as error:
         raise FileFormatError(f"{path}: holds no fit: {error}") from error
     return fit
+
+
+def _read_netcdf(path: Path, most_bytes: int) -> xr.DataTree:
+    """All of a netCDF file, of which nothing is read before it was checked."""
+    try:
+        size = path.stat().st_size
+        if size > most_bytes:
+            raise FileFormatError(f"it has {size:,} bytes, more than most_bytes = {most_bytes:,}")
+        content = BytesIO(path.read_bytes())
+        check_declared(content, most_bytes=most_bytes)
+        with xr.open_datatree(content, engine="h5netcdf") as tree:
+            return tree.load()
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    except Exception as error:  # whatever the libraries make of a broken file
+        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
 
 
 def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
@@ -165,18 +207,3 @@ def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
         str(name): value if value.ndim else value.item() for name, value in constants.items()
     }
     return estimator.draw_tables(problem, settings, Parameters(posterior, constants=plugged_in))
-
-
-def recorded_settings(fit: xr.DataTree) -> SamplerSettings:
-    """The settings that a fit records."""
-    try:
-        settings = json.loads(fit.attrs["settings"])
-        known = {name: int(settings[name]) for name in ("draws", "tune", "chains", "random_seed")}
-        method = settings.get("method", "nuts")
-    except (KeyError, ValueError, TypeError) as error:
-        raise FileFormatError(
-            "the fit does not record its estimator and settings, so it cannot be repeated"
-        ) from error
-    return SamplerSettings(
-        known["draws"], known["tune"], known["chains"], known["random_seed"], False, method
-    )

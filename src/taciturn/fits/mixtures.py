@@ -5,15 +5,18 @@ each draw.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isclose
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import FileFormatError, TableError
+from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators import Estimator, LinearPool
 from taciturn.estimators.mixture import member_variables
-from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters, recorded_estimator
+from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
+from taciturn.fits.recorded import recorded_estimator, recorded_mapping
+from taciturn.validate import real_number
 
 __all__ = [
     "Maker",
@@ -69,12 +72,14 @@ def members_of(fit: xr.DataTree) -> dict[str, Member]:
 
 def _members_of_stack(fit: xr.DataTree) -> dict[str, Member]:
     try:
-        recorded = json.loads(fit.attrs["stack"])["weights"].items()
-        weights = {str(name): float(weight) for name, weight in recorded}
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        recorded = recorded_mapping(fit, "stack")["weights"].items()
+        weights = {str(name): real_number(share, "a share", least=0) for name, share in recorded}
+    except (AttributeError, KeyError, FileFormatError, ParameterError) as error:
         raise FileFormatError(
-            f"the weights of the stack cannot be read: {fit.attrs['stack']!r}"
+            f"the weights of the stack cannot be read: {fit.attrs['stack']!r:.80}"
         ) from error
+    if not isclose(sum(weights.values()), 1, abs_tol=1e-6):
+        raise FileFormatError(f"the weights of the stack must sum to 1, got {weights}")
     held = fit["members"].children if "members" in fit.children else {}
     missing = sorted(set(weights) - set(held))
     if missing:
@@ -85,7 +90,7 @@ def _members_of_stack(fit: xr.DataTree) -> dict[str, Member]:
 
 
 def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
-    importance = json.loads(fit.attrs.get("importance", "{}"))
+    importance = recorded_mapping(fit, "importance") if "importance" in fit.attrs else {}
     members = {}
     for name, estimator in pool.members.items():
         groups = {
@@ -103,8 +108,14 @@ def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
 
 def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:
     """Number of the member that made each draw of a mixture, (chain, draw)."""
-    member = fit["posterior"].to_dataset()["member"].transpose("chain", "draw")
-    return np.asarray(member.values, dtype=np.int64)
+    posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
+    member = posterior.get("member")
+    if member is None or set(member.dims) != {"chain", "draw"} or member.dtype.kind not in "iu":
+        raise TableError(
+            "the posterior of a mixture must have the numbers of the members, 'member', over"
+            " ('chain', 'draw')"
+        )
+    return np.asarray(member.transpose("chain", "draw").values, dtype=np.int64)
 
 
 def likelihood_shares(fit: xr.DataTree, names: Sequence[str], whose: str) -> dict[str, float]:

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import FileFormatError, TableError
-from taciturn.estimators import Estimator, estimator_from_spec
+from taciturn.errors import TableError
 from taciturn.schema import MAX_COUNT, check_population_labels, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
@@ -20,7 +19,6 @@ __all__ = [
     "fit_parts",
     "fitted_parameters",
     "known_parts",
-    "recorded_estimator",
 ]
 
 PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
@@ -157,11 +155,3 @@ def fitted_parameters(fit: xr.DataTree) -> xr.Dataset | None:
     """
     found = [fit[group].to_dataset() for group in PARAMETER_GROUPS if group in fit.children]
     return xr.merge(found, join="exact", compat="equals") if found else None
-
-
-def recorded_estimator(fit: xr.DataTree) -> Estimator | None:
-    """The estimator that made a fit; None for a user's own and another package's."""
-    try:
-        return estimator_from_spec(fit.attrs["estimator"])
-    except (KeyError, FileFormatError):
-        return None

@@ -4,9 +4,9 @@ import xarray as xr
 
 from taciturn.errors import FileFormatError
 from taciturn.estimators import estimator_from_spec
-from taciturn.fits.files import recorded_settings
 from taciturn.fits.mixtures import is_stack, members_of
 from taciturn.fits.parts import fit_parts
+from taciturn.fits.recorded import recorded_settings
 
 __all__ = ["repeat_fit"]
 

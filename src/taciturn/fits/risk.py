@@ -1,7 +1,7 @@
 """From a fit to the risk of its table."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -13,10 +13,10 @@ from taciturn.risk.uniques import uniques_of_counts
 from taciturn.schema import cell_label, check_population_counts, split_draws
 from taciturn.validate import check_weights, names_of
 
-__all__ = ["assess", "risk_of_fit"]
+__all__ = ["MEASURES", "RISK_BY", "assess", "risk_of_fit", "risks"]
 
-_RISK_BY = "risk_by_"
-_MEASURES = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
+RISK_BY: Final = "risk_by_"
+MEASURES: Final = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
 
 
 def assess(
@@ -79,13 +79,13 @@ def assess(
     """
     parts = fit_parts(fit)
     variables = _checked_by(parts, by)
-    whole, *rest = _risks(parts, check_weights(weights), (None, *variables))
+    whole, *rest = risks(parts, check_weights(weights), (None, *variables))
     assessed = fit.copy()
-    for name in [name for name in assessed.children if name.startswith(_RISK_BY)]:
+    for name in [name for name in assessed.children if name.startswith(RISK_BY)]:
         del assessed[name]
     assessed["risk"] = xr.DataTree(whole)
     for variable, risk in zip(variables, rest, strict=True):
-        assessed[f"{_RISK_BY}{variable}"] = xr.DataTree(risk)
+        assessed[f"{RISK_BY}{variable}"] = xr.DataTree(risk)
     return assessed
 
 
@@ -95,7 +95,7 @@ def risk_of_fit(fit: xr.DataTree, parts: FitParts) -> xr.Dataset:
     """
     if "risk" in fit.children and {"R1", "R2", "tau1", "tau2"} <= set(fit["risk"].data_vars):
         return fit["risk"].to_dataset().compute()
-    (risk,) = _risks(parts, DEFAULT_WEIGHTS, (None,))
+    (risk,) = risks(parts, DEFAULT_WEIGHTS, (None,))
     return risk
 
 
@@ -109,12 +109,12 @@ def _checked_by(parts: FitParts, by: Any) -> tuple[str, ...]:
     if variables and len(parts.variables) == 1:
         raise TableError(f"a table needs at least 2 cells: each of {variables[0]!r} has 1")
     for variable in variables:
-        if variable in _MEASURES:
+        if variable in MEASURES:
             raise TableError(f"the variable {variable!r} has the name of a result: rename it")
     return variables
 
 
-def _risks(
+def risks(
     parts: FitParts, weights: Weights, variables: Sequence[str | None]
 ) -> Iterator[xr.Dataset]:
     """Risk of the whole table (None) or of each category of a variable.
@@ -179,7 +179,7 @@ def _labelled(
     shape = tuple(draws.sizes[dim] for dim in dims)
     arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     risk = xr.Dataset(
-        {name: (dims, arrays[name].reshape(shape)) for name in _MEASURES},
+        {name: (dims, arrays[name].reshape(shape)) for name in MEASURES},
         coords={dim: draws[dim] for dim in dims if dim in draws.coords},
         attrs={"weights": list(weights), "variant": "2015"},
     )

@@ -1,6 +1,5 @@
 """A fit as a person reads it."""
 
-import json
 from dataclasses import dataclass
 from html import escape
 from math import isfinite, sqrt
@@ -14,10 +13,12 @@ from taciturn.errors import TaciturnError
 from taciturn.fits.checks import check_lines, checks_of
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of
-from taciturn.fits.parts import FitParts, fit_parts, recorded_estimator
+from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
 from taciturn.fits.table import draws_table
+from taciturn.tables.spelling import legible
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
@@ -210,8 +211,8 @@ def _call(fit: xr.DataTree, parts: FitParts) -> list[str]:
         ]
     estimator = recorded_estimator(fit)
     if estimator is None:
-        return [f"Estimator: {fit.attrs.get('estimator', 'not recorded in the fit')}"]
-    settings = json.loads(fit.attrs.get("settings", "{}"))
+        return [f"Estimator: {legible(str(fit.attrs.get('estimator', 'not recorded in the fit')))}"]
+    settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
     arguments = {"population_size": parts.population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     lines = [
