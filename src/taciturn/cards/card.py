@@ -240,14 +240,11 @@ class Card:
         Raises
         ------
         FileFormatError
-            The file is missing or unreadable, or holds another table.
+            The file is missing or unreadable, is a link that leads out of the folder of
+            the card, or holds another table.
         """
         of = self.table
-        table = (
-            load_dataset(of.dataset)
-            if of.dataset is not None
-            else read_table(self.path.parent / str(of.file))
-        )
+        table = load_dataset(of.dataset) if of.dataset is not None else read_table(self._file())
         return self._checked(table, "table.hash", of.hash)
 
     def load_sample(self) -> xr.DataArray:
@@ -294,6 +291,16 @@ class Card:
         except ValueError as error:
             raise FileFormatError(f"{self.path}: table: {error}") from error
         return arguments
+
+    def _file(self) -> Path:
+        """The file of the table, in the folder of the card or below."""
+        file = self.path.parent / str(self.table.file)
+        if not file.resolve().is_relative_to(self.path.parent.resolve()):
+            raise FileFormatError(
+                f"{self.path}: table.file is {self.table.file!r}, a link that leads out of the"
+                " folder of the card; put the file itself there"
+            )
+        return file
 
     def _checked(self, table: xr.DataArray, name: str, expected: str | None) -> xr.DataArray:
         if expected is not None and table_hash(table) != expected:

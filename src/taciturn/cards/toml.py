@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from taciturn.errors import FileFormatError
+from taciturn.files import check_readable
 from taciturn.validate import is_real
 
 __all__ = ["Fields", "read_toml", "toml_text"]
@@ -35,8 +36,7 @@ def read_toml(path: Path) -> "Fields":
         The file is missing, larger than 64 KiB, not UTF-8, not TOML, or has text with
         control characters.
     """
-    if not path.is_file():
-        raise FileFormatError(f"{path}: no such file")
+    check_readable(path)
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)

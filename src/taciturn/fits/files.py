@@ -160,10 +160,10 @@ def read_fit(path: str | PathLike[str], *, most_bytes: int = 2**32) -> xr.DataTr
             f" {SCHEMA_VERSION})"
         )
     try:
-        if "streamed" in fit.attrs and "posterior_predictive" not in fit.children:
+        if "streamed" in fit.attrs:
             fit["posterior_predictive"] = xr.DataTree(_streamed_tables(fit))
         check_stored(fit, fit_parts(fit))
-    except (TaciturnError, KeyError) as error:
+    except (TaciturnError, ArithmeticError, LookupError, ValueError) as error:
         raise FileFormatError(f"{path}: holds no fit: {error}") from error
     return fit
 
@@ -179,13 +179,15 @@ def _read_netcdf(path: Path, most_bytes: int) -> xr.DataTree:
         with xr.open_datatree(content, engine="h5netcdf") as tree:
             return tree.load()
     except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from error
+        raise FileFormatError(f"{path}: {error!s:.400}") from error
     except Exception as error:  # whatever the libraries make of a broken file
-        raise FileFormatError(f"{path}: not a readable netCDF file: {error}") from error
+        raise FileFormatError(f"{path}: not a readable netCDF file: {error!s:.400}") from error
 
 
 def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
     """Population and sample of a fit that was saved without them."""
+    if "posterior_predictive" in fit.children:
+        raise FileFormatError("it holds tables, and says that they are to be drawn again")
     try:
         estimator, settings = estimator_from_spec(fit.attrs["estimator"]), recorded_settings(fit)
     except (KeyError, FileFormatError) as error:
