@@ -30,9 +30,11 @@ MEMORY = 6 * 2**30
 
 def kinds() -> dict:
     """All kinds by name."""
-    from hostile import cards, fits, tables
+    from hostile import cards, finds, fits, stores, tables
 
-    return {kind.name: kind for module in (tables, fits, cards) for kind in module.KINDS}
+    return {
+        kind.name: kind for module in (tables, finds, fits, cards, stores) for kind in module.KINDS
+    }
 
 
 def try_case(name: str, number: int, seed: int, folder: Path) -> tuple[str, str]:

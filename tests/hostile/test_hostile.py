@@ -1,0 +1,120 @@
+"""Hostile files are read as they are or refused with an error of this package, and no
+result holds what another file holds.
+
+The ordinary tests take a share of each kind, in this process; the slow one runs the
+command, which has processes of its own and so sees crashes and hangs, too.
+"""
+
+import os
+import warnings
+
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from hostile import fits, run
+from taciturn.errors import FileFormatError, ParameterError
+from taciturn.fits.parts import fit_parts
+from taciturn.fits.stored import check_stored
+
+KINDS = run.kinds()
+SHARE = {
+    "counts, CSV": 150,
+    "counts, Parquet": 60,
+    "people, CSV": 100,
+    "magnitudes, CSV": 15,
+    "fits, attributes": 5,
+    "fits, bytes": 15,
+    "cards, texts": 100,
+    "stores": 30,
+}
+"""Cases of the kinds that have many or are long; all of the others."""
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "fits, contradictions"])
+def test_a_file_is_read_as_it_is_or_refused(name, tmp_path):
+    last = SHARE.get(name, KINDS[name].cases)
+    step = KINDS[name].cases // last if KINDS[name].cases else 1
+    taken = set()
+    for number in range(0, last * step, step):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries, about what is refused next
+            outcome, said = run.try_case(name, number, 1, folder)
+        assert outcome in ("read", "refused"), (number, outcome, said)
+        taken.add(outcome)
+    assert "refused" in taken
+
+
+@pytest.fixture(scope="module")
+def assessed(tmp_path_factory) -> xr.DataTree:
+    path = tmp_path_factory.mktemp("fits") / "fit.nc"
+    path.write_bytes(fits.plug_in())
+    return tc.read_fit(path)
+
+
+@pytest.mark.parametrize("change", fits.CONTENTS)
+def test_numbers_that_contradict_each_other_are_refused(change, assessed):
+    check_stored(assessed, fit_parts(assessed))
+    changed = assessed.copy(deep=True)
+    change(changed)
+    with pytest.raises(tc.TaciturnError):
+        check_stored(changed, fit_parts(changed))
+
+
+@pytest.mark.parametrize("place", ["long name", "folder", "pipe", "nothing"])
+@pytest.mark.parametrize(
+    ("ending", "read"),
+    [
+        (".csv", tc.read_table),
+        (".parquet", tc.read_table),
+        (".csv", lambda path: tc.tabulate(path, "area")),
+        (".csv", lambda path: tc.tabulate_magnitude(path, "area", "sales")),
+        (".nc", tc.read_fit),
+        (".toml", tc.cards.load_card),
+    ],
+    ids=["table", "Parquet", "people", "magnitudes", "fit", "card"],
+)
+def test_what_is_no_file_is_not_read(place, ending, read, tmp_path):
+    path = tmp_path / (f"{5000 * 'x'}{ending}" if place == "long name" else f"file{ending}")
+    if place == "folder":
+        path.mkdir()
+    elif place == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(FileFormatError, match=r"no such file|cannot be read"):
+        read(path)
+
+
+def test_the_limit_is_the_callers(tmp_path):
+    path = tmp_path / "fit.nc"
+    path.write_bytes(fits.plug_in())
+    with h5py.File(path, "r+") as file:
+        file.create_dataset("constant_data/more", (10**6,), "f8", fillvalue=1.0)
+        file["constant_data/more"].make_scale("more")
+    needed = r"/constant_data/more declares 8,000,000 bytes, of [\d,]+ that are left of most_bytes"
+    with pytest.raises(FileFormatError, match=needed):
+        tc.read_fit(path, most_bytes=2_000_000)
+    with pytest.raises(FileFormatError, match=r"bytes, more than most_bytes = 1,000"):
+        tc.read_fit(path, most_bytes=1_000)
+    with pytest.raises(ParameterError, match="most_bytes must be a whole number from 1"):
+        tc.read_fit(path, most_bytes=0)
+    read = tc.read_fit(path, most_bytes=10_000_000)
+    np.testing.assert_array_equal(read["constant_data"]["more"], np.ones(10**6))
+
+
+def test_a_fit_that_says_that_its_tables_are_drawn_again_holds_none(assessed, tmp_path):
+    fit = assessed.copy()
+    fit.attrs["streamed"] = 1
+    fit.to_netcdf(tmp_path / "fit.nc", engine="h5netcdf")
+    with pytest.raises(FileFormatError, match="it holds tables, and says that they are to be"):
+        tc.read_fit(tmp_path / "fit.nc")
+
+
+@pytest.mark.slow
+def test_the_command_finds_nothing(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["run.py", "--cases", "300", "--seed", "2"])
+    status = run.main()
+    assert status == 0, capsys.readouterr().out
