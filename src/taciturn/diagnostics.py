@@ -4,6 +4,7 @@ of a mixture. All thresholds stand here.
 
 import json
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import log10
@@ -64,13 +65,13 @@ def highest_k_hat(draws: int) -> float:
     return min(1 - 1 / log10(draws), HIGHEST_K_HAT) if draws > 1 else HIGHEST_K_HAT
 
 
-class _Verdict:
+class _Verdict(ABC):
     """What all diagnostics say: their problems, and whether there are any."""
 
     @property
+    @abstractmethod
     def problems(self) -> tuple[str, ...]:
         """What is wrong, in words; empty if the draws can be used."""
-        raise NotImplementedError
 
     @property
     def converged(self) -> bool:

@@ -109,6 +109,6 @@ def _no_weight(problem: Problem, stratum: int) -> str:
     at = cell_label(margins, tuple(int(i) for i in np.unravel_index(stratum, margins.shape)))
     return (
         f"the known margin of {at} is {int(problem.stratum_sizes[stratum])}, but the model gives"
-        " none of its cells a chance: nobody in the sample tells how they are spread; use a"
-        " Bayesian estimator or fewer terms"
+        " all of its cells probability zero, as nobody in the sample shows how the margin is spread"
+        " over them; use a Bayesian estimator or fewer terms"
     )

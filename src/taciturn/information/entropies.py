@@ -249,7 +249,7 @@ def conditional_entropy_from_transition(
     wrong = (abs(transition.sum(after) - 1) > 1e-9) & (table > 0)
     if bool(wrong.any()):
         raise TableError(
-            "transition must sum to 1 over the variables after, in every cell that holds somebody"
+            "transition must sum to 1 over the variables in after, for every cell with a count"
         )
     return conditional_entropy_from_joint(table * transition, given=after, base=base)
 

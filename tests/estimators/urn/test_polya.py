@@ -169,7 +169,7 @@ def test_nothing_to_open_needs_no_black_ball(new: float) -> None:
 def test_more_than_the_draws_can_open_is_an_error(new: float, size: int) -> None:
     with pytest.raises(
         EstimationError,
-        match=f"{size - 10} individuals beside the sample can open at most {size - 10}",
+        match=f"{size - 10} individuals outside the sample can open at most {size - 10}",
     ):
         solve_theta(new, 10, size)
 

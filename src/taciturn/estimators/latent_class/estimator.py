@@ -126,9 +126,9 @@ class LatentClass(BayesianEstimator):
     priors: Mapping[str, Prior] = field(default_factory=dict)
 
     caution: ClassVar[str] = (
-        "Do not rely on the intervals of R1 and R2: in repeated samples of eight-variable tables"
-        " those of tau1 held the truth as often as they say, those of R1 and R2 seldom or never"
-        " where single cells go their own way."
+        "Do not rely on the intervals of R1 and R2: in repeated samples of eight-variable tables,"
+        " the intervals of tau1 contained the truth as often as they should, those of R1 and R2"
+        " rarely or never where single cells depart from the classes."
     )
     title: ClassVar[str] = "Latent classes: Dirichlet process mixture of independent variables"
     command_name: ClassVar[str] = "latent-class"

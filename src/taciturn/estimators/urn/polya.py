@@ -183,7 +183,7 @@ def solve_theta(new_colours: float, sample_size: int, population_size: int) -> f
     highest = log(population_size) + log(1e4)
     if new_colours >= draws or excess(highest) < 0:
         raise EstimationError(
-            f"{new_colours:.4g} empty cells are to open, but {draws} individuals beside the sample"
+            f"{new_colours:.4g} empty cells are to open, but {draws} individuals outside the sample"
             f" can open at most {draws}: no θ solves this; the table has too many cells for its"
             " population, or give theta"
         )
