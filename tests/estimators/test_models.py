@@ -425,8 +425,11 @@ def test_a_fit_that_did_not_converge_says_so() -> None:
     assert not check_convergence(stuck, None).converged
 
 
-def test_shared_fits_converged(fit_dirichlet, fit_restaurant) -> None:
-    for fit in (fit_dirichlet, fit_restaurant):
-        assert check_convergence(
-            fit["posterior"].to_dataset(), fit["sample_stats"].to_dataset()
-        ).converged
+@pytest.mark.parametrize(
+    "name", ["restaurant_by_nuts", pytest.param("dirichlet_by_nuts", marks=pytest.mark.slow)]
+)
+def test_shared_fits_converged(name, request) -> None:
+    fit = request.getfixturevalue(name)
+    assert check_convergence(
+        fit["posterior"].to_dataset(), fit["sample_stats"].to_dataset()
+    ).converged

@@ -17,15 +17,14 @@ PLUG_IN = ("LogLinear", "PolyaUrn")
 WITH_PARAMETERS = (*BAYESIAN, "stack")
 EVERY = (*BAYESIAN, *PLUG_IN, "stack")
 FAST = {"population_size": 2449, "draws": 500, "random_seed": 1, "progressbar": False}
+MARKOV_CHAIN = {"LatentClass": {"tune": 300, "chains": 2}}
 
 
 @pytest.fixture(scope="module")
-def fits(religion_sample, fit_latent_class) -> dict[str, xr.DataTree]:
+def fits(religion_sample) -> dict[str, xr.DataTree]:
     """An assessed fit of every estimator, and a stack of three."""
     made = {
-        name: fit_latent_class
-        if estimator is tc.LatentClass
-        else estimator().fit(religion_sample, **FAST)
+        name: estimator().fit(religion_sample, **(FAST | MARKOV_CHAIN.get(name, {})))
         for name, estimator in tc.estimators.ESTIMATORS.items()
     }
     members = {name: made[name] for name in ("DirichletLogLinear", "ChineseRestaurant", "PolyaUrn")}

@@ -373,7 +373,7 @@ def test_quadrature_against_a_dense_sum(counts, cells) -> None:
         assert abs(drawn.std() / sd - 1) < 0.06
 
 
-def test_fast_and_nuts_agree(fit_restaurant, religion_sample) -> None:
+def test_fast_and_nuts_agree(restaurant_by_nuts, religion_sample) -> None:
     """Means and spreads of both parameters and of the number of empty cells, within 4.5
     Monte Carlo errors."""
     import arviz as az
@@ -391,7 +391,7 @@ def test_fast_and_nuts_agree(fit_restaurant, religion_sample) -> None:
         }
         return {name: np.asarray(value.values, dtype=float) for name, value in values.items()}
 
-    slow, quick = quantities(fit_restaurant), quantities(fast)
+    slow, quick = quantities(restaurant_by_nuts), quantities(fast)
     for name in slow:
         sd, ess = slow[name].std(), min(float(az.ess(slow[name])), 3000)
         assert abs(slow[name].mean() - quick[name].mean()) < 4.5 * sd * (1 / ess + 1 / 3000) ** 0.5
