@@ -1,6 +1,7 @@
 """The posterior without a Markov chain: its pieces, brute-force integration of tiny
 tables, and NUTS."""
 
+from functools import cache
 from math import exp, lgamma, log
 
 import numpy as np
@@ -57,10 +58,13 @@ def brute_force(counts, fillable, prior, size):
     alpha = k[..., None] * pi / pi.sum(-1, keepdims=True)
     weight = np.exp(prior.logpdf(k)) * k
 
+    @cache
+    def term(cell, count):
+        return gammaln(alpha[..., cell] + count) - gammaln(alpha[..., cell])
+
     def likelihood(table):
-        on = fillable > 0
-        terms = gammaln(alpha[..., on] + table[on]) - gammaln(alpha[..., on])
-        return np.exp(gammaln(k) - gammaln(k + table.sum()) + terms.sum(-1))
+        terms = sum(term(cell, int(table[cell])) for cell in np.flatnonzero(fillable).tolist())
+        return np.exp(gammaln(k) - gammaln(k + table.sum()) + terms)
 
     evidence = (weight * likelihood(counts)).sum()
     rest = size - counts.sum()
