@@ -776,7 +776,7 @@ POOLS = [
 
 @given(model=st.sampled_from(POOLS), data=st.data(), value=VALUES)
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_whatever_stands_in_a_field_is_read_or_refused_by_name(card, tmp_path, model, data, value):
     """Nothing but FileFormatError leaves the parser, and what is read would be written
