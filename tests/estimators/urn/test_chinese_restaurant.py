@@ -198,6 +198,7 @@ def test_a_negative_discount_is_the_symmetric_dirichlet(f, alpha) -> None:
     assert terms == pytest.approx(conditional)
 
 
+@interpreted
 def test_the_model_of_a_negative_discount() -> None:
     model = ChineseRestaurant(discount=-0.8).build(table([[1, 2, 0]]), 9)
     assert not model.free_RVs
