@@ -59,7 +59,7 @@ def fitted_once(
         folder = folder.parent  # shared by all workers of pytest-xdist
 
     def fit(estimator: tc.estimators.Estimator, **arguments: object) -> xr.DataTree:
-        path = folder / f"{type(estimator).__name__}.nc"
+        path = folder / f"{type(estimator).__name__}-{arguments['method']}.nc"
         with FileLock(f"{path}.lock"):
             if path.exists():
                 return tc.read_fit(path)
@@ -71,13 +71,36 @@ def fitted_once(
 
 
 @pytest.fixture(scope="session")
-def fit_dirichlet(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+def restaurant_by_nuts(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    """The one fit by NUTS of the ordinary tests."""
+    return fitted_once(tc.ChineseRestaurant(), draws=1000, tune=500, method="nuts")
+
+
+@pytest.fixture(scope="session")
+def dirichlet_by_nuts(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    """For slow tests."""
     return fitted_once(tc.DirichletLogLinear(), draws=1500, tune=500, method="nuts")
 
 
 @pytest.fixture(scope="session")
-def fit_restaurant(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
-    return fitted_once(tc.ChineseRestaurant(), draws=1000, tune=500, method="nuts")
+def pool_by_nuts(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
+    """For slow tests."""
+    return fitted_once(tc.LinearPool(), draws=1000, tune=500, method="nuts")
+
+
+@pytest.fixture(scope="session")
+def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.DirichletLogLinear().fit(religion_sample, draws=1000, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_restaurant(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.ChineseRestaurant().fit(religion_sample, draws=1000, **SHORT)
+
+
+@pytest.fixture(scope="session")
+def fit_pool(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.LinearPool().fit(religion_sample, draws=1000, **SHORT)
 
 
 @pytest.fixture(scope="session")
@@ -101,13 +124,3 @@ def fast_fits(religion_sample: xr.DataArray) -> dict[str, xr.DataTree]:
     }
     arguments = {"population_size": 2449, "random_seed": 1, "progressbar": False}
     return {name: model.fit(religion_sample, **arguments) for name, model in models.items()}
-
-
-@pytest.fixture(scope="session")
-def fit_pool(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
-    return fitted_once(tc.LinearPool(), draws=1000, tune=500, method="nuts")
-
-
-@pytest.fixture(scope="session")
-def fit_latent_class(fitted_once: Callable[..., xr.DataTree]) -> xr.DataTree:
-    return fitted_once(tc.LatentClass(), draws=500, tune=300)

@@ -16,7 +16,7 @@ from taciturn.errors import AttackError
 
 RULE = (1, 2)  # counts below 3 are primary, but for 0
 BOUNDED = settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from taciturn.errors import FileFormatError
+from taciturn.errors import ConvergenceWarning, FileFormatError
 from taciturn.estimators import settings
 from taciturn.schema import split_draws
 from taciturn.tables import on_demand as streaming
@@ -23,20 +23,23 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
+SIZES = {"draws": 100, "tune": 100, "chains": 2}
+
+
+@pytest.fixture(scope="module")
+def small_blocks():
     """Everything is streamed, in blocks of 7 draws of a table of 90 cells."""
-    monkeypatch.setattr(settings, "STORED_LIMIT", 0)
-    monkeypatch.setattr("taciturn.fits.stacking.STORED_LIMIT", 0)
-    monkeypatch.setattr("taciturn.schema._BLOCK", 7 * 90)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "STORED_LIMIT", 0)
+        patch.setattr("taciturn.fits.stacking.STORED_LIMIT", 0)
+        patch.setattr("taciturn.schema._BLOCK", 7 * 90)
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fits(small_blocks, religion_sample) -> dict[str, xr.DataTree]:
     return {
-        name: model.fit(
-            religion_sample, population_size=2449, draws=100, tune=100, chains=2, **QUIET
-        )
+        name: model.fit(religion_sample, population_size=2449, **SIZES, **QUIET)
         for name, model in MODELS.items()
         if name != "classes"
     }
@@ -119,9 +122,7 @@ def test_leave_one_out_terms_are_those_of_all_draws_at_once(
 ) -> None:
     monkeypatch.setattr("taciturn.schema._BLOCK", 2**22)
     for name in ("dirichlet", "restaurant", "pool"):
-        again = MODELS[name].fit(
-            religion_sample, population_size=2449, draws=100, tune=100, chains=2, **QUIET
-        )
+        again = MODELS[name].fit(religion_sample, population_size=2449, **SIZES, **QUIET)
         xr.testing.assert_allclose(
             again["cell_log_likelihood"].to_dataset(),
             fits[name]["cell_log_likelihood"].to_dataset(),
@@ -211,9 +212,10 @@ def test_a_file_that_was_changed(change, message, fits, tmp_path) -> None:
 
 
 def test_latent_classes_are_streamed_too(small_blocks, religion_sample, tmp_path) -> None:
-    fit = MODELS["classes"].fit(
-        religion_sample, population_size=2449, draws=250, tune=100, chains=2, **QUIET
-    )
+    with pytest.warns(ConvergenceWarning):  # few draws: only how they are stored matters
+        fit = MODELS["classes"].fit(
+            religion_sample, population_size=2449, draws=30, tune=30, chains=2, **QUIET
+        )
     xr.testing.assert_allclose(
         tc.assess(fit)["risk"].to_dataset(), tc.assess(in_memory(fit))["risk"].to_dataset()
     )

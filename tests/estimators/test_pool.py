@@ -89,16 +89,12 @@ def test_terms_for_arviz_have_the_means_of_the_mixture(pooled) -> None:
     np.testing.assert_allclose(found.mean(draws), with_all, rtol=1e-9)
 
 
-@pytest.mark.parametrize("which", ["default", "nuts"])
-def test_arviz_leaves_out_as_loo_does(which, religion_sample, request) -> None:
+@pytest.mark.parametrize("name", ["fit_pool", pytest.param("pool_by_nuts", marks=pytest.mark.slow)])
+def test_arviz_leaves_out_as_loo_does(name, request) -> None:
     """They differ only in the smoothing of the largest weights, far less than the
     standard error of 14. Without the two constants elpd would be 2.7 higher and p half
     as large."""
-    fit = (
-        request.getfixturevalue("fit_pool")
-        if which == "nuts"
-        else tc.LinearPool().fit(religion_sample, random_seed=1, **SIZE)
-    )
+    fit = request.getfixturevalue(name)
     own, arviz = tc.loo(fit), az.loo(fit)
     assert arviz.elpd == pytest.approx(own.elpd, abs=0.05)
     assert arviz.se == pytest.approx(own.se, abs=0.02)
@@ -141,11 +137,12 @@ def test_summary_shows_every_member(pooled) -> None:
     )
 
 
-def test_by_nuts_every_member_has_its_own_diagnostics(fit_pool) -> None:
-    result = tc.summary(fit_pool)
+@pytest.mark.slow
+def test_by_nuts_every_member_has_its_own_diagnostics(pool_by_nuts) -> None:
+    result = tc.summary(pool_by_nuts)
     assert all(isinstance(own, Diagnostics) for own in result.diagnostics.members.values())
     assert result.converged, result.text
-    broken = fit_pool.copy(deep=True)
+    broken = pool_by_nuts.copy(deep=True)
     broken["sample_stats"]["restaurant_diverging"][0, 0] = True
     assert tc.summary(broken).diagnostics.problems == (
         "restaurant: 1 transitions diverged, none is accepted",

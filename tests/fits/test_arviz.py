@@ -17,15 +17,21 @@ PLUG_IN = ("LogLinear", "PolyaUrn")
 WITH_PARAMETERS = (*BAYESIAN, "stack")
 EVERY = (*BAYESIAN, *PLUG_IN, "stack")
 FAST = {"population_size": 2449, "draws": 500, "random_seed": 1, "progressbar": False}
+MARKOV_CHAIN = {"LatentClass": {"tune": 300, "chains": 2}}
+
+
+def drawn(*names: str) -> list:
+    """The members of the pool and the urn have the groups of the pool and of the
+    log-linear model: their plots are slow tests."""
+    alike = {"DirichletLogLinear", "ChineseRestaurant", "PolyaUrn"}
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in alike else []) for name in names]
 
 
 @pytest.fixture(scope="module")
-def fits(religion_sample, fit_latent_class) -> dict[str, xr.DataTree]:
+def fits(religion_sample) -> dict[str, xr.DataTree]:
     """An assessed fit of every estimator, and a stack of three."""
     made = {
-        name: fit_latent_class
-        if estimator is tc.LatentClass
-        else estimator().fit(religion_sample, **FAST)
+        name: estimator().fit(religion_sample, **(FAST | MARKOV_CHAIN.get(name, {})))
         for name, estimator in tc.estimators.ESTIMATORS.items()
     }
     members = {name: made[name] for name in ("DirichletLogLinear", "ChineseRestaurant", "PolyaUrn")}
@@ -72,7 +78,7 @@ def test_summary_of_the_risk_of_rows(fits, name) -> None:
     assert np.isfinite(table["mean"]).all()
 
 
-@pytest.mark.parametrize("name", WITH_PARAMETERS)
+@pytest.mark.parametrize("name", drawn(*WITH_PARAMETERS))
 @pytest.mark.parametrize("plot", [az.plot_forest, az.plot_trace_dist])
 def test_plots_of_the_parameters(fits, name, plot) -> None:
     plot(fits[name])
@@ -84,7 +90,7 @@ def test_plots_of_the_risk(fits, plot) -> None:
         plot(fits[name], group="risk")
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", drawn(*EVERY))
 def test_predictive_plots(fits, name) -> None:
     """Of counts by cumulative distributions; ArviZ draws a density, too, but warns that
     counts are discrete."""

@@ -93,12 +93,11 @@ def test_what_a_power_makes_of_a_prior(prior, scaled) -> None:
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["fit_dirichlet", "fast_dirichlet"])
-def test_log_prior_of_the_dirichlet_model_on_both_paths(name, request, religion_sample) -> None:
-    if name == "fast_dirichlet":
-        fit = tc.DirichletLogLinear().fit(religion_sample, draws=200, random_seed=1, **SIZE)
-    else:
-        fit = request.getfixturevalue(name)
+@pytest.mark.parametrize(
+    "name", ["fit_dirichlet", pytest.param("dirichlet_by_nuts", marks=pytest.mark.slow)]
+)
+def test_log_prior_of_the_dirichlet_model_on_both_paths(name, request) -> None:
+    fit = request.getfixturevalue(name)
     found = fit["log_prior"].to_dataset()
     assert list(found.data_vars) == ["kappa", "margin_area", "margin_religion"]
     assert found["kappa"].dims == ("chain", "draw")
@@ -125,7 +124,7 @@ def test_without_parameters_there_is_no_log_prior(fit_loglinear, religion_sample
     assert "log_prior" not in symmetric.children
 
 
-@pytest.mark.parametrize("name", ["fit_dirichlet", "fit_restaurant", "fit_pool"])
+@pytest.mark.parametrize("name", ["fit_dirichlet", "restaurant_by_nuts", "fit_pool"])
 def test_arviz_runs_on_a_fit_as_it_is(name, request) -> None:
     table = az.psense_summary(request.getfixturevalue(name))
     assert np.isfinite(table[["prior", "likelihood"]].to_numpy()).all()

@@ -93,26 +93,25 @@ def test_a_threshold_no_draw_reaches_is_not_given_a_false_error(plug_in):
     assert "none of 400 draws" in str(tc.summary(plug_in, threshold=0.9))
 
 
-def test_summary_of_a_bayesian_fit_reports_its_sampler(fit_dirichlet):
-    result = tc.summary(fit_dirichlet)
+def test_summary_of_a_bayesian_fit_reports_its_sampler(restaurant_by_nuts):
+    result = tc.summary(restaurant_by_nuts)
     assert result.diagnostics is not None
     assert result.diagnostics.divergences == 0
     assert result.converged
     assert ": converged" in str(result)
 
 
-def test_a_fit_that_fails_says_so(fit_dirichlet):
-    stuck = fit_dirichlet.copy(deep=True)
-    kappa = stuck["posterior"]["kappa"]
-    kappa[0] = kappa[0] + 1e4
+def test_a_fit_that_fails_says_so(restaurant_by_nuts):
+    stuck = restaurant_by_nuts.copy(deep=True)
+    stuck["posterior"]["theta"][0] += 1e4
     result = tc.summary(stuck)
     assert not result.converged
     assert "NOT CONVERGED" in str(result)
     assert "do not use these numbers" in result.sentence
 
 
-def test_divergences_alone_are_a_failure(fit_dirichlet):
-    diverged = fit_dirichlet.copy(deep=True)
+def test_divergences_alone_are_a_failure(restaurant_by_nuts):
+    diverged = restaurant_by_nuts.copy(deep=True)
     diverged["sample_stats"]["diverging"][0, 0] = True
     assert "1 transitions diverged" in str(tc.summary(diverged))
 
@@ -154,7 +153,7 @@ def test_a_saved_fit_is_read_back_by_us_and_by_arviz(plug_in, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["fit_dirichlet", pytest.param("fit_restaurant", marks=pytest.mark.slow), "fit_urn"]
+    "name", ["fit_dirichlet", pytest.param("restaurant_by_nuts", marks=pytest.mark.slow), "fit_urn"]
 )
 def test_a_saved_fit_repeats_to_the_digit(name, request, tmp_path):
     fit = request.getfixturevalue(name)

@@ -20,7 +20,8 @@ RULES = [
     tc.magnitude.PQ(10, 50),
     tc.magnitude.MinimumFrequency(3),
 ]
-SETTINGS = settings(deadline=None, max_examples=40)
+TWIN = settings(deadline=None, max_examples=40)
+SETTINGS = settings(deadline=None, max_examples=20)
 
 
 @st.composite
@@ -90,7 +91,7 @@ def upto(line: list[tuple[Fraction, Fraction]], length: int) -> Fraction:
     return held
 
 
-@SETTINGS
+@TWIN
 @given(
     st.booleans().flatmap(
         lambda weighted: st.tuples(st.just(weighted), records(weighted=weighted))

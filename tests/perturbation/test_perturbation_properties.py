@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import taciturn as tc
 from perturbed import controlled_pmf, controlled_roundings
@@ -22,6 +22,7 @@ RANDOM = {
     "geometric": partial(tc.add_noise, epsilon=0.5),
     "cell key": partial(tc.cell_key, perturbation=tc.perturbation.perturbation_table(3, 1)),
 }
+FEWER = settings(max_examples=15)  # of each method
 CERTAIN = {
     "conventional": tc.perturbation.conventional_round,
     "suppressed": partial(tc.perturbation.suppress_small_cells, minimum=3),
@@ -35,6 +36,7 @@ def some_tables(**options):
 
 @pytest.mark.parametrize("method", METHODS)
 @given(table=some_tables(max_count=30))
+@FEWER
 def test_whole_tables_with_the_labels_along_replicate(method, table):
     released = METHODS[method](table)
     assert released.dims == ("replicate", *table.dims)
@@ -47,6 +49,7 @@ def test_whole_tables_with_the_labels_along_replicate(method, table):
 
 @pytest.mark.parametrize("method", RANDOM)
 @given(table=some_tables(), seed=SEEDS, replicates=st.integers(1, 4))
+@FEWER
 def test_the_seed_decides(method, table, seed, replicates):
     first, again = (
         RANDOM[method](table, replicates=replicates, random_seed=seed) for _ in range(2)
@@ -57,6 +60,7 @@ def test_the_seed_decides(method, table, seed, replicates):
 
 @pytest.mark.parametrize("method", METHODS)
 @given(table=some_tables())
+@FEWER
 def test_a_release_has_no_attributes(method, table):
     """Neither a seed nor what the table itself has."""
     table = table.assign_attrs(true=table.values.tolist())
@@ -68,6 +72,7 @@ def test_a_release_has_no_attributes(method, table):
 
 @pytest.mark.parametrize("method", RANDOM)
 @given(table=some_tables(), seed=SEEDS)
+@FEWER
 def test_what_a_seed_has_drawn_is_not_for_release(method, table, seed):
     for given_seed in (seed, np.random.default_rng(seed)):
         released = RANDOM[method](table, random_seed=given_seed)
@@ -150,6 +155,7 @@ def test_totals_are_within_the_base_of_the_true_ones(table, base, seed):
 
 @pytest.mark.parametrize("method", METHODS)
 @given(table=some_tables(), data=st.data())
+@FEWER
 def test_what_is_no_table(method, table, data):
     cell = data.draw(st.integers(0, table.size - 1))
     for wrong, rule in (

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import taciturn as tc
+from interpreted import INTERPRETED
 from taciturn.estimators.halves import halves
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.log_linear.model import main_effects
@@ -94,7 +95,7 @@ def test_the_model_is_the_density_written_out() -> None:
     terms = (("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c"))
     scales = [f"scale_{'_'.join(term)}" for term in terms]
     outputs = [model[name] for name in (*names, *scales, "interaction_coordinates")]
-    quick = {"on_unused_input": "ignore", "mode": "FAST_COMPILE"}
+    quick = {"on_unused_input": "ignore", "mode": INTERPRETED}
     values = model.compile_fn(model.replace_rvs_by_values(outputs), **quick)(point)
     kappa, *margins = values[:4]
     own = Interactions(terms, {"a": 2, "b": 3, "c": 2})

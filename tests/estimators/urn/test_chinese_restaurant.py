@@ -21,6 +21,7 @@ from exact import (
     urn_distribution,
     urn_from_nothing,
 )
+from interpreted import INTERPRETED, interpreted
 from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
@@ -105,15 +106,14 @@ def test_likelihood_of_every_table(cells, size, theta, sigma) -> None:
 
 
 @pytest.mark.parametrize("x", [(3, 2, 1), (1, 1, 4), (6, 0, 0), (1, 5, 0)])
+@interpreted
 def test_model_likelihood_agrees(x) -> None:
     """The PyMC model of a table, which holds that table's closing times; for others
     that fill all cells it is NaN."""
     model = ChineseRestaurant().build(table([x]), 10)
     value = pt.lvector()
     logp = pm.logp(model["sample_counts"], value)
-    compiled = pytensor.function(
-        [model["theta"], model["discount"], value], logp, mode="FAST_COMPILE"
-    )
+    compiled = pytensor.function([model["theta"], model["discount"], value], logp, mode=INTERPRETED)
     for theta_, sigma in ((0.4, 0.2), (9.0, 0.7)):
         exact = urn_from_nothing(3, 6, theta_, sigma)
         assert float(compiled(theta_, sigma, x)) == pytest.approx(log(exact[x]), rel=1e-9)
@@ -198,11 +198,12 @@ def test_a_negative_discount_is_the_symmetric_dirichlet(f, alpha) -> None:
     assert terms == pytest.approx(conditional)
 
 
+@interpreted
 def test_the_model_of_a_negative_discount() -> None:
     model = ChineseRestaurant(discount=-0.8).build(table([[1, 2, 0]]), 9)
     assert not model.free_RVs
     value = pt.lvector()
-    logp = pytensor.function([value], pm.logp(model["sample_counts"], value), mode="FAST_COMPILE")
+    logp = pytensor.function([value], pm.logp(model["sample_counts"], value), mode=INTERPRETED)
     for x in [(1, 2, 0), (3, 0, 0), (1, 0, 2)]:
         assert float(logp(x)) == pytest.approx(log(dirichlet_multinomial_pmf(x, [0.8] * 3)))
     with pytest.raises(PriorError, match=r"\['theta'\], but a negative discount leaves none"):
@@ -373,7 +374,7 @@ def test_quadrature_against_a_dense_sum(counts, cells) -> None:
         assert abs(drawn.std() / sd - 1) < 0.06
 
 
-def test_fast_and_nuts_agree(fit_restaurant, religion_sample) -> None:
+def test_fast_and_nuts_agree(restaurant_by_nuts, religion_sample) -> None:
     """Means and spreads of both parameters and of the number of empty cells, within 4.5
     Monte Carlo errors."""
     import arviz as az
@@ -391,7 +392,7 @@ def test_fast_and_nuts_agree(fit_restaurant, religion_sample) -> None:
         }
         return {name: np.asarray(value.values, dtype=float) for name, value in values.items()}
 
-    slow, quick = quantities(fit_restaurant), quantities(fast)
+    slow, quick = quantities(restaurant_by_nuts), quantities(fast)
     for name in slow:
         sd, ess = slow[name].std(), min(float(az.ess(slow[name])), 3000)
         assert abs(slow[name].mean() - quick[name].mean()) < 4.5 * sd * (1 / ess + 1 / 3000) ** 0.5
@@ -522,13 +523,13 @@ def test_a_prior_of_the_discount_beyond_one(prior) -> None:
 
 def test_draws_of_the_model_have_the_size_asked_for(fit_restaurant, religion_sample) -> None:
     small = ChineseRestaurant(base="log-linear").build(table([[2, 0], [1, 1]]), 10)
-    drawn = pm.draw(small["sample_counts"], draws=7, mode="FAST_COMPILE", random_seed=1)
+    drawn = pm.draw(small["sample_counts"], draws=7, mode=INTERPRETED, random_seed=1)
     assert drawn.shape == (7, 4)
     assert (drawn.sum(axis=1) == 4).all()
     posterior = fit_restaurant.isel(draw=slice(0, 20))
     with ChineseRestaurant().build(religion_sample, 2449):
         predicted = pm.sample_posterior_predictive(
-            posterior, progressbar=False, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"}
+            posterior, progressbar=False, random_seed=1, compile_kwargs={"mode": INTERPRETED}
         )
     values = predicted["posterior_predictive"]["sample_counts"].values
     assert values.shape == (2, 20, 90)
