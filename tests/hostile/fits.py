@@ -133,16 +133,16 @@ def two_names(file: h5py.File, folder: Path) -> None:
 
 
 def deep(file: h5py.File, folder: Path) -> None:
-    file.create_group("/".join(["more"] * 10_100))
+    file.create_group("/".join(["more"] * 5_100))
 
 
 def many_groups(file: h5py.File, folder: Path) -> None:
-    for number in range(10_100):
+    for number in range(5_100):
         file.create_group(f"more/{number}")
 
 
 def many_attributes(file: h5py.File, folder: Path) -> None:
-    for number in range(10_100):
+    for number in range(5_100):
         file["constant_data"].attrs[f"a{number}"] = 1
 
 
@@ -160,7 +160,7 @@ def huge_population(file: h5py.File, folder: Path) -> None:
 
 def huge_total(file: h5py.File, folder: Path) -> None:
     for number in range(100):
-        file.create_dataset(f"constant_data/more{number}", (10_100_000,), "f8")
+        file.create_dataset(f"constant_data/more{number}", (20_000_000,), "f8")
 
 
 def huge_product(file: h5py.File, folder: Path) -> None:

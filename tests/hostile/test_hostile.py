@@ -25,7 +25,7 @@ SHARE = {
     "counts, Parquet": 60,
     "people, CSV": 100,
     "magnitudes, CSV": 15,
-    "fits, attributes": 5,
+    "fits, attributes": 3,
     "fits, bytes": 15,
     "cards, texts": 100,
     "stores": 30,

@@ -16,7 +16,7 @@ from taciturn.errors import FileFormatError
 
 __all__ = ["check_declared"]
 
-_MOST_OBJECTS: Final = 10_000
+_MOST_OBJECTS: Final = 5_000
 """Groups, arrays and attributes together; a stack of many fits has some hundreds."""
 
 _MOST_DIMENSIONS: Final = 32

@@ -4,6 +4,7 @@ stop when interrupted.
 
 import os
 import signal
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from threading import Thread
 from time import sleep
@@ -70,10 +71,14 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
         ):
             pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
             results = pool(joblib.delayed(work)(task) for task in tasks)
-        yield from results
+        for result in results:  # noqa: UP028 - closed below, in silence
+            yield result
         finished = True
     finally:
         if not finished:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*tasks")  # left undone: as meant
+                results.close()
             executor: Any = get_reusable_executor(reuse=True)
             executor.shutdown(wait=True, kill_workers=True)
 
