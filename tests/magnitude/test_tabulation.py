@@ -605,7 +605,7 @@ def test_dims_and_margins_that_are_refused():
         ("a.txt", "", "cannot read the ending '.txt'"),
         ("a.csv", None, "no such file"),
         ("a.csv", b"", "the file is empty; expected a header"),
-        ("a.csv", b"area;x\nA;1\n", "must be separated by commas"),
+        ("a.csv", b"area;x,y\nA;1,2\n", "',' and ';' stand in the header"),
         ("a.csv", b"area,\nA,1\n", "the header has no name for column 2"),
         ("a.csv", b"area,area\nA,1\n", "the header names 'area' twice"),
         ("a.csv", b"area,x\nA,1\nB,2,3\n", "line 3 has 3 fields, the header has 2"),

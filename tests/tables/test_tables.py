@@ -366,8 +366,8 @@ class TestBadFiles:
             (b"area,count\nA,1,\nB,2,\n", "line 2 has 3 fields, the header has 2"),
             (b"area,sex,count\nA,f,1\nB,f", "line 3 has 2 fields, the header has 3"),
             (b'area,count\nA,1\n"B,2\n', "the record in line 3 has a quote that is never closed"),
-            (b"area;count\nA;1\n", "separated by commas; the header is 'area;count'"),
-            (b"area\tcount\nA\t1\n", "separated by commas"),
+            (b"area;sex,count\nA;1,2\n", "',' and ';' stand in the header, .*; say which: sep=','"),
+            (b"area\tsex|count\nA\t1|2\n", r"'\\t' and '\|' stand in the header"),
             (
                 b",area,count\n0,A,1\n1,B,2\n",
                 "the header has no name for column 1; .* without its index",

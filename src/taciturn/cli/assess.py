@@ -1,8 +1,9 @@
 """``taciturn assess``: fit a model to a sample and summarise its risk."""
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,11 +17,14 @@ from taciturn.cli.options import (
     Weights,
     Whole,
     check_model,
+    csv_options,
     is_card,
 )
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     import taciturn as tc
 
 __all__ = ["assess"]
@@ -86,6 +90,7 @@ __all__ = ["assess"]
     type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@csv_options
 @force_option
 def assess(
     sample: Path,
@@ -103,6 +108,8 @@ def assess(
     seed: int | None,
     save: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
@@ -112,29 +119,24 @@ def assess(
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
     """
-    import warnings
-
     import taciturn as tc
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    table = tc.read_table(sample, count=count)
-    margins = None if known_margins is None else tc.read_table(known_margins, count=count)
-    estimator = _estimator(model, formula)
-    with warnings.catch_warnings():
-        # The summary and the exit status say so.
-        warnings.simplefilter("ignore", tc.ConvergenceWarning)
-        fit = estimator.fit(
-            table,
-            population_size=population_size,
-            known_margins=margins,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            random_seed=seed,
-            method=method,
-            progressbar=sys.stderr.isatty(),
-        )
+    read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
+    table = read(sample)
+    margins = None if known_margins is None else read(known_margins)
+    fit = _fit(
+        _estimator(model, formula),
+        table,
+        population_size=population_size,
+        known_margins=margins,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        random_seed=seed,
+        method=method,
+    )
     fit = tc.assess(fit, weights=weights)
     result = tc.summary(fit, threshold=threshold)
     if save is not None:
@@ -153,3 +155,16 @@ def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
         return tc.cards.load_card(model).estimator
     estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()
     return estimator if formula is None else estimator.with_formula(formula)
+
+
+def _fit(
+    estimator: "tc.estimators.Estimator", table: "xr.DataArray", **settings: Any
+) -> "xr.DataTree":
+    """The fit, without a warning of what the summary and the exit status say."""
+    import warnings
+
+    import taciturn as tc
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)
+        return estimator.fit(table, progressbar=sys.stderr.isatty(), **settings)

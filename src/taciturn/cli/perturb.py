@@ -15,7 +15,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole
+from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,6 +84,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     type=Output(),
     help="Write the release to this CSV file, in long form.",
 )
+@csv_options
 @force_option
 @click.option(
     "--report",
@@ -98,6 +99,8 @@ def perturb(
     seed: int | None,
     output: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
     report: bool,
     **given: Any,
 ) -> None:
@@ -120,7 +123,7 @@ def perturb(
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
     check_csv(output)
-    original = tc.read_table(table, count=count)
+    original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
     if method == "cell-key":
         noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
         chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
-from taciturn.cli.options import SEED, Names, Number, Whole
+from taciturn.cli.options import SEED, Names, Number, Whole, csv_options
 from taciturn.cli.text import printable
 from taciturn.errors import FileFormatError
 
@@ -69,6 +69,7 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
     type=Output(),
     help="Write the protected table to this .csv, .parquet or .json file.",
 )
+@csv_options
 @force_option
 def rules(
     microdata: Path,

@@ -64,9 +64,15 @@ def read_records(
     return code_records(source, variables, categories, others=list(others))
 
 
-def open_records(records: str | PathLike[str] | Any, variables: Sequence[str]) -> Source:
+def open_records(
+    records: str | PathLike[str] | Any,
+    variables: Sequence[str],
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+) -> Source:
     """Open microdata that have some variables."""
-    source = open_source(records)
+    source = open_source(records, sep=sep, encoding=encoding)
     unknown = [dim for dim in variables if dim not in source.names]
     if unknown or not variables:
         raise TableError(

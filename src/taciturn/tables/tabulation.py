@@ -26,6 +26,8 @@ def tabulate(
     variables: Sequence[str],
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Count the records of microdata by some of their variables.
 
@@ -37,6 +39,8 @@ def tabulate(
         The classifying variables.
     categories : mapping of str to sequence, optional
         Declared categories by variable, as in `read_table`.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
@@ -59,7 +63,7 @@ def tabulate(
     given: Any = variables
     several = isinstance(given, Iterable) and not isinstance(given, str)
     names = names_of(list(given) if several else given, "variables")
-    source = open_records(records, names)
+    source = open_records(records, names, sep=sep, encoding=encoding)
     check_variables(names)
     declared = declared_categories(categories, names)
     labels = {dim: Labels(dim, source.origin) for dim in names}
