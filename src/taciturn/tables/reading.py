@@ -14,6 +14,7 @@ from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table, refuse_large_total
 from taciturn.tables.records import Records, code_records
 from taciturn.tables.sources import open_source, refuse_dialect
+from taciturn.tables.totals import refuse_totals
 from taciturn.tables.values import is_missing, number_hint, whole_steps
 
 __all__ = ["read_steps", "read_table"]
@@ -63,7 +64,9 @@ def read_table(
     TableError
         Negative, fractional, missing or infinite counts, counts that add up to more
         than 2**53, a cell given twice, a missing label, two labels that look alike, one
-        with a character that is not seen, no rows, a table beyond 2 GiB.
+        with a character that is not seen, no rows, a table beyond 2 GiB. A category
+        called ``Total``, or so in another language, of which a count is the sum of the
+        other categories.
     FileFormatError
         The file is missing, unreadable, truncated, of another format or encoding, or
         its header does not show the separator.
@@ -85,7 +88,9 @@ def read_table(
                 "categories are declared for long tables; a DataArray brings its own: use reindex"
             )
         refuse_dialect(source, sep, encoding)
-        return check_table(source)
+        table = check_table(source)
+        refuse_totals(table, "table")
+        return table
     return read_steps(source, count, categories=categories, sep=sep, encoding=encoding)
 
 
@@ -117,7 +122,9 @@ def read_steps(
     if len(repeated):
         cell = rows.label(variables, int(order[repeated[0] + 1]))
         raise TableError(f"a cell can be given once: {cell} stands in more than one row")
-    return xr.DataArray(flat.reshape(shape), dims=variables, coords=rows.categories, name=COUNT)
+    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=rows.categories, name=COUNT)
+    refuse_totals(table, opened.origin)
+    return table
 
 
 def _steps(
