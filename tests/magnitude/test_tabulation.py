@@ -47,7 +47,8 @@ def entropy(*sizes: float) -> float:
 
 
 def test_every_row_is_a_contributor_where_none_is_named():
-    table = tc.tabulate_magnitude(FIRMS, ["area", "size"], "turnover", largest=2)
+    sizes = {"size": ["small", "large"]}
+    table = tc.tabulate_magnitude(FIRMS, ["area", "size"], "turnover", largest=2, categories=sizes)
     assert table["total"].values.tolist() == [[60, 30 + 10], [5 + 20, 0]]
     assert table["contributors"].values.tolist() == [[1, 2], [2, 0]]
     assert table["largest"].values.tolist() == [[[60, 0], [30, 10]], [[20, 5], [0, 0]]]
@@ -113,7 +114,7 @@ def test_margins_are_of_contributors_not_of_cells():
     assert list(tables) == [("area", "size"), ("area",), ("size",), ()]
     assert tables[()]["largest"].values.tolist() == [60 + 30 + 20, 10]
     assert tables[()]["contributors"].item() == 3
-    assert tables["size",]["largest"].values.tolist() == [[60 + 20, 5], [30, 10]]
+    assert tables["size",]["largest"].values.tolist() == [[30, 10], [60 + 20, 5]]
     assert tables[()]["total"].item() == 125
     assert tables["area",].identical(
         tc.tabulate_magnitude(FIRMS, "area", "turnover", contributor="firm", largest=2)

@@ -419,11 +419,11 @@ class TestTabulate:
 
     def test_counts_records_in_the_order_asked(self):
         table = tc.tabulate(self.PEOPLE, ["sex", "area"], categories={"sex": ["f", "m"]})
-        assert labels(table) == {"sex": ["f", "m"], "area": ["B", "A"]}
-        assert table.values.tolist() == [[0, 0], [2, 1]]
+        assert labels(table) == {"sex": ["f", "m"], "area": ["A", "B"]}
+        assert table.values.tolist() == [[0, 0], [1, 2]]
 
     def test_one_variable_as_text(self):
-        assert tc.tabulate(self.PEOPLE, "area").values.tolist() == [2, 1]
+        assert tc.tabulate(self.PEOPLE, "area").values.tolist() == [1, 2]
 
     def test_from_a_file(self, csv):
         assert tc.tabulate(csv("area,sex\nB,m\nB,m\n"), ["area"]).values.tolist() == [2]

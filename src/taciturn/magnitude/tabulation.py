@@ -89,7 +89,7 @@ def tabulate_magnitude(
         How many of the largest contributions are kept, from 1 to 100; a rule about the
         largest `n` needs `n` of them.
     categories : mapping of str to sequence, optional
-        Declared categories, as in `tabulate`; without them the order is as there.
+        Declared categories, as in `read_table`; without them sorted, as in `tabulate`.
     sep, encoding : str, optional
         Those of a CSV file, as in `read_table`.
 

@@ -111,7 +111,7 @@ def read_steps(
     variables = [name for name in opened.names if name != value]
     if not variables:
         raise TableError(f"{opened.origin} has no classifying variable beside {value!r}")
-    rows = code_records(opened, variables, categories, others=[value])
+    rows = code_records(opened, variables, categories, others=[value], in_order=True)
     shape = [len(rows.categories[dim]) for dim in variables]
     cells = rows.cells(variables)
     flat = np.zeros(prod(shape), dtype=np.int64)

@@ -21,15 +21,18 @@ import pandas as pd
 
 from taciturn.errors import TableError, TaciturnError
 from taciturn.schema import MAX_COUNT
+from taciturn.validate import is_real
 
 __all__ = [
     "convertible",
     "is_integer",
     "is_label",
     "is_missing",
+    "is_number",
     "is_perhaps_thousands",
     "number_hint",
     "python_values",
+    "real_value",
     "whole_steps",
     "without_exponent",
 ]
@@ -65,6 +68,11 @@ def is_label(value: Any) -> bool:
     return isinstance(value, str | int | float | Decimal | date | pd.Period | pd.Interval)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, without spaces."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or NumPy; True and 3.0 are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
@@ -97,6 +105,13 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     numerator, denominator = number.as_integer_ratio()
     steps, rest = divmod(numerator * 10**decimals, denominator)
     return steps if rest == 0 and steps <= MAX_COUNT else None
+
+
+def real_value(raw: Any) -> float | None:
+    """The number that text or a number stands for; None where there is none."""
+    if isinstance(raw, str):
+        return float(raw) if is_number(raw.strip(" ")) else None
+    return float(raw) if is_real(raw) or (isinstance(raw, Decimal) and raw.is_finite()) else None
 
 
 def is_perhaps_thousands(raw: Any, decimals: int) -> bool:
