@@ -3,16 +3,25 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_records,
+    check_tables,
+    force_option,
+)
+from taciturn.cli.fitting import fitted
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
     MOST_COUNT,
     SEED,
     Model,
+    Names,
     Number,
     Weights,
     Whole,
@@ -23,8 +32,6 @@ from taciturn.cli.options import (
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     import taciturn as tc
 
 __all__ = ["assess"]
@@ -40,6 +47,11 @@ __all__ = ["assess"]
     help="Individuals in the population.",
 )
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
+@click.option(
+    "--variables",
+    type=Names(),
+    help="SAMPLE is microdata: count its records by these columns first.",
+)
 @click.option(
     "--model",
     type=Model(),
@@ -96,6 +108,7 @@ def assess(
     sample: Path,
     population_size: int,
     count: str,
+    variables: tuple[str, ...] | None,
     model: str,
     known_margins: Path | None,
     formula: str | None,
@@ -115,7 +128,8 @@ def assess(
 
     SAMPLE is a CSV or Parquet file in long form: one row per cell, one column per
     variable, one column of counts. List categories that nobody in the sample has with
-    count 0: they are cells too.
+    count 0: they are cells too. With --variables it has one row per individual instead;
+    for missing labels, and categories that nobody in the sample has, tabulate it first.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
     """
@@ -124,9 +138,13 @@ def assess(
     check_model(model, formula)
     check_tables(sample, known_margins)
     read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
-    table = read(sample)
+    if variables is None:
+        table = read(sample)
+    else:
+        check_records(sample, count, sep=sep, encoding=encoding)
+        table = tc.tabulate(sample, variables, sep=sep, encoding=encoding)
     margins = None if known_margins is None else read(known_margins)
-    fit = _fit(
+    fit = fitted(
         _estimator(model, formula),
         table,
         population_size=population_size,
@@ -155,16 +173,3 @@ def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
         return tc.cards.load_card(model).estimator
     estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()
     return estimator if formula is None else estimator.with_formula(formula)
-
-
-def _fit(
-    estimator: "tc.estimators.Estimator", table: "xr.DataArray", **settings: Any
-) -> "xr.DataTree":
-    """The fit, without a warning of what the summary and the exit status say."""
-    import warnings
-
-    import taciturn as tc
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tc.ConvergenceWarning)
-        return estimator.fit(table, progressbar=sys.stderr.isatty(), **settings)
