@@ -17,7 +17,14 @@ from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_label
 from taciturn.validate import quoted
 
-__all__ = ["check_counts", "check_table", "refuse_large_total", "same_categories"]
+__all__ = [
+    "aligned",
+    "check_counts",
+    "check_table",
+    "refuse_large_total",
+    "reordered",
+    "same_categories",
+]
 
 
 def check_table(
@@ -155,6 +162,28 @@ def _check_labels(labels: pd.Index, place: str) -> None:
 
 def _place_above(name: str, level: Hashable, at: int) -> str:
     return f"{name}: category {at + 1} of {level!r}"
+
+
+def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str]) -> xr.DataArray:
+    """An array with its categories in the order of a table's; raise `TableError` where
+    the two have other variables or categories.
+    """
+    ordered = reordered(given, table)
+    same_categories(ordered, table, names=names)
+    return ordered
+
+
+def reordered(given: xr.DataArray, table: xr.DataArray) -> xr.DataArray:
+    """An array with its categories in the order of a table's, along each dimension of
+    both where they are the same.
+    """
+    order: dict[Hashable, list[int]] = {}
+    for dim in set(table_dims(table)) & set(table_dims(given)):
+        ours, wanted = given[dim].values.tolist(), table[dim].values.tolist()
+        at = {label: position for position, label in enumerate(ours)}
+        if ours != wanted and len(at) == len(wanted) == len(ours) and at.keys() == set(wanted):
+            order[dim] = [at[label] for label in wanted]
+    return given.isel(order) if order else given
 
 
 def same_categories(first: xr.DataArray, second: xr.DataArray, *, names: tuple[str, str]) -> None:
