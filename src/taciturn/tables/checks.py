@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "check_table",
     "refuse_large_total",
     "reordered",
+    "require_array",
     "same_categories",
 ]
 
@@ -63,8 +65,7 @@ def check_table(
     >>> tc.tables.check_table(tc.load_dataset("area_by_sex")).sizes
     Frozen({'area': 10, 'sex': 2})
     """
-    if not isinstance(table, xr.DataArray):
-        raise TableError(f"{name} must be an xarray.DataArray, got {type(table).__name__}")
+    require_array(table, name=name)
     variables = table_dims(table)
     if not variables:
         raise TableError(f"{name} has no classifying variable: its dimensions are {table.dims}")
@@ -106,6 +107,21 @@ def check_table(
         table = table.astype(np.int64, copy=False)
         refuse_large_total(table.values, name, axes=table.get_axis_num(variables))
     return table.rename(COUNT)
+
+
+def require_array(table: object, *, name: str) -> None:
+    """Raise `TableError` unless something is an array, and say what makes one of rows."""
+    if isinstance(table, xr.DataArray):
+        return
+    rows = any(hasattr(table, held) for held in ("columns", "to_frame"))
+    remedy = (
+        ": tc.tabulate(records, variables) makes a table of records, a row an individual, and"
+        " tc.read_table(rows) of rows with a column of counts"
+    )
+    raise TableError(
+        f"{name} must be an xarray.DataArray, got {type(table).__name__}"
+        f"{remedy if rows or isinstance(table, str | PathLike) else ''}"
+    )
 
 
 def check_counts(
