@@ -60,7 +60,7 @@ def tabulate_magnitude(
 
     Parameters
     ----------
-    records : path, pandas or polars DataFrame, pyarrow Table
+    records : path, pandas or polars DataFrame, pyarrow Table, relation of DuckDB
         One row a record. A CSV file with a header or a Parquet file, by its ending, is
         read a part at a time, so that it may be larger than memory; labels in a CSV
         are text, so ``"007"`` stays ``"007"``.

@@ -110,7 +110,7 @@ def check_table(
 
 
 def require_array(table: object, *, name: str) -> None:
-    """Raise `TableError` unless something is an array, and say what makes one of rows."""
+    """Raise `TableError` unless it is an array, and say what makes one of rows."""
     if isinstance(table, xr.DataArray):
         return
     rows = any(hasattr(table, held) for held in ("columns", "to_frame"))

@@ -35,7 +35,7 @@ def read_table(
 
     Parameters
     ----------
-    source : path, pandas or polars DataFrame, or DataArray
+    source : path, pandas or polars DataFrame, relation of DuckDB, or DataArray
         A CSV file with a header, or a Parquet file, by its ending; Parquet needs
         ``taciturn[parquet]``. Labels in a CSV are text, so ``"01"`` stays ``"01"``.
         Every column except `count` is a classifying variable, in the order of the

@@ -43,8 +43,9 @@ def tabulate(
 
     Parameters
     ----------
-    records : path, pandas or polars DataFrame
-        One row an individual.
+    records : path, pandas or polars DataFrame, relation of DuckDB
+        One row an individual. A CSV or Parquet file, by its ending, and a relation, as
+        ``connection.table("people")`` returns it, are read a part at a time.
     variables : sequence of str
         The classifying variables.
     categories : mapping of str to sequence, optional

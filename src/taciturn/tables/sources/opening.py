@@ -11,6 +11,7 @@ from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
 from taciturn.tables.sources.parquet_files import ParquetSource
+from taciturn.tables.sources.relations import RelationSource, is_relation
 
 __all__ = ["open_source", "refuse_dialect"]
 
@@ -20,7 +21,7 @@ _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 def open_source(
     records: str | PathLike[str] | Any, *, sep: str | None = None, encoding: str | None = None
 ) -> Source:
-    """Open a CSV or Parquet file, by its ending, or a data frame.
+    """Open a CSV or Parquet file, by its ending, a data frame or a relation of DuckDB.
 
     A name stands for one file on this machine: ``~`` is the home directory, as for
     pandas; nothing else in it has a meaning, and no address is opened. `sep` and
@@ -32,7 +33,9 @@ def open_source(
         if path.suffix.lower() == ".csv":
             return CsvSource(path, sep=sep, encoding=encoding)
     refuse_dialect(records, sep, encoding)
-    return FrameSource(records) if path is None else ParquetSource(path)
+    if path is not None:
+        return ParquetSource(path)
+    return RelationSource(records) if is_relation(records) else FrameSource(records)
 
 
 def refuse_dialect(records: Any, sep: str | None, encoding: str | None) -> None:
