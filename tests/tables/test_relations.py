@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import taciturn as tc
@@ -23,7 +24,7 @@ ROWS = pd.DataFrame(
 @pytest.fixture
 def people():
     with duckdb.connect() as connection:
-        connection.register("rows", ROWS)
+        connection.register("rows", pa.Table.from_pandas(ROWS))
         connection.execute("CREATE TABLE people AS SELECT * FROM rows")
         yield connection.table("people")
 
