@@ -93,7 +93,7 @@ def written(protected, folder, ending="csv", **options):
     return cells
 
 
-ENDINGS = st.sampled_from(["csv", "json", "parquet"])
+ENDINGS = st.sampled_from(["csv", "json", "parquet", "xlsx"])
 
 
 @BOUNDED

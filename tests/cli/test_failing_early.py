@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from taciturn.cli.rules import RELEASE_ENDINGS
-
 LIBRARIES = {"numpy", "pandas", "scipy", "xarray"}
 HEAVY = {
     "arviz",
@@ -155,9 +153,3 @@ def test_tables_are_refused_before_anything_is_compiled(words, status, message, 
     found, written, loaded = outcomes[tuple(words)]
     assert (found, message in written) == (status, True), written
     assert not set(loaded) & HEAVY
-
-
-def test_the_endings_of_releases_are_those_that_can_be_written():
-    from taciturn.suppression import release_file
-
-    assert tuple(release_file._WRITERS) == RELEASE_ENDINGS
