@@ -8,7 +8,7 @@ import click
 
 from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
 from taciturn.cli.options import SEED, Names, Number, Whole
-from taciturn.cli.text import printable
+from taciturn.cli.text import pattern_text, printable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -113,10 +113,7 @@ def rules(
     tc.write_release(protected, output, total=total, overwrite=force)
     click.echo(_sensitive_text(dict(protected.sensitive), top))
     click.echo()
-    for line in str(protected.pattern).splitlines():
-        click.echo(printable(line))
-    if not protected.pattern.complete:
-        click.echo("the time limit ended the search; a longer one may suppress less")
+    click.echo(pattern_text(protected.pattern))
 
 
 def _sensitive_text(found: dict[tuple[str, ...], "xr.Dataset"], top: int) -> str:

@@ -60,6 +60,8 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     tables = [values for values, _ in what.tables]
     column_of = _columns(tables)
     variables = list(dict.fromkeys(column_of.values()))
+    if what.value == what.status:
+        raise ParameterError(f"value must not be {what.status!r}, which names another column")
     if clash := {what.value, what.status} & set(variables):
         raise ParameterError(
             f"a variable must not be called {min(clash)!r}, which is the name of a column of the"
