@@ -190,6 +190,19 @@ def test_whole_numbers_are_integers_and_labels_are_text(tmp_path, table):
     assert book.sheetnames == ["release"]
 
 
+@each_ending
+def test_dates_are_written_as_dates(tmp_path, ending):
+    days = pd.to_datetime(["2020-01-01", "2021-01-01"])
+    table = xr.DataArray([3, 1], coords={"day": days}, name="count")
+    found = read_back(tc.Suppression(table, table < 2, totals=False), tmp_path, ending)
+    assert {label.split()[0] for ((_, label),) in found} == {"2020-01-01", "2021-01-01"}
+
+
+@each_ending
+def test_a_grand_total_alone(tmp_path, ending, table):
+    assert read_back(tc.LinkedTables(table, [()]), tmp_path, ending) == {frozenset(): 190}
+
+
 def test_the_same_release_gives_the_same_bytes(tmp_path, table):
     release = tc.Suppression(table, table == 8)
     for ending in RELEASE_ENDINGS:

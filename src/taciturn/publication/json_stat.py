@@ -20,7 +20,7 @@ def to_json_stat(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None
     labels = rows.drop(columns=[what.value, what.status]).astype(str)
     categories = {str(name): list(dict.fromkeys(labels[name])) for name in labels}
     number = int if what.decimals == 0 else float
-    keys = labels.itertuples(index=False, name=None)
+    keys = map(tuple, labels.to_numpy().tolist())
     values = [None if isnan(value) else number(value) for value in rows[what.value]]
     cells = dict(zip(keys, zip(values, map(str, rows[what.status]), strict=True), strict=True))
     dataset = {

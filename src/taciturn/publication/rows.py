@@ -71,7 +71,7 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     parts = []
     for values, status in what.tables:
         names = list(map(str, values.dims))
-        labels = list(product(*(values[name].values.tolist() for name in names)))
+        labels = list(product(*(values.get_index(name).tolist() for name in names)))
         columns = [column_of[name] for name in names]
         rows = pd.DataFrame(labels, columns=columns, index=range(len(labels)), dtype=object)
         for name in variables:
@@ -108,7 +108,7 @@ def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], tot
         written = {}
         for table in tables:
             for name in set(names) & set(table.dims):
-                written[name] = [str(label) for label in table[name].values.tolist()]
+                written[name] = [str(label) for label in table.get_index(name)]
         for name, labels in written.items():
             if len(set(labels)) < len(labels):
                 raise ParameterError(
