@@ -257,6 +257,23 @@ def test_the_status_of_the_office_names_totals_that_are_published(table):
 # ---- what cannot be written
 
 
+class Nothing(tc.attack.Release):
+    """A release that publishes no table, as it might be written by others."""
+
+    system = None
+
+    def publishes(self, names):
+        raise NotImplementedError
+
+    def shown(self):
+        return tc.attack.Shown(["nothing"], [])
+
+
+def test_a_release_of_nothing(tmp_path):
+    with pytest.raises(ParameterError, match="must publish a table; Nothing has none"):
+        tc.write_release(Nothing(), tmp_path / "out.csv")
+
+
 @pytest.mark.parametrize("name", ["status", "value", "tons"])
 def test_a_variable_with_the_name_of_a_column(tmp_path, name):
     table = xr.DataArray([3, 1], coords={name: ["x", "y"]}, name="count")

@@ -82,6 +82,8 @@ def _of_release(
     release: Release, value: str | None, status: Mapping[tuple[str, ...], xr.DataArray]
 ) -> Published:
     grids = release.published_tables()
+    if not grids:
+        raise ParameterError(f"release must publish a table; {type(release).__name__} has none")
     decimals = grids[0].decimals
     tables = [(grid.values, _status(grid.values)) for grid in grids]
     return _suppressed(tables, value or (COUNT if decimals == 0 else "value"), decimals, status)

@@ -64,11 +64,11 @@ def write_release(
     Raises
     ------
     ParameterError
-        No release: a table without the coordinate ``replicate``, which may be the true
-        one; several replicates or a table drawn with a seed, without `internal`;
-        `total` is a category of a variable; two categories, also of a variable and a
-        level above it, would be written alike; a variable has the name of another
-        column.
+        No release, or one of no table; a table without the coordinate ``replicate``,
+        which may be the true one; several replicates or a table drawn with a seed,
+        without `internal`; `total` is a category of a variable; two categories, also of
+        a variable and a level above it, would be written alike; a variable has the name
+        of another column.
     FileFormatError
         Another ending; something is there already, and it is no regular file or
         `overwrite` is False; the file cannot be written, or has more cells than a sheet
