@@ -212,6 +212,24 @@ def test_the_same_release_gives_the_same_bytes(tmp_path, table):
         assert one == two
 
 
+@pytest.mark.parametrize("ending", files.TABLE_ENDINGS)
+def test_a_release_is_read_as_a_table_if_all_of_it_is_published(tmp_path, ending, table):
+    path = tmp_path / f"out{ending}"
+    rounded = tc.random_round(table)
+    tc.write_release(rounded, path)
+    found = tc.read_table(path)
+    assert found.dims == table.dims
+    expected = rounded.isel(replicate=0).sel(
+        activity=found["activity"].values, region=found["region"].values
+    )
+    assert np.array_equal(found, expected)
+    tc.write_release(tc.Suppression(table, table == 8, totals=False), path, overwrite=True)
+    with pytest.raises(TableError, match="is a release with suppressed cells"):
+        tc.read_table(path)
+    rows = pd.DataFrame({"status": ["married", "published"], "count": [1, 2]})
+    assert tc.read_table(rows)["status"].values.tolist() == ["married", "published"]
+
+
 # ---- what must not be released
 
 
