@@ -29,8 +29,6 @@ NOTICED = {"killed", "timeout"}
 
 def group_of(path: Path) -> str:
     """A folder of the package, or ``writers``."""
-    if path.name == "release_file.py":
-        return "writers"
     return next((name for name in FOLDERS if name in path.parts), "writers")
 
 
