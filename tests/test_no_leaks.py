@@ -24,9 +24,11 @@ from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
 from taciturn.estimators.log_linear import interactions
 from taciturn.estimators.urn import quadrature as restaurant_fast
+from taciturn.files import RELEASE_ENDINGS
 from taciturn.fits import mixtures
 from taciturn.information import divergences
 from taciturn.magnitude.cells import cells_of
+from taciturn.publication.published import Published, published as published_by
 from taciturn.suppression import (
     arguments,
     cheapest as cuts,
@@ -201,6 +203,10 @@ EXAMPLES = {
     knowns.Known: (Case.known, Case.all_cells),
     task.Required: (Case.required, Case.all_cells),
     task.Task: (Case.task, Case.all_cells),
+    Published: (
+        lambda case: published_by(case.suppression(), value=None, internal=False),
+        Case.hidden_cells,
+    ),
     magnitude.Cells: (Case.magnitude_cells, Case.all_cells),
 }
 
@@ -268,7 +274,7 @@ def everything_shown(made):
         yield made._repr_html_()
 
 
-INSIDE_AND_OUT = ("taciturn.attack.", "taciturn.suppression.")
+INSIDE_AND_OUT = ("taciturn.attack.", "taciturn.suppression.", "taciturn.publication.")
 
 
 def public_classes():
@@ -370,14 +376,19 @@ def test_what_leaves_the_house_holds_no_suppressed_value(case, tmp_path_factory)
         for text in everything_shown(made):
             assert_not_in(text, hidden, case.decimals)
     folder = tmp_path_factory.mktemp("release")
-    for ending in ("csv", "parquet", "json"):
-        tc.write_release(protected, folder / f"release.{ending}")
-        assert_not_in_bytes((folder / f"release.{ending}").read_bytes(), hidden, case.decimals)
-    packed = pd.read_parquet(folder / "release.parquet")  # its pages are compressed
-    rows = tc.suppression.release_rows(protected)
-    assert_not_in(rows.to_csv() + packed.to_csv(), hidden, case.decimals)
-    for leaving in (dict(protected.tables), rows, packed):
-        assert_not_in_bytes(pickle.dumps(leaving), hidden, case.decimals)
+    for number, made in enumerate((protected, protected.pattern, protected.pattern.release)):
+        for ending in RELEASE_ENDINGS:
+            tc.write_release(made, folder / f"{number}{ending}")
+            content = (folder / f"{number}{ending}").read_bytes()
+            assert_not_in_bytes(content, hidden, case.decimals)
+        # The pages of Parquet and the parts of Excel are compressed.
+        packed = pd.read_parquet(folder / f"{number}.parquet")
+        sheet = pd.read_excel(folder / f"{number}.xlsx")
+        rows = tc.publication.release_rows(made)
+        for leaving in (rows, packed, sheet):
+            assert_not_in(leaving.to_csv(), hidden, case.decimals)
+            assert_not_in_bytes(pickle.dumps(leaving), hidden, case.decimals)
+    assert_not_in_bytes(pickle.dumps(dict(protected.tables)), hidden, case.decimals)
 
 
 @SETTINGS

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 import taciturn as tc
+from taciturn.files import RELEASE_ENDINGS
 
 __all__ = ["FILES_WRITTEN", "WRITERS", "save_fit", "write_card"]
 
@@ -59,7 +60,7 @@ def write_card(path: Path, *, table: str | Path = "area_by_sex", **options: Any)
 
 WRITERS: Final[dict[str, tuple[Callable[..., None], tuple[str, ...]]]] = {
     "save_fit": (save_fit, (".nc",)),
-    "write_release": (write_release, (".csv", ".parquet", ".json")),
+    "write_release": (write_release, RELEASE_ENDINGS),
     "write_card": (write_card, (".toml",)),
 }
 """Under its name each function, and the endings of its files."""

@@ -7,6 +7,7 @@ from . import (
     information as information,
     magnitude as magnitude,
     perturbation as perturbation,
+    publication as publication,
     risk as risk,
     studies as studies,
     suppression as suppression,
@@ -60,6 +61,9 @@ from .plots import (
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
 )
+from .publication import (
+    write_release as write_release,
+)
 from .risk import (
     disclosure_risk as disclosure_risk,
     information_loss as information_loss,
@@ -72,7 +76,6 @@ from .studies import (
 from .suppression import (
     protect_table as protect_table,
     suppress as suppress,
-    write_release as write_release,
 )
 from .tables import (
     draw_sample as draw_sample,

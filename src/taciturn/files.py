@@ -9,19 +9,33 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
+from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Final
 
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, MissingDependencyError
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["TABLE_ENDINGS", "check_output", "check_readable", "whole_file"]
+__all__ = [
+    "RELEASE_ENDINGS",
+    "TABLE_ENDINGS",
+    "check_output",
+    "check_readable",
+    "check_release_ending",
+    "whole_file",
+]
 
 TABLE_ENDINGS: Final = (".csv", ".parquet")
 """Files in long form that are read."""
+
+RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
+"""Files that a release is written to."""
+
+_LIBRARIES: Final = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("xlsxwriter", "excel")}
+"""What writes a release of this ending, and the extra that installs it."""
 
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",
@@ -47,6 +61,20 @@ def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
         raise FileFormatError(f"{path}: cannot be read: {error}") from error
     if not found:
         raise FileFormatError(f"{path}: no such file")
+
+
+def check_release_ending(path: Path) -> None:
+    """Raise unless a release can be written to a file of this ending."""
+    ending = path.suffix.lower()
+    if ending not in RELEASE_ENDINGS:
+        raise FileFormatError(
+            f"{path}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
+        )
+    library, extra = _LIBRARIES.get(ending, (None, None))
+    if library is not None and find_spec(library) is None:
+        raise MissingDependencyError(
+            f"{path}: writing {ending} needs {library}: pip install 'taciturn[{extra}]'"
+        )
 
 
 def check_output(

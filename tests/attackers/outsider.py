@@ -31,11 +31,15 @@ class Cell:
 
 
 def read_file(path):
-    """The cells in a file: CSV or Parquet in long form, or JSON-stat."""
+    """The cells in a file: CSV, Parquet or Excel in long form, or JSON-stat."""
     if path.suffix == ".json":
         return _from_json_stat(json.loads(path.read_text(encoding="utf-8")))
-    if path.suffix == ".parquet":
-        frame = pd.read_parquet(path)
+    if path.suffix in (".parquet", ".xlsx"):
+        frame = (
+            pd.read_parquet(path)
+            if path.suffix == ".parquet"
+            else pd.read_excel(path, dtype=object, keep_default_na=False, na_values=[""])
+        )
         rows = frame.astype(object).where(frame.notna(), "").to_dict("records")
     else:
         with path.open(encoding="utf-8", newline="") as file:
@@ -51,11 +55,16 @@ def _from_json_stat(data):
         [(name, label) for label in data["dimension"][name]["category"]["index"]]
         for name in data["id"]
     ]
+    keys = list(itertools.product(*categories))
+    if isinstance(data["value"], dict):  # by place in the cube
+        named = [
+            (keys[int(place)], data["value"][place], status)
+            for place, status in data["status"].items()
+        ]
+    else:
+        named = list(zip(keys, data["value"], data["status"], strict=True))
     return [
-        _cell(labels, "" if value is None else value, status)
-        for labels, value, status in zip(
-            itertools.product(*categories), data["value"], data["status"], strict=True
-        )
+        _cell(labels, "" if value is None else value, status) for labels, value, status in named
     ]
 
 

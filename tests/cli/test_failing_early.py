@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from taciturn.cli.rules import RELEASE_ENDINGS
-
 LIBRARIES = {"numpy", "pandas", "scipy", "xarray"}
 HEAVY = {
     "arviz",
@@ -34,6 +32,7 @@ FILES = {
 }
 ASSESS = ["assess", "table.csv", "-N", "100"]
 PERTURB = ["perturb", "table.csv", "--report", "--method"]
+SUPPRESS = ["suppress", "table.csv", "--output", "o.csv"]
 RULES = ["rules", "table.csv", "--variables", "a", "--value", "count"]
 STUDY = ["study", "table.csv", "--model", "log-linear"]
 
@@ -66,7 +65,12 @@ WITHOUT_LIBRARIES = [
     ([*PERTURB, "random-round", "--minimum", "3"], 2, "--minimum does not apply"),
     ([*PERTURB, "random-round", "--rounding-base", "1"], 2, "1 is not in the range"),
     ([*PERTURB, "conventional-round", "--seed", "1"], 2, "has no randomness"),
-    ([*PERTURB, "random-round", "--output", "o.parquet"], 1, "the output is a CSV file"),
+    ([*PERTURB, "random-round", "--output", "o.txt"], 1, "ends in .csv, .parquet, .json, .xlsx"),
+    (SUPPRESS, 2, "--threshold"),
+    ([*SUPPRESS, "--threshold", "1"], 2, "2<=x<="),
+    ([*SUPPRESS[:2], "--threshold", "3", "--output", "o.txt"], 1, "ends in .csv, .parquet"),
+    (["suppress", "no.csv", *SUPPRESS[2:], "--threshold", "3"], 1, "no.csv: no such file"),
+    ([*SUPPRESS, "--threshold", "3", "--hierarchy", "no.csv"], 1, "no.csv: no such file"),
     (["perturb", "table.csv", "--method", "random-round"], 2, "give --output, --report or both"),
     (["perturb", "no.csv", "--report", "--method", "random-round"], 1, "no such file"),
     (["attack", "table.csv"], 2, "give --suppressed, --linked or both"),
@@ -90,6 +94,9 @@ WITH_THE_TABLE = [
     ([*ASSESS, "--count", "people"], 1, "no column 'people'"),
     ([*ASSESS, "--known-margins", "negative.csv"], 1, "holds '-3'"),
     (["perturb", "negative.csv", "--report", "--method", "cell-key"], 1, "holds '-3'"),
+    (["suppress", "negative.csv", *SUPPRESS[2:], "--threshold", "3"], 1, "holds '-3'"),
+    ([*SUPPRESS, "--threshold", "3", "--by", "c"], 1, "no variable ['c']"),
+    ([*SUPPRESS, "--threshold", "3", "--linked", "c"], 1, "--linked must name variables"),
     (["study", "negative.csv", "--model", "log-linear"], 1, "holds '-3'"),
     (["attack", "negative.csv", "--suppressed", "hidden.csv"], 1, "holds '-3'"),
     (["attack", "table.csv", "--suppressed", "other.csv"], 1, "must name what is released"),
@@ -155,9 +162,3 @@ def test_tables_are_refused_before_anything_is_compiled(words, status, message, 
     found, written, loaded = outcomes[tuple(words)]
     assert (found, message in written) == (status, True), written
     assert not set(loaded) & HEAVY
-
-
-def test_the_endings_of_releases_are_those_that_can_be_written():
-    from taciturn.suppression import release_file
-
-    assert tuple(release_file._WRITERS) == RELEASE_ENDINGS

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -45,7 +46,9 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
     assert status == 0
     expected = tc.random_round(religion, rounding_base=3, replicates=20, random_seed=1)
     rows = pd.read_csv(out)
-    assert list(rows.columns) == ["replicate", "area", "religion", "count_not_for_release"]
+    columns = ["replicate", "area", "religion", "count_not_for_release", "status"]
+    assert list(rows.columns) == columns
+    assert set(rows["status"]) == {"published"}
     assert (rows["count_not_for_release"].values == expected.values.ravel()).all()
     assert f"{out} must not be released: it was drawn with --seed" in error
     assert "replicates together" in error
@@ -89,10 +92,17 @@ def test_every_method(arguments, release, path, tmp_path, religion, capsys, monk
     seeded = "--seed" in arguments
     assert ("must not be released" in error) == seeded
     # A single release is a table like any other; one made with a seed says what it is.
-    read = tc.read_table(out, count="count_not_for_release" if seeded else "count")
-    xr.testing.assert_equal(
-        read.astype(int), release(religion).isel(replicate=0, drop=True).assign_coords(read.coords)
-    )
+    # A suppressed cell has no value in it, and is not 0.
+    rows = pd.read_csv(out, dtype={"area": str, "religion": str})
+    suppressed = rows.pop("status") == "suppressed"
+    column = "count_not_for_release" if seeded else "count"
+    assert rows[column].isna().equals(suppressed)
+    expected = release(religion).isel(replicate=0)
+    hidden = expected.coords.get("suppressed", xr.zeros_like(expected, dtype=bool))
+    assert suppressed.tolist() == hidden.values.ravel().tolist()
+    assert suppressed.any() == (arguments[0] == "suppress-small-cells")
+    read = tc.read_table(rows.fillna({column: 0}), count=column)
+    assert np.array_equal(read, expected)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +154,7 @@ def test_a_release_says_nothing_of_how_it_was_drawn(path, tmp_path, capsys, monk
         arguments = ["--method", "add-noise", "--epsilon", 0.5, "--output", out]
         assert run(capsys, monkeypatch, path, *arguments) == (0, "", "")
     one, two = (pd.read_csv(out) for out in outs)
-    assert list(one.columns) == ["area", "religion", "count"]
+    assert list(one.columns) == ["area", "religion", "count", "status"]
     assert not one.equals(two)
 
 
@@ -153,7 +163,7 @@ def test_many_replicates_are_no_release_either(path, tmp_path, capsys, monkeypat
     arguments = ["--method", "add-noise", "--epsilon", 0.5, "--replicates", 2, "--output", out]
     _, _, error = run(capsys, monkeypatch, path, *arguments)
     assert "must not be released: its replicates together come close to the true table" in error
-    assert pd.read_csv(out).columns[-1] == "count_not_for_release"
+    assert pd.read_csv(out).columns[-2] == "count_not_for_release"
 
 
 def test_the_report_is_not_of_the_release_in_the_file(
@@ -178,7 +188,8 @@ def test_the_original_is_not_overwritten(path, capsys, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("o.parquet", "is a CSV file"), ("x" * 300 + ".csv", "cannot be written")]
+    ("name", "message"),
+    [("o.txt", "ends in .csv, .parquet"), ("x" * 300 + ".csv", "cannot be written")],
 )
 def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypatch) -> None:
     code, _, error = run(
@@ -234,7 +245,7 @@ def test_the_column_keeps_its_name(path, tmp_path, capsys, monkeypatch) -> None:
         )[0]
         == 0
     )
-    assert list(pd.read_csv(out).columns) == ["area", "religion", "people"]
+    assert list(pd.read_csv(out).columns) == ["area", "religion", "people", "status"]
 
 
 @pytest.mark.parametrize("option", ["--rounding-base", "--replicates"])

@@ -384,11 +384,10 @@ VALUES: tuple[Any, ...] = (
 
 
 def write_attribute(folder: Path, random: Random, number: int) -> Path:
-    path, original = folder / "fit.nc", folder / "original.nc"
-    original.write_bytes(pool())
-    fit = raw(original)
-    fit.attrs[NAMES[number // len(VALUES)]] = VALUES[number % len(VALUES)]
-    fit.to_netcdf(path, engine="h5netcdf")
+    path = folder / "fit.nc"
+    path.write_bytes(pool())
+    with h5py.File(path, "r+") as file:
+        file.attrs[NAMES[number // len(VALUES)]] = VALUES[number % len(VALUES)]
     return path
 
 

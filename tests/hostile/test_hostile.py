@@ -115,6 +115,6 @@ def test_a_fit_that_says_that_its_tables_are_drawn_again_holds_none(assessed, tm
 
 @pytest.mark.slow
 def test_the_command_finds_nothing(capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["run.py", "--cases", "300", "--seed", "2"])
+    monkeypatch.setattr("sys.argv", ["run.py", "--cases", "60", "--seed", "2"])
     status = run.main()
     assert status == 0, capsys.readouterr().out

@@ -403,6 +403,10 @@ def table_of(rows, original=None, perturbed=None):
             table_of([[1, 0], [-0.5, 1.5]]),
             "probabilities must be from 0 to 1: original=1, perturbed=0 holds -0.5",
         ),
+        (
+            table_of([[1, 0], [0, 1.5]]),
+            "probabilities must be from 0 to 1: original=1, perturbed=1 holds 1.5",
+        ),
         (table_of([[1, 0], [np.nan, 1]]), "original=1, perturbed=0 holds nan"),
         (
             table_of([[0, 1, 0], [0.5, 0, 0.5]], perturbed=[-1, 0, 2]),

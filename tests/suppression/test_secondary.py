@@ -107,7 +107,8 @@ def test_the_cheapest_rectangle():
     assert "the cheapest" in str(pattern)
 
 
-def test_the_guide_prints_what_it_says(capsys):
+def test_the_guide_prints_what_it_says(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "protect-a-table.md").read_text(
         encoding="utf-8"
     )

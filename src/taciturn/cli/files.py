@@ -7,7 +7,13 @@ import click
 
 from taciturn.cli.options import Model, is_card
 from taciturn.errors import FileFormatError, TableError
-from taciturn.files import TABLE_ENDINGS, check_output, check_readable, whole_file
+from taciturn.files import (
+    TABLE_ENDINGS,
+    check_output,
+    check_readable,
+    check_release_ending,
+    whole_file,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +24,7 @@ __all__ = [
     "Output",
     "check_csv",
     "check_records",
+    "check_release",
     "check_tables",
     "force_option",
     "print_csv",
@@ -94,6 +101,12 @@ def check_csv(output: Path | None) -> None:
     """Raise if the output, where there is one, has the ending of another format."""
     if output is not None and output.suffix.lower() in _PARQUET:
         raise FileFormatError(f"{output}: the output is a CSV file; give it another ending")
+
+
+def check_release(output: Path | None) -> None:
+    """Raise unless a release can be written to the output, where there is one."""
+    if output is not None:
+        check_release_ending(output)
 
 
 def print_csv(table: "pd.DataFrame") -> None:

@@ -11,10 +11,9 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_csv,
+    check_release,
     check_tables,
     force_option,
-    write_csv,
 )
 from taciturn.cli.fitting import fitted
 from taciturn.cli.options import EXIT_NOT_CONVERGED, MOST_COUNT, SEED, Number, Whole, csv_options
@@ -86,7 +85,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 @click.option(
     "--output",
     type=Output(),
-    help="Write the release to this CSV file, in long form.",
+    help="Write the release to this .csv, .parquet, .json or .xlsx file.",
 )
 @csv_options
 @force_option
@@ -120,8 +119,9 @@ def perturb(
 ) -> None:
     """Protect a table: round, adjust or suppress cells, or add noise.
 
-    TABLE is a CSV or Parquet file in long form, as for assess. Swapping records takes
-    microdata: see swap_records in Python.
+    TABLE is a CSV or Parquet file in long form, as for assess. The output has a row for
+    each cell and its status, published or suppressed. Swapping records takes microdata:
+    see swap_records in Python.
 
     Several replicates show what the method may release; the file then has a column
     `replicate`. Whoever has many of them, or tries seeds, comes close to the true
@@ -141,7 +141,7 @@ def perturb(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
-    check_csv(output)
+    check_release(output)
     original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
     protect = _method(original, method, chosen, replicates, seed)
     release = protect()
@@ -226,15 +226,14 @@ def _write(
     """Write the release, and say in the file and on the terminal if it must not be
     one.
     """
-    single = release.sizes["replicate"] == 1
-    if single:
-        release = release.isel(replicate=0, drop=True)
+    import taciturn as tc
+
+    several = release.sizes["replicate"] > 1
     why = [
         *(["it was drawn with --seed, and whoever tries seeds can undo it"] if seeded else []),
-        *([] if single else ["its replicates together come close to the true table"]),
+        *(["its replicates together come close to the true table"] if several else []),
     ]
-    column = f"{count}_not_for_release" if why else count
-    write_csv(release.rename(column).to_dataframe()[[column]], output, overwrite=overwrite)
+    tc.write_release(release, output, value=count, internal=bool(why), overwrite=overwrite)
     if why:
         click.echo(f"taciturn: {output} must not be released: {'; '.join(why)}", err=True)
 

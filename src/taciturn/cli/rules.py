@@ -2,21 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
+from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
 from taciturn.cli.options import SEED, Names, Number, Whole, csv_options
-from taciturn.cli.text import printable
-from taciturn.errors import FileFormatError
+from taciturn.cli.text import pattern_text, printable
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RELEASE_ENDINGS", "rules"]
-
-RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
+__all__ = ["rules"]
 
 
 @click.command(cls=FileCommand)
@@ -67,7 +64,7 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json")
 @click.option(
     "--output",
     type=Output(),
-    help="Write the protected table to this .csv, .parquet or .json file.",
+    help="Write the protected table to this .csv, .parquet, .json or .xlsx file.",
 )
 @csv_options
 @force_option
@@ -97,10 +94,7 @@ def rules(
     import taciturn as tc
 
     check_tables(microdata)
-    if output is not None and output.suffix.lower() not in RELEASE_ENDINGS:
-        raise FileFormatError(
-            f"{output}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
-        )
+    check_release(output)
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
         tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
@@ -120,10 +114,7 @@ def rules(
     tc.write_release(protected, output, total=total, overwrite=force)
     click.echo(_sensitive_text(dict(protected.sensitive), top))
     click.echo()
-    for line in str(protected.pattern).splitlines():
-        click.echo(printable(line))
-    if not protected.pattern.complete:
-        click.echo("the time limit ended the search; a longer one may suppress less")
+    click.echo(pattern_text(protected.pattern))
 
 
 def _sensitive_text(found: dict[tuple[str, ...], "xr.Dataset"], top: int) -> str:

@@ -1,6 +1,11 @@
 """Text for a terminal."""
 
-__all__ = ["printable"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from taciturn.suppression import SuppressionPattern
+
+__all__ = ["pattern_text", "printable"]
 
 
 def printable(text: str) -> str:
@@ -11,3 +16,11 @@ def printable(text: str) -> str:
         mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii")
         for mark in text
     )
+
+
+def pattern_text(pattern: "SuppressionPattern") -> str:
+    """How many cells are primary and secondary, and whether there was time for all."""
+    lines = [printable(line) for line in str(pattern).splitlines()]
+    if not pattern.complete:
+        lines.append("the time limit ended the search; a longer one may suppress less")
+    return "\n".join(lines)

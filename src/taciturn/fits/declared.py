@@ -114,8 +114,9 @@ def _check_chunks(array: h5py.Dataset, most_bytes: int) -> None:
         raise FileFormatError(f"{array.name} comes in parts of {size:,} bytes")
     if array.compression is None:
         return
-    for number in range(array.id.get_num_chunks()):
-        place = array.id.get_chunk_info(number)
+    parts: list[Any] = []
+    array.id.chunk_iter(parts.append)  # append returns None, which asks for the next
+    for place in parts:
         if place.size > size + 2**16:  # packing lengthens what cannot be packed a little
             raise FileFormatError(f"{array.name} has a part that is longer packed than unpacked")
         packed = array.id.read_direct_chunk(place.chunk_offset)[1]

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.errors import TableError
 from taciturn.perturbation.replicates import Counts, labelled
-from taciturn.schema import MAX_COUNT
+from taciturn.schema import MAX_COUNT, SUPPRESSED
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
 
@@ -13,7 +14,7 @@ __all__ = ["is_small", "small_cells", "suppress_small_cells"]
 
 
 def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
-    r"""Suppress small counts, and release zero in their place.
+    r"""Suppress small counts: zero stands in their place, and they are marked.
 
     .. math:: G_i = F_i \, 1\{F_i = 0 \text{ or } F_i \ge m\}
 
@@ -32,20 +33,21 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     -------
     DataArray
         int64, dims ``(replicate, *dims)`` with a single replicate, as all protection
-        methods return.
+        methods return. The coordinate ``suppressed`` is True for suppressed
+        cells, of which `write_release` writes no value.
 
     Raises
     ------
     ParameterError
         `minimum` that is not a whole number from 2 to 2**53.
     TableError
-        Whatever `check_table` refuses.
+        Whatever `check_table` refuses; a variable called ``suppressed``.
 
     Notes
     -----
-    A table of counts cannot mark a suppressed cell, so R2 of this release is that for a
-    reader who takes suppressed cells for empty ones. A published mark reveals more:
-    that the count is not zero and below the minimum. No further cells are suppressed
+    Measures see the zeros only, so R2 of this release is that for a reader who takes
+    suppressed cells for empty ones. A published mark reveals more: that the count is
+    not zero and below the minimum. No further cells are suppressed
     (secondary suppression): if a total is published too, a cell that is the only one
     suppressed in its row or column follows by subtraction.
 
@@ -62,8 +64,11 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     """
     table = check_table(table)
     minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
-    kept = np.where(is_small(table.values, minimum), 0, table.values)
-    return labelled(table, kept[None], {})
+    if SUPPRESSED in table.dims:
+        raise TableError(f"a variable must not be called {SUPPRESSED!r}, which marks cells here")
+    small = is_small(table.values, minimum)
+    released = labelled(table, np.where(small, 0, table.values)[None], {})
+    return released.assign_coords({SUPPRESSED: (released.dims, small[None])})
 
 
 def small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import COUNT
+from taciturn.schema import COUNT, PUBLISHED, STATUS, SUPPRESSED
 from taciturn.tables.checks import check_table, refuse_large_total
 from taciturn.tables.records import Records, code_records
 from taciturn.tables.sources import open_source, refuse_dialect
@@ -39,8 +39,9 @@ def read_table(
         A CSV file with a header, or a Parquet file, by its ending; Parquet needs
         ``taciturn[parquet]``. Labels in a CSV are text, so ``"01"`` stays ``"01"``.
         Every column except `count` is a classifying variable, in the order of the
-        columns. Cells without a row are zero. A DataArray is checked and returned as
-        int64.
+        columns. Cells without a row are zero. The column ``status`` of a release is
+        left out where all cells are ``published``. A DataArray is checked and returned
+        as int64.
     count : str
         Name of the column of counts.
     categories : mapping of str to sequence, optional
@@ -64,9 +65,9 @@ def read_table(
     TableError
         Negative, fractional, missing or infinite counts, counts that add up to more
         than 2**53, a cell given twice, a missing label, two labels that look alike, one
-        with a character that is not seen, no rows, a table beyond 2 GiB. A category
-        called ``Total``, or so in another language, of which a count is the sum of the
-        other categories.
+        with a character that is not seen, no rows, a table beyond 2 GiB, a release with
+        suppressed cells. A category called ``Total``, or so in another language, of
+        which a count is the sum of the other categories.
     FileFormatError
         The file is missing, unreadable, truncated, of another format or encoding, or
         its header does not show the separator.
@@ -112,6 +113,7 @@ def read_steps(
     if not variables:
         raise TableError(f"{opened.origin} has no classifying variable beside {value!r}")
     rows = code_records(opened, variables, categories, others=[value], in_order=True)
+    variables = _without_status(variables, rows, opened.origin)
     shape = [len(rows.categories[dim]) for dim in variables]
     cells = rows.cells(variables)
     flat = np.zeros(prod(shape), dtype=np.int64)
@@ -122,9 +124,23 @@ def read_steps(
     if len(repeated):
         cell = rows.label(variables, int(order[repeated[0] + 1]))
         raise TableError(f"a cell can be given once: {cell} stands in more than one row")
-    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=rows.categories, name=COUNT)
+    coords = {name: rows.categories[name] for name in variables}
+    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=COUNT)
     refuse_totals(table, opened.origin)
     return table
+
+
+def _without_status(variables: list[str], rows: Records, origin: str) -> list[str]:
+    """The variables of a table that may be a release with the status of its cells."""
+    found = set(map(str, rows.categories.get(STATUS, ())))
+    if not found or not found <= {PUBLISHED, SUPPRESSED} or variables == [STATUS]:
+        return variables
+    if SUPPRESSED in found:
+        raise TableError(
+            f"{origin}: is a release with suppressed cells, whose counts are not known; a table"
+            " needs the counts of all cells"
+        )
+    return [name for name in variables if name != STATUS]
 
 
 def _steps(

@@ -1,8 +1,9 @@
 """What every release has in common: the base class of all of them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-from taciturn.attack.releases.showing import Shown
+from taciturn.attack.releases.showing import Grid, Shown
 from taciturn.attack.system import Booleans, LinearSystem
 
 __all__ = ["Release"]
@@ -41,6 +42,12 @@ class Release(ABC):
     @abstractmethod
     def shown(self) -> Shown:
         """What is published, for printing."""
+
+    def published_tables(self) -> Sequence[Grid]:
+        """The tables and totals of a file of this release; by default those that are
+        `shown`.
+        """
+        return self.shown().grids
 
     def __repr__(self) -> str:
         """What is published, in words and small tables."""

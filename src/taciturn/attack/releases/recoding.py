@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
-from taciturn.attack.releases.showing import Shown, published_grid, sizes_label
+from taciturn.attack.releases.showing import Grid, Shown, published_grid, sizes_label, whole_grid
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
-from taciturn.tables.margins import margin_of
+from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
 
 __all__ = ["GlobalRecoding"]
@@ -121,6 +121,12 @@ class GlobalRecoding(Release):
             f"published totals: all; {len(self.system.unknown):,} cells are merged with others",
         )
         return Shown(lines, [published_grid(merged.labels, merged.released, self.decimals)])
+
+    def published_tables(self) -> Sequence[Grid]:
+        """The table of combined categories, and all its totals."""
+        merged = self.system.totals[0].labels
+        totals = (margin_of(merged, names)[0] for names in reversed(every_margin(merged)))
+        return [*self.shown().grids, *(whole_grid(total, self.decimals) for total in totals)]
 
 
 def _merged_categories(

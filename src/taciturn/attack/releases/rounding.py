@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
-from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
+from taciturn.attack.releases.showing import Grid, Shown, margin_label, sizes_label, whole_grid
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
@@ -124,9 +124,12 @@ class Rounding(Release):
             f"Rounding of {sizes_label(table, self.decimals)}",
             f"{self.method}, to multiples of {self.base:g}; published totals: {totals}",
         )
-        return Shown(
-            lines, [published_grid(table, np.ones(table.size, dtype=np.bool_), self.decimals)]
-        )
+        return Shown(lines, [whole_grid(table, self.decimals)])
+
+    def published_tables(self) -> Sequence[Grid]:
+        """The rounded table, and each of the published totals."""
+        totals = self._published_totals(self._steps, self._base())
+        return [*self.shown().grids, *(whole_grid(total, self.decimals) for total in totals)]
 
     def _base(self) -> int:
         steps = float(self.base) * 10.0**self.decimals if is_real(self.base) else np.nan
@@ -145,18 +148,20 @@ class Rounding(Release):
         return values - base + 1, values + base - 1
 
     def _totals(self, table: xr.DataArray, base: int) -> Iterator[Total]:
-        if isinstance(self.totals, bool):
-            # Intervals of finer totals add up to wider ones, so no total follows from
-            # others here.
-            margins = every_margin(table) if self.totals else []
-            published = [margin_of(table, names)[0] for names in margins]
-        else:
-            published = [self._published(table, total, base) for total in self.totals]
-        for total in published:
+        for total in self._published_totals(table, base):
             labels, group = margin_of(table, tuple(map(str, total.dims)))
             values = total.values.ravel()
             least, most = (values, values) if self.exact_totals else self._interval(values, base)
             yield Total(labels, group, least, most, np.ones(labels.size, dtype=np.bool_))
+
+    def _published_totals(self, table: xr.DataArray, base: int) -> list[xr.DataArray]:
+        """The values of the published totals, in steps."""
+        if isinstance(self.totals, bool):
+            # Intervals of finer totals add up to wider ones, so no total follows from
+            # others here.
+            margins = every_margin(table) if self.totals else []
+            return [margin_of(table, names)[0] for names in margins]
+        return [self._published(table, total, base) for total in self.totals]
 
     def _published(self, table: xr.DataArray, total: Any, base: int) -> xr.DataArray:
         if not isinstance(total, xr.DataArray):

@@ -19,6 +19,7 @@ __all__ = [
     "margin_label",
     "published_grid",
     "sizes_label",
+    "whole_grid",
 ]
 
 _BLANK: Final = "·"
@@ -132,6 +133,11 @@ def published_grid(steps: xr.DataArray, published: Booleans, decimals: int) -> G
     """A table in steps as it is published, by flat position."""
     values = np.where(published, steps.values.ravel() / 10.0**decimals, np.nan)
     return Grid(steps.copy(data=values.reshape(steps.shape)), decimals)
+
+
+def whole_grid(steps: xr.DataArray, decimals: int) -> Grid:
+    """A table in steps of which every cell is published."""
+    return published_grid(steps, np.ones(steps.size, dtype=np.bool_), decimals)
 
 
 def margin_label(names: Iterable[str]) -> str:

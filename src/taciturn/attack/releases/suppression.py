@@ -8,7 +8,14 @@ import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
-from taciturn.attack.releases.showing import Shown, margin_label, published_grid, sizes_label
+from taciturn.attack.releases.showing import (
+    Grid,
+    Shown,
+    margin_label,
+    published_grid,
+    sizes_label,
+    whole_grid,
+)
 from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
 from taciturn.tables.margins import (
     Margin,
@@ -134,3 +141,13 @@ class Suppression(Release):
             f"published totals: {totals}",
         )
         return Shown(lines, [published_grid(self._steps, ~self._hidden, self.decimals)])
+
+    def published_tables(self) -> Sequence[Grid]:
+        """The table, and each of the published totals."""
+        table = self._steps
+        margins = reversed(every_margin(table)) if self.totals is True else self._margins
+        totals = (names for names in margins if set(names) != set(table.dims))
+        return [
+            *self.shown().grids,
+            *(whole_grid(margin_of(table, names)[0], self.decimals) for names in totals),
+        ]

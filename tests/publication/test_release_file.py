@@ -7,17 +7,20 @@ import json
 from decimal import Decimal
 
 import numpy as np
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, given, settings, strategies as st
+from jsonstat_validator import validate_jsonstat
 
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError
+from taciturn.files import RELEASE_ENDINGS, check_release_ending
+from taciturn.publication.release_file import WRITERS
 from taciturn.suppression.protected import ProtectedTable
-from taciturn.suppression.release_file import check_release
 
-ENDINGS = ("csv", "parquet", "json")
+ENDINGS = ("csv", "parquet", "json", "xlsx")
 SIGNIFICANT = 15  # digits that a double keeps, whatever they are
 
 
@@ -64,7 +67,15 @@ def cells_in(path):
             )
             for row in rows
         }
-    data = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
+    if path.suffix == ".xlsx":
+        header, *rows = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
+        assert header == ("area", "size", "sales", "status")
+        return {
+            row[:2]: (None if row[2] is None else Decimal(repr(row[2])), row[3]) for row in rows
+        }
+    text = path.read_text(encoding="utf-8")
+    assert validate_jsonstat(json.loads(text))
+    data = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     labels = [data["dimension"][name]["category"]["index"] for name in data["id"]]
     return dict(
         zip(
@@ -179,10 +190,11 @@ def test_categories_that_would_be_written_alike():
     both = both.assign_coords(area=np.array(["1", 1], dtype=object))
     protected = ProtectedTable({("area", "size"): both}, "sales", 0, {}, None)
     with pytest.raises(ParameterError, match=r"categories of 'area' must differ.*\['1', '1'\]"):
-        tc.suppression.release_rows(protected)
+        tc.publication.release_rows(protected)
 
 
 def test_an_ending_in_capitals_is_taken_and_others_are_named(tmp_path):
-    check_release(tmp_path / "OUT.CSV")
-    with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json$"):
-        check_release(tmp_path / "out.xlsx")
+    check_release_ending(tmp_path / "OUT.CSV")
+    with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json, \.xlsx$"):
+        check_release_ending(tmp_path / "out.xls")
+    assert tuple(WRITERS) == RELEASE_ENDINGS

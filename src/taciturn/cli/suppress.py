@@ -1,0 +1,143 @@
+"""``taciturn suppress``: a table of counts without its small cells, as a file."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from taciturn.cli.attack_input import read_level
+from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
+from taciturn.cli.options import MOST_COUNT, SEED, Names, Number, Whole, csv_options
+from taciturn.cli.text import pattern_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from taciturn.tables.margins import Margin
+
+__all__ = ["suppress"]
+
+
+@click.command(cls=FileCommand)
+@click.argument("table", type=Input())
+@click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@click.option(
+    "--threshold",
+    type=Whole(2, MOST_COUNT),
+    required=True,
+    help="Smallest count that is published; 0 is published, too, where it gives nothing away.",
+)
+@click.option("--by", type=Names(), help="Variables to publish; counts are summed over the others.")
+@click.option(
+    "--linked",
+    type=Names(),
+    multiple=True,
+    help=(
+        "Variables of a projection that is released; by default the table and all its totals;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--hierarchy",
+    type=Input(),
+    multiple=True,
+    help=(
+        "File of two columns, a variable and a level above it, such as region and country;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--protection",
+    type=Number(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Largest risk, in 1/bits, at a count below the threshold; 1: none can be worked out.",
+)
+@click.option(
+    "--rule-known",
+    is_flag=True,
+    help="Protect against an attacker who knows the threshold, and which cells are below it.",
+)
+@click.option("--total", default="Total", show_default=True, help="Label of totals in the output.")
+@click.option(
+    "--time-limit",
+    type=Number(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds to search for a pattern.",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    default=0,
+    show_default=True,
+    help="The same seed gives the same pattern.",
+)
+@click.option(
+    "--output",
+    type=Output(),
+    required=True,
+    help="Write the release to this .csv, .parquet, .json or .xlsx file.",
+)
+@csv_options
+@force_option
+def suppress(
+    table: Path,
+    count: str,
+    threshold: int,
+    by: tuple[str, ...] | None,
+    linked: tuple[tuple[str, ...], ...],
+    hierarchy: tuple[Path, ...],
+    rule_known: bool,
+    total: str,
+    seed: int,
+    output: Path,
+    force: bool,
+    sep: str | None,
+    encoding: str | None,
+    **given: Any,
+) -> None:
+    """Suppress small counts, and what else must be so that none can be worked out.
+
+    TABLE is a CSV or Parquet file in long form, as for assess. Counts from 1 to below
+    the threshold are suppressed in the table and in its totals, and further cells at
+    the least cost found. The file holds the published cells and totals, and the status
+    of each: published or suppressed. A suppressed cell has no value, and is never 0.
+
+    What is printed tells how many cells are primary and is not for release.
+
+    Exit status: 0 done, 1 error, 2 wrong usage.
+    """
+    check_tables(table, *hierarchy)
+    check_release(output)
+
+    import taciturn as tc
+    from taciturn.schema import table_dims
+    from taciturn.tables.margins import every_margin, margin_names, margin_of
+
+    true = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    if by is not None:
+        true = tc.margin(true, by)
+    for path in hierarchy:
+        true = read_level(path, true, sep=sep, encoding=encoding)
+    margins = linked or (table_dims(true), *reversed(every_margin(true)))
+    margins = tuple(margin_names(names, true, name="--linked") for names in margins)
+    # What cannot be written is refused before the search.
+    tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)
+    totals = {names: margin_of(true, names)[0] for names in margins}
+    primary: Mapping[Margin, xr.DataArray] = {
+        names: (each > 0) & (each < threshold) for names, each in totals.items()
+    }
+    pattern = tc.suppress(
+        true,
+        primary,
+        linked=margins,
+        knowledge=(1, threshold - 1) if rule_known else None,
+        random_seed=seed,
+        progressbar=sys.stderr.isatty(),
+        **given,
+    )
+    tc.write_release(pattern, output, value=count, total=total, overwrite=force)
+    click.echo(pattern_text(pattern))

@@ -1,0 +1,146 @@
+"""What a release of any kind publishes: its tables, with the status of each cell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack.releases.base import Release
+from taciturn.errors import ParameterError
+from taciturn.perturbation.replicates import MARK
+from taciturn.schema import COUNT, INTERNAL_STATUS, PUBLISHED, SAFE, STATUS, SUPPRESSED
+from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.protected import ProtectedTable
+from taciturn.tables.checks import check_table
+
+__all__ = ["Published", "Releasable", "published"]
+
+type Releasable = ProtectedTable | SuppressionPattern | Release | xr.DataArray
+"""All that can be written for publication."""
+
+type Table = tuple[xr.DataArray, xr.DataArray]
+
+_REPLICATE: Final = "replicate"
+_MEAN: Final = "its replicates together come close to the true table"
+_INTERNAL_NOTE: Final = (
+    "the status tells primary cells from secondary ones, and with the rule for"
+    " primary cells that gives away what range their values are in"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Published:
+    """Tables as they are written.
+
+    Attributes
+    ----------
+    tables : sequence of pairs of DataArray
+        For each margin the values, float64, NaN where suppressed, and the status of
+        each cell.
+    value, status : str
+        Names of the columns of values and of the status.
+    decimals : int
+        Decimal places of the values.
+    why_internal : str
+        Why this is not for release; empty if it is.
+    """
+
+    tables: Sequence[Table]
+    value: str
+    status: str
+    decimals: int
+    why_internal: str = ""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.tables):,} tables of {self.value!r})"
+
+
+def published(release: Releasable, *, value: str | None, internal: bool) -> Published:
+    """What a release publishes; with `internal` the status that is not for release, and
+    what must not be released at all.
+    """
+    match release:
+        case ProtectedTable():
+            tables = [(table["value"], table[STATUS]) for table in release.tables.values()]
+            status = release.pattern.status if internal else {}
+            return _suppressed(tables, value or release.value, release.decimals, status)
+        case SuppressionPattern():
+            return _of_release(release.release, value, release.status if internal else {})
+        case Release():
+            return _of_release(release, value, {})
+        case xr.DataArray():
+            return _perturbed(release, value or str(release.name or COUNT), internal=internal)
+    raise ParameterError(
+        "release must be a ProtectedTable, a SuppressionPattern, a Release or a table that a"
+        f" protection method returned, got {type(release).__name__}"
+    )
+
+
+def _of_release(
+    release: Release, value: str | None, status: Mapping[tuple[str, ...], xr.DataArray]
+) -> Published:
+    grids = release.published_tables()
+    if not grids:
+        raise ParameterError(f"release must publish a table; {type(release).__name__} has none")
+    decimals = grids[0].decimals
+    tables = [(grid.values, _status(grid.values)) for grid in grids]
+    return _suppressed(tables, value or (COUNT if decimals == 0 else "value"), decimals, status)
+
+
+def _status(values: xr.DataArray) -> xr.DataArray:
+    return values.copy(data=np.where(values.isnull(), SUPPRESSED, PUBLISHED))
+
+
+def _suppressed(
+    tables: list[Table],
+    value: str,
+    decimals: int,
+    office: Mapping[tuple[str, ...], xr.DataArray],
+) -> Published:
+    """Tables with the status that is for release, or with that of the office where it
+    is given; what it does not name is a total that is published in any case.
+    """
+    if not office:
+        return Published(tables, value, STATUS, decimals)
+    told = {frozenset(names): status for names, status in office.items()}
+    marked = [
+        (
+            values,
+            told.get(frozenset(map(str, values.dims)), xr.full_like(values, SAFE, dtype=object)),
+        )
+        for values, _ in tables
+    ]
+    return Published(marked, value, INTERNAL_STATUS, decimals, _INTERNAL_NOTE)
+
+
+def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Published:
+    """A table as a protection method returns it: one replicate, drawn without a seed,
+    unless it is written for the office.
+    """
+    if _REPLICATE not in release.coords:
+        raise ParameterError(
+            "release must be what a protection method returned, with its coordinate 'replicate':"
+            f" this table has {list(map(str, release.coords))}, and may be the true one"
+        )
+    several = release.sizes.get(_REPLICATE, 1) > 1
+    if several and not internal:
+        raise ParameterError(
+            f"release has {release.sizes[_REPLICATE]:,} replicates, and {_MEAN}: choose one with"
+            " isel(replicate=0), or write all of them with internal=True"
+        )
+    why = [*([str(release.attrs[MARK])] if MARK in release.attrs else []), *[_MEAN] * several]
+    if why and not internal:
+        raise ParameterError(
+            f"release must not be released: {why[0]}; draw it without random_seed, or write it"
+            " with internal=True"
+        )
+    if not several and _REPLICATE in release.dims:
+        release = release.isel(replicate=0)
+    counts = check_table(release, name="release", draws=several)
+    values = counts.astype(np.float64)
+    if SUPPRESSED in counts.coords and SUPPRESSED not in counts.dims:
+        values = values.where(~counts[SUPPRESSED]).drop_vars(SUPPRESSED)
+    column = f"{value}_{MARK}" if why else value
+    return Published([(values, _status(values))], column, STATUS, 0, "; ".join(why))

@@ -1,0 +1,128 @@
+"""A release in long form: a row for each cell."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import ParameterError
+from taciturn.publication.published import Published, Releasable, published
+from taciturn.tables.margins import hierarchies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["long_form", "release_rows"]
+
+
+def release_rows(
+    release: Releasable, *, value: str | None = None, total: str = "Total", internal: bool = False
+) -> "pd.DataFrame":
+    """All cells of a release in long form.
+
+    Parameters
+    ----------
+    release, value, total, internal
+        As in `write_release`.
+
+    Returns
+    -------
+    DataFrame
+        A column for each variable, one with the name of the quantity, NaN where
+        suppressed, and ``status``, which is ``published`` or ``suppressed``; with
+        `internal` ``status_not_for_release`` instead, which is ``safe``, ``primary`` or
+        ``secondary``.
+
+    Raises
+    ------
+    ParameterError
+        As for `write_release`.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([5, 1, 2], coords={"area": ["A", "B", "C"]}, dims="area")
+    >>> release = tc.Suppression(table, table < 3)
+    >>> tc.publication.release_rows(release).values.tolist()[2:]
+    [['C', nan, 'suppressed'], ['Total', 8.0, 'published']]
+    """
+    return long_form(published(release, value=value, internal=internal), total=total)
+
+
+def long_form(what: Published, *, total: str) -> "pd.DataFrame":
+    """A row for each cell. Levels above a variable are in its column, as its totals
+    are.
+    """
+    import pandas as pd
+
+    tables = [values for values, _ in what.tables]
+    column_of = _columns(tables)
+    variables = list(dict.fromkeys(column_of.values()))
+    if what.value == what.status:
+        raise ParameterError(f"value must not be {what.status!r}, which names another column")
+    if clash := {what.value, what.status} & set(variables):
+        raise ParameterError(
+            f"a variable must not be called {min(clash)!r}, which is the name of a column of the"
+            f" file; its columns are {[*variables, what.value, what.status]}"
+        )
+    _check_labels(tables, column_of, total)
+    parts = []
+    for values, status in what.tables:
+        names = list(map(str, values.dims))
+        labels = list(product(*(values.get_index(name).tolist() for name in names)))
+        columns = [column_of[name] for name in names]
+        rows = pd.DataFrame(labels, columns=columns, index=range(len(labels)), dtype=object)
+        for name in variables:
+            if name not in columns:
+                rows[name] = total
+        rows[what.value] = np.ravel(values.values)
+        rows[what.status] = np.ravel(status.transpose(*names).values)
+        parts.append(rows[[*variables, what.value, what.status]])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _columns(tables: Sequence[xr.DataArray]) -> dict[str, str]:
+    """The column of each variable, and of each level that of the variable below it."""
+    above: dict[str, str] = {}
+    for table in tables:
+        for dim, levels in hierarchies(table).items():
+            above.update(dict.fromkeys(levels, dim))
+    found = {}
+    for table in tables:
+        for name in map(str, table.dims):
+            lowest = name
+            while lowest in above:
+                lowest = above[lowest]
+            found[name] = lowest
+    return found
+
+
+def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], total: str) -> None:
+    """Raise `ParameterError` where two categories of a column would be written
+    alike.
+    """
+    for column in dict.fromkeys(column_of.values()):
+        names = [name for name, found in column_of.items() if found == column]
+        written = {}
+        for table in tables:
+            for name in set(names) & set(table.dims):
+                written[name] = [str(label) for label in table.get_index(name)]
+        for name, labels in written.items():
+            if len(set(labels)) < len(labels):
+                raise ParameterError(
+                    f"categories of {name!r} must differ when they are written: {labels}"
+                )
+            others = {label for other in names if other != name for label in written[other]}
+            if both := others & set(labels):
+                raise ParameterError(
+                    f"categories of {column!r} and of a level above it must differ, as they are in"
+                    f" one column: {min(both)!r} is of {' and '.join(map(repr, names))}"
+                )
+        summed = any(not set(names) & set(table.dims) for table in tables)
+        for name, labels in written.items():
+            if summed and total in labels:
+                raise ParameterError(
+                    f"total must be no category: {name!r} has {total!r}; choose another word"
+                )
