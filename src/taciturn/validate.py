@@ -5,9 +5,11 @@ A number is one of Python or NumPy; True, text and arrays are none. Nothing heav
 imported here, so that the command line can refuse an argument at once.
 """
 
+import codecs
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Integral, Real
+from string import punctuation
 from typing import TYPE_CHECKING, Any, Final
 
 from taciturn.errors import ParameterError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST",
     "MOST_SEED",
+    "UTF_8",
+    "check_encoding",
+    "check_separator",
     "check_weights",
     "first_of",
     "generator",
@@ -37,6 +42,11 @@ draws."""
 
 MOST_SEED: Final = 2**128 - 1
 """Largest seed: as many bits as NumPy recommends."""
+
+
+UTF_8: Final = "utf-8"
+
+_SEPARATORS: Final = frozenset(punctuation) - {'"'} | {"\t"}
 
 
 def is_real(value: Any) -> bool:
@@ -164,3 +174,26 @@ def _shown(number: int) -> str:
     """A bound for a message, a large power of two as that."""
     power = number.bit_length() - 1
     return f"2**{power}" if power > 40 and number == 2**power else str(number)
+
+
+def check_separator(sep: object) -> str:
+    """What separates the fields of a CSV file."""
+    if isinstance(sep, str) and sep in _SEPARATORS:
+        return sep
+    raise ParameterError(
+        f"sep must be one character such as ',', ';', '|' or a tab, got {quoted(sep)}"
+    )
+
+
+def check_encoding(encoding: object) -> str:
+    """Python's name of an encoding of text."""
+    try:
+        name = codecs.lookup(str(encoding)).name
+        bytes(4).decode(name)
+        codecs.getincrementaldecoder(name)
+    except (LookupError, ValueError) as error:
+        raise ParameterError(
+            "encoding must be one that Python knows, such as 'utf-8', 'latin-1' or 'cp1252', got"
+            f" {quoted(encoding)}"
+        ) from error
+    return UTF_8 if name == "utf-8-sig" else name

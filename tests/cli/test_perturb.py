@@ -1,6 +1,7 @@
 """``taciturn perturb``: the release as a file, the report, and what it refuses."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -262,3 +263,36 @@ def test_fractions_are_refused_and_nothing_is_written(path, tmp_path, capsys, mo
     assert code == 1
     assert "0.5" in error
     assert not out.exists()
+
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "area_by_religion_sample.csv"
+
+
+def test_without_a_population_size_the_report_says_whose_risk_it_is(capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", "--seed", 1, "--report"]
+    status, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
+    assert status == 0
+    assert "The table is taken as the population itself." in shown.splitlines()[1]
+    table = tc.read_table(SAMPLE)
+    risk = float(tc.disclosure_risk(table, table)["R2"])
+    assert f"{risk:.4f}" in shown
+
+
+def test_with_a_population_size_the_risk_is_that_of_assess(capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", "--seed", 1, "-N", 2449, "--report"]
+    status, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
+    assert status == 0
+    assert "Risk of the population of 2,449 that the sample comes from" in shown
+    fit = tc.LinearPool().fit(
+        tc.read_table(SAMPLE), population_size=2449, random_seed=1, progressbar=False
+    )
+    risk = float(tc.assess(fit)["risk"]["R2"].mean())
+    line = next(line for line in shown.splitlines() if line.startswith("R2"))
+    assert line.split()[1] == f"{risk:.4f}"
+
+
+def test_a_population_that_is_not_reported_on(path, tmp_path, capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", "-N", 2449, "--output", tmp_path / "out.csv"]
+    status, _, error = run(capsys, monkeypatch, path, *arguments)
+    assert status == 2
+    assert "--population-size is for --report" in error

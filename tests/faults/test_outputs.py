@@ -28,7 +28,7 @@ FILES = {
     "margins.csv": "a,count\nx,700\ny,300\n",
     "hidden.csv": "a,b\nx,1\nx,2\ny,1\ny,2\n",
     "levels.csv": "b,half\n1,first\n2,second\n",
-    "records.csv": "a,b,sales,firm\n" + "".join(f"x,{i % 2},{i},{i}\n" for i in range(1, 9)),
+    "records.csv": "a,b,sales,firm\n" + "".join(f"x,{1 + i % 2},{i},{i}\n" for i in range(1, 9)),
     "card.toml": "format_version = 1\n",
     "one.nc": "no fit yet\n",
     "two.nc": "no fit yet\n",
@@ -38,6 +38,7 @@ FILES = {
 FIT = ["-N", "1000", "--draws", "20", "--chains", "2", "--seed", "1"]
 SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", "--workers", "1"]
 EXAMPLES = {
+    "tabulate": ["records.csv", "--variables", "b", "--categories", "levels.csv"],
     "assess": ["table.csv", *FIT, "--model", "log-linear", "--known-margins", "margins.csv"],
     "compare": ["one.nc", "two.nc", "--seed", "1"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],

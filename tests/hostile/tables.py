@@ -4,6 +4,7 @@ second reader, Parquet with polars.
 
 import csv
 import io
+import re
 import unicodedata
 from collections import Counter
 from decimal import Decimal
@@ -36,6 +37,8 @@ A,m,3,two
 A,f,7,three
 C\xc3\xa9,m,40,two
 '''
+EUROPEAN = RECORDS.decode().replace(",", ";").encode("latin-1")
+DIALECT = {"sep": ";", "encoding": "latin-1"}
 PIECES = (
     *(b",", b'"', b'""', b"\n", b"\r", b"\r\n", b"\t", b";", b"\0", b" ", b", ", b' "', b'"\n"'),
     *(b"-1", b"1e3", b"1.5", b"nan", b"inf", b"", b"NA", b"1_000", b"9007199254740993", b"1e400"),
@@ -60,10 +63,15 @@ def written(content: bytes) -> Any:
     return write
 
 
-def rows_of(path: Path) -> tuple[list[str], list[list[str]]]:
+def rows_of(
+    path: Path, sep: str | None = None, encoding: str = "utf-8-sig"
+) -> tuple[list[str], list[list[str]]]:
     """Header and rows, as the standard library reads them."""
-    text = path.read_bytes().decode("utf-8-sig")
-    header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    text = path.read_bytes().decode(encoding)
+    if sep is None:
+        unquoted = re.sub('"[^"]*"', "", text).splitlines()[0]
+        sep = next((mark for mark in ",;\t|" if mark in unquoted), ",")
+    header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=sep)
     return header, [row for row in rows if "".join(row).strip() or len(row) > 1]
 
 
@@ -77,9 +85,9 @@ def wrong_counts(path: Path, table: xr.DataArray) -> str | None:
     return wrong_cells(expected, table, [*header[:at], *header[at + 1 :]])
 
 
-def wrong_people(path: Path, table: xr.DataArray) -> str | None:
+def wrong_people(path: Path, table: xr.DataArray, **dialect: str) -> str | None:
     """What differs between a table and a file of people."""
-    header, rows = rows_of(path)
+    header, rows = rows_of(path, **dialect)
     columns = [header.index(name) for name in ("area", "sex")]
     expected = Counter(tuple(row[column] for column in columns) for row in rows)
     return wrong_cells(expected, table, ["area", "sex"])
@@ -151,6 +159,12 @@ KINDS = (
         written(RECORDS),
         lambda path: tc.tabulate(path, ["area", "sex"]),
         wrong_people,
+    ),
+    Kind(
+        "people, CSV with semicolons in Latin-1",
+        written(EUROPEAN),
+        lambda path: tc.tabulate(path, ["area", "sex"], **DIALECT),
+        lambda path, table: wrong_people(path, table, **DIALECT),
     ),
     Kind(
         "magnitudes, CSV",

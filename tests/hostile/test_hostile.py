@@ -24,6 +24,7 @@ SHARE = {
     "counts, CSV": 150,
     "counts, Parquet": 60,
     "people, CSV": 100,
+    "people, CSV with semicolons in Latin-1": 100,
     "magnitudes, CSV": 15,
     "fits, attributes": 3,
     "fits, bytes": 15,

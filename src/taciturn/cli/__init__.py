@@ -17,6 +17,7 @@ from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
 from taciturn.cli.suppress import suppress
+from taciturn.cli.tabulate import tabulate
 from taciturn.cli.text import printable
 from taciturn.cli.validate import validate
 from taciturn.errors import TaciturnError
@@ -30,7 +31,7 @@ def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
 
 
-for _command in (assess, compare, study, validate, perturb, suppress, attack, rules):
+for _command in (tabulate, assess, compare, study, validate, perturb, suppress, attack, rules):
     cli.add_command(_command)
 
 

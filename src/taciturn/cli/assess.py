@@ -1,21 +1,32 @@
 """``taciturn assess``: fit a model to a sample and summarise its risk."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from taciturn.cli.files import FileCommand, Input, Output, check_tables, force_option
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_records,
+    check_tables,
+    force_option,
+)
+from taciturn.cli.fitting import fitted
 from taciturn.cli.options import (
     EXIT_NOT_CONVERGED,
     MOST_COUNT,
     SEED,
     Model,
+    Names,
     Number,
     Weights,
     Whole,
     check_model,
+    csv_options,
     is_card,
 )
 from taciturn.estimators.registry import COMMANDS
@@ -36,6 +47,11 @@ __all__ = ["assess"]
     help="Individuals in the population.",
 )
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
+@click.option(
+    "--variables",
+    type=Names(),
+    help="SAMPLE is microdata: count its records by these columns first.",
+)
 @click.option(
     "--model",
     type=Model(),
@@ -86,11 +102,13 @@ __all__ = ["assess"]
     type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@csv_options
 @force_option
 def assess(
     sample: Path,
     population_size: int,
     count: str,
+    variables: tuple[str, ...] | None,
     model: str,
     known_margins: Path | None,
     formula: str | None,
@@ -103,38 +121,40 @@ def assess(
     seed: int | None,
     save: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
     SAMPLE is a CSV or Parquet file in long form: one row per cell, one column per
     variable, one column of counts. List categories that nobody in the sample has with
-    count 0: they are cells too.
+    count 0: they are cells too. With --variables it has one row per individual instead;
+    for missing labels, and categories that nobody in the sample has, tabulate it first.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
     """
-    import warnings
-
     import taciturn as tc
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    table = tc.read_table(sample, count=count)
-    margins = None if known_margins is None else tc.read_table(known_margins, count=count)
-    estimator = _estimator(model, formula)
-    with warnings.catch_warnings():
-        # The summary and the exit status say so.
-        warnings.simplefilter("ignore", tc.ConvergenceWarning)
-        fit = estimator.fit(
-            table,
-            population_size=population_size,
-            known_margins=margins,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            random_seed=seed,
-            method=method,
-            progressbar=sys.stderr.isatty(),
-        )
+    read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
+    if variables is None:
+        table = read(sample)
+    else:
+        check_records(sample, count, sep=sep, encoding=encoding)
+        table = tc.tabulate(sample, variables, sep=sep, encoding=encoding)
+    margins = None if known_margins is None else read(known_margins)
+    fit = fitted(
+        _estimator(model, formula),
+        table,
+        population_size=population_size,
+        known_margins=margins,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        random_seed=seed,
+        method=method,
+    )
     fit = tc.assess(fit, weights=weights)
     result = tc.summary(fit, threshold=threshold)
     if save is not None:

@@ -17,7 +17,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import Names, Whole
+from taciturn.cli.options import Names, Whole, csv_options
 from taciturn.cli.text import printable
 from taciturn.errors import TableError
 
@@ -86,6 +86,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     type=Output(),
     help="Write the bounds of all cells to this CSV file.",
 )
+@csv_options
 @force_option
 def attack(
     table: Path,
@@ -99,6 +100,8 @@ def attack(
     top: int,
     output: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
 ) -> None:
     """Bound the cells that a release does not show, riskiest first.
 
@@ -120,14 +123,15 @@ def attack(
         )
     check_tables(table, *suppressed, *hierarchy)
     check_csv(output)
-    true = read_values(table, count=count, decimals=decimals)
+    written = {"sep": sep, "encoding": encoding}
+    true = read_values(table, count=count, decimals=decimals, **written)
     for path in hierarchy:
-        true = read_level(path, true)
+        true = read_level(path, true, **written)
     if margin is not None:
         from taciturn.tables.margins import margin_names
 
         margin = margin_names(margin, true, name="--margin")
-    release, hidden = _release(true, suppressed, linked, totals, decimals)
+    release, hidden = _release(true, suppressed, linked, totals, decimals, written)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:
         write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
@@ -140,6 +144,7 @@ def _release(
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
     decimals: int,
+    written: dict[str, Any],
 ) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
     """The release, and which cells of each projection are suppressed."""
     import taciturn as tc
@@ -153,7 +158,7 @@ def _release(
     hidden: dict[tuple[str, ...], xr.DataArray] = {}
     masks: Mapping[Any, xr.DataArray] = hidden
     for path in files:
-        names, mask = read_suppressed(path, table, list(margins))
+        names, mask = read_suppressed(path, table, list(margins), **written)
         hidden[names] = hidden[names] | mask if names in hidden else mask
     if files and not any(mask.any() for mask in hidden.values()):
         raise TableError(

@@ -1,5 +1,5 @@
 """What ``attack`` reads: a table of counts or magnitudes, levels above its variables,
-and suppressed cells.
+and suppressed cells. `written` is how a CSV file is, its `sep` and `encoding`.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["read_level", "read_suppressed", "read_values"]
 
 
-def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
+def read_values(path: Path, *, count: str, decimals: int, **written: Any) -> "xr.DataArray":
     """Read a table in long form whose values have at most so many decimals; numbers are
     read exactly as written.
     """
@@ -21,18 +21,18 @@ def read_values(path: Path, *, count: str, decimals: int) -> "xr.DataArray":
     from taciturn.tables.reading import read_steps
 
     if decimals == 0:
-        return tc.read_table(path, count=count)
-    return read_steps(path, count, decimals=decimals) / 10.0**decimals
+        return tc.read_table(path, count=count, **written)
+    return read_steps(path, count, decimals=decimals, **written) / 10.0**decimals
 
 
-def read_level(path: Path, table: "xr.DataArray") -> "xr.DataArray":
+def read_level(path: Path, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
     """The table with a further level, read from a file that says to which group each
     category of a variable belongs.
     """
     from taciturn.schema import RESERVED_NAMES
     from taciturn.tables.sources import open_source
 
-    columns = open_source(path).columns()
+    columns = open_source(path, **written).columns()
     dims = [name for name in columns if name in table.dims]
     if len(columns) != 2 or len(dims) != 1:
         raise TableError(
@@ -63,7 +63,7 @@ def read_level(path: Path, table: "xr.DataArray") -> "xr.DataArray":
 
 
 def read_suppressed(
-    path: Path, table: "xr.DataArray", projections: list[tuple[str, ...]]
+    path: Path, table: "xr.DataArray", projections: list[tuple[str, ...]], **written: Any
 ) -> tuple[tuple[str, ...], "xr.DataArray"]:
     """The projection whose variables are the columns of a file, and a mask of the cells
     in its rows.
@@ -73,7 +73,7 @@ def read_suppressed(
     from taciturn.tables.sources import open_source
 
     known = (PUBLISHED, SUPPRESSED, SAFE, PRIMARY, SECONDARY)
-    columns = open_source(path).columns()
+    columns = open_source(path, **written).columns()
     statuses = columns.pop(STATUS, None) if STATUS not in table.coords else None
     names = next((each for each in projections if set(each) == set(columns)), None)
     if names is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.options import Model, is_card
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, TableError
 from taciturn.files import (
     TABLE_ENDINGS,
     check_output,
@@ -23,9 +23,11 @@ __all__ = [
     "Input",
     "Output",
     "check_csv",
+    "check_records",
     "check_release",
     "check_tables",
     "force_option",
+    "print_csv",
     "write_csv",
 ]
 
@@ -84,6 +86,17 @@ def check_tables(*paths: Path | None) -> None:
             check_readable(path, TABLE_ENDINGS)
 
 
+def check_records(path: Path, count: str = "count", **written: str | None) -> None:
+    """Raise if what is to be counted, a row an individual, has a column of counts."""
+    from taciturn.tables.sources import open_source
+
+    if count in open_source(path, **written).names:
+        raise TableError(
+            f"{path}: has a column {count!r}, so that it is no microdata but a table, whose rows"
+            " are not to be counted; if it is none, call that column something else"
+        )
+
+
 def check_csv(output: Path | None) -> None:
     """Raise if the output, where there is one, has the ending of another format."""
     if output is not None and output.suffix.lower() in _PARQUET:
@@ -94,6 +107,11 @@ def check_release(output: Path | None) -> None:
     """Raise unless a release can be written to the output, where there is one."""
     if output is not None:
         check_release_ending(output)
+
+
+def print_csv(table: "pd.DataFrame") -> None:
+    """Print rows with their index, as `write_csv` writes them."""
+    click.echo(table.to_csv(lineterminator="\n"), nl=False)
 
 
 def write_csv(table: "pd.DataFrame", output: Path, *, overwrite: bool) -> None:

@@ -1,6 +1,7 @@
 """What several commands share: exit statuses, names of estimators, kinds of options."""
 
 import re
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,13 @@ import click
 
 from taciturn.estimators.registry import COMMANDS
 from taciturn.files import check_readable
-from taciturn.validate import MOST, MOST_SEED, check_weights
+from taciturn.validate import (
+    MOST,
+    MOST_SEED,
+    check_encoding,
+    check_separator,
+    check_weights,
+)
 
 __all__ = [
     "EXIT_ERROR",
@@ -22,6 +29,7 @@ __all__ = [
     "Weights",
     "Whole",
     "check_model",
+    "csv_options",
     "is_card",
 ]
 
@@ -108,6 +116,51 @@ class Model(click.ParamType[str]):
                 f"{model!r} is neither a model card nor one of {', '.join(COMMANDS)}", param, ctx
             )
         return model
+
+
+class Separator(click.ParamType[str]):
+    """What separates the fields of a CSV file; ``tab`` is a tab."""
+
+    name = "mark"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read ``;``."""
+        try:
+            return check_separator("\t" if value in ("tab", "\\t") else value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Encoding(click.ParamType[str]):
+    """An encoding that Python knows."""
+
+    name = "name"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read ``latin-1``."""
+        try:
+            return check_encoding(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def csv_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add how the CSV files that a command reads are written."""
+    encoding = click.option(
+        "--encoding",
+        type=Encoding(),
+        help="Encoding of CSV files, such as latin-1 or cp1252; UTF-8 by default.",
+    )
+    sep = click.option(
+        "--sep",
+        type=Separator(),
+        help="What separates the fields of CSV files, such as ';' or tab; found by default.",
+    )
+    return sep(encoding(command))
 
 
 def is_card(model: str) -> bool:

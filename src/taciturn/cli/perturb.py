@@ -1,5 +1,6 @@
 """``taciturn perturb``: protect a table of counts."""
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +15,12 @@ from taciturn.cli.files import (
     check_tables,
     force_option,
 )
-from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole
+from taciturn.cli.fitting import fitted
+from taciturn.cli.options import EXIT_NOT_CONVERGED, MOST_COUNT, SEED, Number, Whole, csv_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import xarray as xr
 
 __all__ = ["perturb"]
@@ -83,7 +87,17 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     type=Output(),
     help="Write the release to this .csv, .parquet, .json or .xlsx file.",
 )
+@csv_options
 @force_option
+@click.option(
+    "--population-size",
+    "-N",
+    type=Whole(1, MOST_COUNT),
+    help=(
+        "TABLE is a sample of a population of this size, whose risk --report estimates as assess"
+        " does by default. Without it TABLE is taken as the population."
+    ),
+)
 @click.option(
     "--report",
     is_flag=True,
@@ -97,6 +111,9 @@ def perturb(
     seed: int | None,
     output: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
+    population_size: int | None,
     report: bool,
     **given: Any,
 ) -> None:
@@ -109,6 +126,9 @@ def perturb(
     Several replicates show what the method may release; the file then has a column
     `replicate`. Whoever has many of them, or tries seeds, comes close to the true
     table: with --replicates or --seed the column of counts ends in _not_for_release.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler that --population-size
+    asks for did not converge.
     """
     import taciturn as tc
 
@@ -116,32 +136,73 @@ def perturb(
         raise click.UsageError(
             "give --output, --report or both: otherwise nothing would be done with the release"
         )
+    if population_size is not None and not report:
+        raise click.UsageError("--population-size is for --report, which is not given")
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
     check_release(output)
-    original = tc.read_table(table, count=count)
-    if method == "cell-key":
-        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
-        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
-    protect = partial(getattr(tc.perturbation, method.replace("-", "_")), original, **chosen)
-    if method not in _CERTAIN:
-        protect = partial(protect, replicates=replicates)
-    if seed is not None:
-        protect = partial(protect, random_seed=seed)
+    original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    protect = _method(original, method, chosen, replicates, seed)
     release = protect()
-    text = None
+    text, converged = None, True
     if report:
         # Other draws than those of the file: the numbers must not tell what happened to
         # it.
         apart = output is not None and method not in _CERTAIN
         measured = protect() if apart else release
-        found = tc.risk_utility({"as it is": original, method: measured}, table=original)
-        text = _report_text(found, method, measured.sizes["replicate"], apart=apart)
+        population, converged = _population(original, population_size, seed)
+        title = _title(method, measured.sizes["replicate"], population_size, apart=apart)
+        text = f"{title}\n\n{_report_text(original, measured, population, method)}"
     if output is not None:
         _write(release, count, output, seeded=seed is not None, overwrite=force)
     if text is not None:
         click.echo(text)
+    if not converged:
+        click.echo("taciturn: the sampler did not converge", err=True)
+        sys.exit(EXIT_NOT_CONVERGED)
+
+
+def _method(
+    table: "xr.DataArray", method: str, chosen: dict[str, Any], replicates: int, seed: int | None
+) -> "Callable[[], xr.DataArray]":
+    """What makes releases of a table."""
+    import taciturn as tc
+
+    if method == "cell-key":
+        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
+        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
+    protect = partial(getattr(tc.perturbation, method.replace("-", "_")), table, **chosen)
+    if method not in _CERTAIN:
+        protect = partial(protect, replicates=replicates)
+    return protect if seed is None else partial(protect, random_seed=seed)
+
+
+def _population(
+    sample: "xr.DataArray", population_size: int | None, seed: int | None
+) -> tuple["xr.DataArray | None", bool]:
+    """Draws of the population that a sample comes from, by the default estimator of
+    ``assess``, and whether they can be relied on; none for a population of its own.
+    """
+    if population_size is None:
+        return None, True
+    import taciturn as tc
+
+    fit = fitted(tc.LinearPool(), sample, population_size=population_size, random_seed=seed)
+    converged = bool(tc.summary(tc.assess(fit)).converged)
+    return fit["posterior_predictive"].to_dataset()["population"], converged
+
+
+def _title(method: str, replicates: int, population_size: int | None, *, apart: bool) -> str:
+    """What the report is of, and whose the risk is."""
+    title = f"{replicates} release{'s' if replicates > 1 else ''} by {method}"
+    whose = (
+        "The table is taken as the population itself. If it is a sample, this is not its risk:\n"
+        "give --population-size."
+        if population_size is None
+        else f"Risk of the population of {population_size:,} that the sample comes from, estimated."
+    )
+    return f"{title}{', not those of the file' if apart else ''}\n{whose}"
 
 
 def _check_options(method: str, chosen: dict[str, Any], *, drawn: bool) -> None:
@@ -177,12 +238,17 @@ def _write(
         click.echo(f"taciturn: {output} must not be released: {'; '.join(why)}", err=True)
 
 
-def _report_text(found: "xr.Dataset", method: str, replicates: int, *, apart: bool) -> str:
+def _report_text(
+    table: "xr.DataArray", measured: "xr.DataArray", population: "xr.DataArray | None", method: str
+) -> str:
     """A line for each measure, before and after."""
-    percent = f"{100 * found.attrs['probability']:g} %"
-    title = f"{replicates} release{'s' if replicates > 1 else ''} by {method}"
-    lines = [title + (", not those of the file" if apart else ""), ""]
-    lines.append(f"{'':<20}{'as it is':>12}{'released':>12}{f'{percent} of releases':>28}")
+    import taciturn as tc
+
+    released = {"as it is": table, method: measured}
+    found = tc.risk_utility(released, table=table, population=population)
+    of = "of releases" if population is None else "interval"
+    percent = f"{100 * found.attrs['probability']:g} % {of}"
+    lines = [f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"]
     for name, values in found.data_vars.items():
         before = float(values.sel(protection="as it is", statistic="mean"))
         after, low, high = (float(v) for v in values.sel(protection=method))

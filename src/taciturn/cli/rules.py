@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
-from taciturn.cli.options import SEED, Names, Number, Whole
+from taciturn.cli.options import SEED, Names, Number, Whole, csv_options
 from taciturn.cli.text import pattern_text, printable
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ __all__ = ["rules"]
     type=Output(),
     help="Write the protected table to this .csv, .parquet, .json or .xlsx file.",
 )
+@csv_options
 @force_option
 def rules(
     microdata: Path,

@@ -14,7 +14,7 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
-from taciturn.cli.options import SEED, Weights, Whole
+from taciturn.cli.options import SEED, Weights, Whole, csv_options
 from taciturn.estimators.registry import COMMANDS
 from taciturn.validate import real_number
 
@@ -86,6 +86,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     help="File that keeps what is done, and from which the study continues.",
 )
 @click.option("--output", type=Output(), help="Write the table to this CSV file.")
+@csv_options
 @force_option
 def study(
     population: Path,
@@ -100,6 +101,8 @@ def study(
     store: Path | None,
     output: Path | None,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
 ) -> None:
     """Compare estimates with a known population: bias, RMSE, coverage.
 
@@ -112,7 +115,7 @@ def study(
 
     check_tables(population)
     check_csv(output)
-    table = tc.read_table(population, count=count)
+    table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
     try:
         result = tc.study(
             table,

@@ -9,7 +9,7 @@ import click
 
 from taciturn.cli.attack_input import read_level
 from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
-from taciturn.cli.options import MOST_COUNT, SEED, Names, Number, Whole
+from taciturn.cli.options import MOST_COUNT, SEED, Names, Number, Whole, csv_options
 from taciturn.cli.text import pattern_text
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ __all__ = ["suppress"]
     required=True,
     help="Write the release to this .csv, .parquet, .json or .xlsx file.",
 )
+@csv_options
 @force_option
 def suppress(
     table: Path,
@@ -94,6 +95,8 @@ def suppress(
     seed: int,
     output: Path,
     force: bool,
+    sep: str | None,
+    encoding: str | None,
     **given: Any,
 ) -> None:
     """Suppress small counts, and what else must be so that none can be worked out.
@@ -114,11 +117,11 @@ def suppress(
     from taciturn.schema import table_dims
     from taciturn.tables.margins import every_margin, margin_names, margin_of
 
-    true = tc.read_table(table, count=count)
+    true = tc.read_table(table, count=count, sep=sep, encoding=encoding)
     if by is not None:
         true = tc.margin(true, by)
     for path in hierarchy:
-        true = read_level(path, true)
+        true = read_level(path, true, sep=sep, encoding=encoding)
     margins = linked or (table_dims(true), *reversed(every_margin(true)))
     margins = tuple(margin_names(names, true, name="--linked") for names in margins)
     # What cannot be written is refused before the search.

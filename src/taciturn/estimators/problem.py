@@ -10,7 +10,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
-from taciturn.tables.checks import check_table, same_categories
+from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
 
 __all__ = ["Problem", "make_problem"]
@@ -229,11 +229,7 @@ def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
             "known_margins must be a table over some of the sample's variables"
             f" {problem.variables}, got {table.dims}"
         )
-    for dim in dims:
-        labels = problem.sample[dim].values
-        if set(labels.tolist()) == set(table[dim].values.tolist()):
-            table = table.sel({dim: labels})  # a file may list categories in any order
-    same_categories(
+    table = aligned(
         table,
         problem.sample.sum([d for d in problem.variables if d not in dims]),
         names=_MARGIN_NAMES,
@@ -282,8 +278,8 @@ def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.boo
             if d not in structural_zeros.coords and d in sample.dims
         }
     )
-    same_categories(labelled, sample, names=("structural_zeros", "sample"))
-    zeros = labelled.transpose(*sample.dims)
+    zeros = aligned(labelled, sample, names=("structural_zeros", "sample"))
+    zeros = zeros.transpose(*sample.dims)
     filled = np.argwhere((zeros & (sample > 0)).values)
     if len(filled):
         at = cell_label(sample, tuple(int(i) for i in filled[0]))

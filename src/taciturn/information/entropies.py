@@ -17,7 +17,7 @@ from taciturn.information.reduction import (
     sums_of_table,
 )
 from taciturn.schema import draw_dims, table_dims
-from taciturn.tables.checks import check_counts, check_table
+from taciturn.tables.checks import check_counts, check_table, reordered
 
 __all__ = [
     "averaged_conditional_entropy",
@@ -240,7 +240,7 @@ def conditional_entropy_from_transition(
         )
     _refuse_bad_mass(transition, "transition")
     labels = {dim: table[dim] for dim in variables if dim not in transition.coords}
-    transition = transition.assign_coords(labels)
+    transition = reordered(transition.assign_coords(labels), table)
     for dim in variables:
         if not np.array_equal(transition[dim].values, table[dim].values):
             raise TableError(

@@ -18,7 +18,13 @@ from taciturn.information.kernels import (
     table_sums,
 )
 from taciturn.schema import DRAW_DIMS, cell_label, table_dims
-from taciturn.tables.checks import check_counts, check_table, same_categories
+from taciturn.tables.checks import (
+    aligned,
+    check_counts,
+    check_table,
+    reordered,
+    same_categories,
+)
 from taciturn.validate import is_real
 
 __all__ = [
@@ -76,26 +82,26 @@ def cell_mask(
 
 
 def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.DataArray:
-    """Give a mask the labels of a table; raise if it has different ones."""
+    """Give a mask the labels of a table, in its order; raise if it has other ones."""
     for dim in where.dims:
         if where.sizes[dim] != table.sizes[dim]:
             raise TableError(
                 f"{name} has {where.sizes[dim]} categories of {dim!r}, the table has"
                 f" {table.sizes[dim]}"
             )
-        if dim in where.coords and dim in table.coords:
-            same_categories(where, table, names=(name, "the table"))
-    return where.assign_coords({dim: table[dim] for dim in where.dims if dim in table.coords})
+    where = where.assign_coords({dim: table[dim] for dim in where.dims if dim not in where.coords})
+    return aligned(where, table, names=(name, "the table"))
 
 
 def checked_pair(
     table: xr.DataArray, released: xr.DataArray, *, values: bool = True
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Check a table and its release against each other; with ``values=False`` the
-    counts are left to `sums_of_pair`.
+    """Check a table and its release against each other, and give both the order of the
+    table; with ``values=False`` the counts are left to `sums_of_pair`.
     """
     table = check_table(table, draws=True, values=values)
     released = check_table(released, name="released", draws=True, values=values)
+    released = reordered(released, table)
     same_categories(table, released, names=("table", "released"))
     for dim in set(DRAW_DIMS) & set(table.dims) & set(released.dims):
         if table.sizes[dim] != released.sizes[dim]:

@@ -26,7 +26,7 @@ from taciturn.magnitude.expressions import (
 from taciturn.magnitude.roles import Roles
 from taciturn.tables.labels import Labels, refuse_large_table, refuse_other_kinds
 from taciturn.tables.sources import Source
-from taciturn.tables.values import convertible, is_missing
+from taciturn.tables.values import convertible, is_missing, is_perhaps_thousands, number_hint
 
 __all__ = ["Database", "open_database"]
 
@@ -99,7 +99,7 @@ def _load(database: Database, source: Source, decimals: int) -> None:
     roles, connection, rows = database.roles, database.connection, 0
     source.require(list(roles.columns.values()))
     for columns in source.parts(list(roles.columns.values())):
-        _register(database, columns, start=rows)
+        _register(database, columns, decimals, start=rows)
         parsed = ", ".join(
             f"{sql} AS {short}" for short, sql in _parsed(database, decimals).items()
         )
@@ -124,7 +124,7 @@ def _load(database: Database, source: Source, decimals: int) -> None:
     )
 
 
-def _register(database: Database, columns: list[Any], *, start: int) -> None:
+def _register(database: Database, columns: list[Any], decimals: int, *, start: int) -> None:
     """Make one part of the records known as ``part``: labels as their codes."""
     import pyarrow as pa
 
@@ -136,6 +136,8 @@ def _register(database: Database, columns: list[Any], *, start: int) -> None:
     for short, column in zip(shorts, columns[variables:], strict=True):
         name = database.roles.columns[short]
         with convertible(name, database.origin):
+            if short == "x" and isinstance(column, list):  # of text
+                _refuse_thousands(database, column, decimals, start=start)
             if short in {"x", "w"}:
                 part[short] = numbers(column)
                 continue
@@ -144,6 +146,15 @@ def _register(database: Database, columns: list[Any], *, start: int) -> None:
             refuse_other_kinds(name, database.origin, codes, meanings, start=start)
             database.meanings[short] = meanings
     database.connection.register("part", pa.table(part))
+
+
+def _refuse_thousands(database: Database, column: list[str], decimals: int, *, start: int) -> None:
+    for at, raw in enumerate(column):
+        if is_perhaps_thousands(raw, decimals):
+            raise TableError(
+                f"{database.roles.value!r} may have separators of thousands: row {start + at + 1}"
+                f" of {database.origin} holds {raw!r}{number_hint(raw, decimals)}"
+            )
 
 
 def _parsed(database: Database, decimals: int) -> dict[str, str]:
@@ -184,7 +195,7 @@ def _refuse_unparsed(database: Database, decimals: int, *, start: int) -> None:
         [(raw,)] = database.fetch(f"SELECT {short} FROM part WHERE row = {row}")
         raw = database.meaning(short, raw)
         shown = f"{raw!r:.60}" if isinstance(raw, str) else f"{raw!s:.60}"
-        found = "is missing" if is_missing(raw) else f"holds {shown}"
+        found = "is missing" if is_missing(raw) else f"holds {shown}{number_hint(raw, decimals)}"
         raise TableError(
             f"{columns[short]!r} {accepted[short]}: row {row} of {database.origin} {found}"
         )

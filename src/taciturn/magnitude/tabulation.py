@@ -48,6 +48,8 @@ def tabulate_magnitude(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.Dataset:
     r"""Total a quantity by some variables, with what sensitivity rules need.
 
@@ -58,9 +60,9 @@ def tabulate_magnitude(
 
     Parameters
     ----------
-    records : path, pandas or polars DataFrame, pyarrow Table
-        One row a record. A CSV (UTF-8, comma, header) or Parquet file, by its ending,
-        is read a part at a time, so that it may be larger than memory; labels in a CSV
+    records : path, pandas or polars DataFrame, pyarrow Table, relation of DuckDB
+        One row a record. A CSV file with a header or a Parquet file, by its ending, is
+        read a part at a time, so that it may be larger than memory; labels in a CSV
         are text, so ``"007"`` stays ``"007"``.
     variables : str or sequence of str
         The classifying variables.
@@ -87,7 +89,9 @@ def tabulate_magnitude(
         How many of the largest contributions are kept, from 1 to 100; a rule about the
         largest `n` needs `n` of them.
     categories : mapping of str to sequence, optional
-        Declared categories, as in `tabulate`; without them the order is as there.
+        Declared categories, as in `read_table`; without them sorted, as in `tabulate`.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
@@ -158,6 +162,8 @@ def tabulate_magnitude(
         decimals=decimals,
         largest=largest,
         categories=categories,
+        sep=sep,
+        encoding=encoding,
     )
     return tables[names]
 
@@ -175,6 +181,8 @@ def tabulate_margins(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> dict[tuple[str, ...], xr.Dataset]:
     """Magnitude tables of several margins of the same microdata, read once.
 
@@ -190,7 +198,8 @@ def tabulate_margins(
         The tables to make, each by its variables, such as ``[("area", "sex"), "area",
         ()]``; ``()`` is the grand total. All without it, `variables` themselves first
         and the grand total last.
-    contributor, holding, sampling_weights, request, decimals, largest, categories
+    contributor, holding, sampling_weights, request, decimals, largest, categories,
+    sep, encoding
         As in `tabulate_magnitude`.
 
     Returns
@@ -236,7 +245,7 @@ def tabulate_margins(
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     largest = whole_number(largest, "largest", least=1, most=100)
     declared = declared_categories(categories, names)
-    source, tables = open_source(records), {}
+    source, tables = open_source(records, sep=sep, encoding=encoding), {}
     with open_database(source, roles, decimals=decimals) as database:
         found = {
             labels.variable: labels.categories(

@@ -80,6 +80,8 @@ def protect_table(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
     time_limit: float = 60.0,
     gap: float = 0.0,
@@ -99,7 +101,7 @@ def protect_table(
     Parameters
     ----------
     records, variables, value, contributor, holding, sampling_weights, request,
-    decimals, largest, categories
+    decimals, largest, categories, sep, encoding
         As in `tabulate_magnitude`.
     rules : Rule or sequence of Rule
         As in `sensitive_cells`.
@@ -164,21 +166,32 @@ def protect_table(
         decimals=decimals,
         largest=largest,
         categories=categories,
+        sep=sep,
+        encoding=encoding,
     )
-    _refuse_negative(tables)
-    sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
-    places = int(next(iter(tables.values())).attrs["decimals"])
-    pattern = _suppressed(
+    return _protected(
         tables,
-        sensitive,
+        value,
         rules,
-        decimals=places,
         knowledge=knowledge,
         time_limit=time_limit,
         gap=gap,
         random_seed=random_seed,
         progressbar=progressbar,
     )
+
+
+def _protected(
+    tables: Mapping[tuple[str, ...], xr.Dataset],
+    value: str,
+    rules: Rule | Sequence[Rule],
+    **options: Any,
+) -> ProtectedTable:
+    """Protect the tables of all margins of one."""
+    _refuse_negative(tables)
+    sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
+    places = int(next(iter(tables.values())).attrs["decimals"])
+    pattern = _suppressed(tables, sensitive, rules, decimals=places, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_label
 from taciturn.validate import quoted
 
-__all__ = ["check_counts", "check_table", "refuse_large_total", "same_categories"]
+__all__ = [
+    "aligned",
+    "check_counts",
+    "check_table",
+    "refuse_large_total",
+    "reordered",
+    "require_array",
+    "same_categories",
+]
 
 
 def check_table(
@@ -56,8 +65,7 @@ def check_table(
     >>> tc.tables.check_table(tc.load_dataset("area_by_sex")).sizes
     Frozen({'area': 10, 'sex': 2})
     """
-    if not isinstance(table, xr.DataArray):
-        raise TableError(f"{name} must be an xarray.DataArray, got {type(table).__name__}")
+    require_array(table, name=name)
     variables = table_dims(table)
     if not variables:
         raise TableError(f"{name} has no classifying variable: its dimensions are {table.dims}")
@@ -99,6 +107,21 @@ def check_table(
         table = table.astype(np.int64, copy=False)
         refuse_large_total(table.values, name, axes=table.get_axis_num(variables))
     return table.rename(COUNT)
+
+
+def require_array(table: object, *, name: str) -> None:
+    """Raise `TableError` unless it is an array, and say what makes one of rows."""
+    if isinstance(table, xr.DataArray):
+        return
+    rows = any(hasattr(table, held) for held in ("columns", "to_frame"))
+    remedy = (
+        ": tc.tabulate(records, variables) makes a table of records, a row an individual, and"
+        " tc.read_table(rows) of rows with a column of counts"
+    )
+    raise TableError(
+        f"{name} must be an xarray.DataArray, got {type(table).__name__}"
+        f"{remedy if rows or isinstance(table, str | PathLike) else ''}"
+    )
 
 
 def check_counts(
@@ -155,6 +178,28 @@ def _check_labels(labels: pd.Index, place: str) -> None:
 
 def _place_above(name: str, level: Hashable, at: int) -> str:
     return f"{name}: category {at + 1} of {level!r}"
+
+
+def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str]) -> xr.DataArray:
+    """An array with its categories in the order of a table's; raise `TableError` where
+    the two have other variables or categories.
+    """
+    ordered = reordered(given, table)
+    same_categories(ordered, table, names=names)
+    return ordered
+
+
+def reordered(given: xr.DataArray, table: xr.DataArray) -> xr.DataArray:
+    """An array with its categories in the order of a table's, along each dimension of
+    both where they are the same.
+    """
+    order: dict[Hashable, list[int]] = {}
+    for dim in set(table_dims(table)) & set(table_dims(given)):
+        ours, wanted = given[dim].values.tolist(), table[dim].values.tolist()
+        at = {label: position for position, label in enumerate(ours)}
+        if ours != wanted and len(at) == len(wanted) == len(ours) and at.keys() == set(wanted):
+            order[dim] = [at[label] for label in wanted]
+    return given.isel(order) if order else given
 
 
 def same_categories(first: xr.DataArray, second: xr.DataArray, *, names: tuple[str, str]) -> None:

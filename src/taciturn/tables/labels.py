@@ -4,12 +4,15 @@ Records of counts and of magnitudes follow the same rules. Labels are numbers wh
 of them, and all declared categories, are whole numbers of 64 bits; otherwise they are
 text, each written as Python writes it. The order of categories is the declared one, of
 the call or else of the data (a pandas categorical, a polars Enum, a dictionary of
-Parquet), and without one that of first appearance.
+Parquet). Without one, categories of records are sorted, by size where all are numbers
+and else by their letters, so that their order says nothing of that of the records;
+those of a table in long form stay in the order of its rows.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from datetime import datetime, time
+from decimal import Decimal
 from math import prod
 from types import NoneType
 from typing import Any, Final
@@ -26,12 +29,15 @@ from taciturn.tables.values import (
     is_integer,
     is_label,
     is_missing,
+    is_number,
     python_values,
 )
 from taciturn.validate import first_of, quoted
 
 __all__ = [
+    "DROP",
     "MOST_BYTES",
+    "REFUSE",
     "Codes",
     "Labels",
     "check_variables",
@@ -47,15 +53,21 @@ Codes = npt.NDArray[np.int64]
 MOST_BYTES: Final = 2**31
 """Largest table, in memory."""
 
+REFUSE: Final = "refuse"
+DROP: Final = "drop"
+"""What is done about a missing label; anything else is the label that it gets."""
+
 _MOST_VARIABLES: Final = 32  # NumPy ends at 64 dimensions, of which draws need some
 _MOST_LABELS: Final = 10**7
 
 
 class Labels:
-    """The labels of one variable, coded in the order of their first appearance."""
+    """The labels of one variable, coded in the order of their first appearance. A
+    missing label is refused, has the code -1 (`DROP`) or is the label `missing`.
+    """
 
-    def __init__(self, variable: str, origin: str) -> None:
-        self.variable, self.origin = variable, origin
+    def __init__(self, variable: str, origin: str, *, missing: str | int = REFUSE) -> None:
+        self.variable, self.origin, self._missing = variable, origin, missing
         self._found: list[tuple[Any, int]] = []  # each label, and the row where it is first
         self._codes: dict[Any, int] = {}
 
@@ -69,18 +81,19 @@ class Labels:
         refuse_other_kinds(self.variable, self.origin, codes, labels, start=start)
         blank = [code for code, label in enumerate(labels) if is_missing(label)]
         missing = (codes < 0) | np.isin(codes, blank) if blank else codes < 0
-        if missing.any():
+        if missing.any() and self._missing == REFUSE:
             raise TableError(
                 f"a label is missing: {self.variable!r} in row {start + missing.argmax() + 1} of"
                 f" {self.origin}"
             )
-        first = np.empty(len(labels), dtype=np.int64)
+        first = np.empty(len(labels) + 1, dtype=np.int64)  # the last for codes of -1
         first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several rows the last one written
-        known = np.empty(len(labels), dtype=np.int64)
+        known = np.full(len(labels) + 1, -1, dtype=np.int64)
         for code, label in enumerate(labels):
-            known[code] = self._codes.setdefault(_identity(label), len(self._found))
-            if known[code] == len(self._found):
-                self._found.append((label, start + int(first[code]) + 1))
+            if code not in blank:
+                known[code] = self._code(label, start + int(first[code]) + 1)
+        if missing.any() and self._missing != DROP:
+            known[[-1, *blank]] = self._code(self._missing, start + int(missing.argmax()) + 1)
         if len(self._found) > _MOST_LABELS:
             raise TableError(
                 f"{self.variable!r} of {self.origin} has more than {_MOST_LABELS:,} labels: is it a"
@@ -88,14 +101,29 @@ class Labels:
             )
         return known[codes]
 
-    def categories(self, declared: Sequence[Any] | None) -> tuple[npt.NDArray[Any], Codes]:
-        """The categories in their order, and the position there of each code."""
+    def _code(self, label: Any, row: int) -> int:
+        code = self._codes.setdefault(_identity(label), len(self._found))
+        if code == len(self._found):
+            self._found.append((label, row))
+        return code
+
+    def categories(
+        self, declared: Sequence[Any] | None, *, in_order: bool = False
+    ) -> tuple[npt.NDArray[Any], Codes]:
+        """The categories, declared, sorted or in order of appearance, and the position
+        there of each code.
+        """
         labels = [label for label, _ in self._found]
+        substituted = [label for label in labels if label == self._missing not in (REFUSE, DROP)]
         if declared is not None:
             check_declared(declared, self.variable)
+            declared = [*declared, *(label for label in substituted if label not in declared)]
         number = all(_is_number(label) for label in [*labels, *(declared or [])])
         written: Any = int if number else str
         names = list(dict.fromkeys(map(written, labels if declared is None else declared)))
+        if declared is None and not in_order:
+            last = {written(label) for label in substituted}
+            names = sorted(sorted(names, key=_rank(names)), key=last.__contains__)
         at = {name: position for position, name in enumerate(names)}
         positions: dict[int, None] = {}
         for label, row in self._found:
@@ -109,7 +137,11 @@ class Labels:
                 )
             positions[at[name]] = None
         if not number:
-            check_spelling(names, self._place if declared is None else self._declared_place)
+            found = [str(label) for label in labels]
+            if declared is None:
+                check_spelling(found, self._place)
+            else:
+                check_spelling(names, self._declared_place)
             refuse_large_labels(names, self.variable)
         return np.asarray(names), np.fromiter(positions, dtype=np.int64, count=len(positions))
 
@@ -282,6 +314,13 @@ def _factorize_python(column: list[Any]) -> tuple[Codes, list[Any]]:
         labels = [first[key] for key in found]
     codes = np.fromiter(map(found.__getitem__, keys), dtype=np.int64, count=len(column))
     return codes, labels
+
+
+def _rank(names: Sequence[Any]) -> Any:
+    """What categories are sorted by."""
+    if all(isinstance(name, str) and is_number(name) for name in names):
+        return lambda name: (Decimal(name), name)
+    return None
 
 
 def _is_number(value: Any) -> bool:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import table_dims
+from taciturn.tables.checks import require_array
 
 __all__ = [
     "Margin",
@@ -59,6 +60,7 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     [1308, 1141]
     """
     keep = [variables] if isinstance(variables, str) else list(variables)
+    require_array(table, name="table")
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
         raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")

@@ -13,8 +13,9 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT, PUBLISHED, STATUS, SUPPRESSED
 from taciturn.tables.checks import check_table, refuse_large_total
 from taciturn.tables.records import Records, code_records
-from taciturn.tables.sources import open_source
-from taciturn.tables.values import is_missing, whole_steps
+from taciturn.tables.sources import open_source, refuse_dialect
+from taciturn.tables.totals import refuse_totals
+from taciturn.tables.values import is_missing, number_hint, whole_steps
 
 __all__ = ["read_steps", "read_table"]
 
@@ -26,14 +27,16 @@ def read_table(
     *,
     count: str = COUNT,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Read a frequency table in long form: one row a cell, one column a variable, one
     column of counts.
 
     Parameters
     ----------
-    source : path, pandas or polars DataFrame, or DataArray
-        A CSV (UTF-8, comma, header) or Parquet file, by its ending; Parquet needs
+    source : path, pandas or polars DataFrame, relation of DuckDB, or DataArray
+        A CSV file with a header, or a Parquet file, by its ending; Parquet needs
         ``taciturn[parquet]``. Labels in a CSV are text, so ``"01"`` stays ``"01"``.
         Every column except `count` is a classifying variable, in the order of the
         columns. Cells without a row are zero. The column ``status`` of a release is
@@ -46,6 +49,11 @@ def read_table(
         error; a category without a row is kept. By default the order is that of a
         pandas categorical, a polars Enum or a Parquet dictionary where there is one,
         otherwise that of first appearance.
+    sep : str, optional
+        What separates the fields of a CSV. By default the one of comma, semicolon, tab
+        and ``|`` that stands in its header.
+    encoding : str, optional
+        Encoding of a CSV, such as ``"latin-1"`` or ``"cp1252"``; UTF-8 by default.
 
     Returns
     -------
@@ -58,9 +66,13 @@ def read_table(
         Negative, fractional, missing or infinite counts, counts that add up to more
         than 2**53, a cell given twice, a missing label, two labels that look alike, one
         with a character that is not seen, no rows, a table beyond 2 GiB, a release with
-        suppressed cells.
+        suppressed cells. A category called ``Total``, or so in another language, of
+        which a count is the sum of the other categories.
     FileFormatError
-        The file is missing, unreadable, truncated or of another format.
+        The file is missing, unreadable, truncated, of another format or encoding, or
+        its header does not show the separator.
+    ParameterError
+        A separator or an encoding that is none, or for what is no CSV file.
 
     Examples
     --------
@@ -76,8 +88,11 @@ def read_table(
             raise ParameterError(
                 "categories are declared for long tables; a DataArray brings its own: use reindex"
             )
-        return check_table(source)
-    return read_steps(source, count, categories=categories)
+        refuse_dialect(source, sep, encoding)
+        table = check_table(source)
+        refuse_totals(table, "table")
+        return table
+    return read_steps(source, count, categories=categories, sep=sep, encoding=encoding)
 
 
 def read_steps(
@@ -86,16 +101,18 @@ def read_steps(
     *,
     decimals: int = 0,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Read a table in long form of counts or, with `decimals`, of magnitudes: int64, in
     steps of ``10**-decimals``.
     """
-    opened = open_source(source)
+    opened = open_source(source, sep=sep, encoding=encoding)
     opened.require([value], of="values" if decimals else "counts")
     variables = [name for name in opened.names if name != value]
     if not variables:
         raise TableError(f"{opened.origin} has no classifying variable beside {value!r}")
-    rows = code_records(opened, variables, categories, others=[value])
+    rows = code_records(opened, variables, categories, others=[value], in_order=True)
     variables = _without_status(variables, rows, opened.origin)
     shape = [len(rows.categories[dim]) for dim in variables]
     cells = rows.cells(variables)
@@ -108,7 +125,9 @@ def read_steps(
         cell = rows.label(variables, int(order[repeated[0] + 1]))
         raise TableError(f"a cell can be given once: {cell} stands in more than one row")
     coords = {name: rows.categories[name] for name in variables}
-    return xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=COUNT)
+    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=COUNT)
+    refuse_totals(table, opened.origin)
+    return table
 
 
 def _without_status(variables: list[str], rows: Records, origin: str) -> list[str]:
@@ -139,7 +158,7 @@ def _steps(
             )
             shown = f"{raw!r:.60}" if isinstance(raw, str) else f"{raw!s:.60}"
             missing = is_missing(raw) or str(raw).strip().lower() in _MISSING
-            found = "is missing" if missing else f"holds {shown}"
+            found = "is missing" if missing else f"holds {shown}{number_hint(raw, decimals)}"
             raise TableError(f"{rule}: {rows.label(variables, row)} {found}")
         steps[row] = number
     return steps

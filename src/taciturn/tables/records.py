@@ -64,9 +64,15 @@ def read_records(
     return code_records(source, variables, categories, others=list(others))
 
 
-def open_records(records: str | PathLike[str] | Any, variables: Sequence[str]) -> Source:
+def open_records(
+    records: str | PathLike[str] | Any,
+    variables: Sequence[str],
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+) -> Source:
     """Open microdata that have some variables."""
-    source = open_source(records)
+    source = open_source(records, sep=sep, encoding=encoding)
     unknown = [dim for dim in variables if dim not in source.names]
     if unknown or not variables:
         raise TableError(
@@ -82,8 +88,11 @@ def code_records(
     categories: Mapping[str, Sequence[Any]] | None,
     *,
     others: Sequence[str] = (),
+    in_order: bool = False,
 ) -> Records:
-    """Read columns that the source is known to have, and hold them in memory."""
+    """Read columns that the source is known to have, and hold them in memory;
+    categories may stay in their order.
+    """
     check_variables(variables)
     declared = declared_categories(categories, variables)
     labels = {dim: Labels(dim, source.origin) for dim in variables}
@@ -104,7 +113,9 @@ def code_records(
                 values[name] += python_values(column)
     placed, names = {}, {}
     for dim in variables:
-        names[dim], positions = labels[dim].categories(declared.get(dim, source.declared.get(dim)))
+        names[dim], positions = labels[dim].categories(
+            declared.get(dim, source.declared.get(dim)), in_order=in_order
+        )
         placed[dim] = positions[np.concatenate(parts.pop(dim))]
     return Records(source.origin, rows, placed, names, values)
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.schema import MAX_COUNT, cell_label
-from taciturn.tables.checks import check_table, same_categories
+from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import whole_number
 
 __all__ = ["checked_mask", "checked_range", "checked_values", "in_steps"]
@@ -82,7 +82,7 @@ def _whole_steps(table: xr.DataArray, decimals: int, name: str) -> Integers:
 
 
 def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
-    """A mask of a table's cells as a plain array in the table's order of dimensions."""
+    """A mask of a table's cells as a plain array in the table's order."""
     if not isinstance(mask, xr.DataArray) or mask.dtype != np.bool_:
         found = (
             f"a DataArray of {mask.dtype}"
@@ -92,13 +92,17 @@ def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
         raise TableError(
             f"{name} must be a DataArray of bool with the dimensions {table.dims}, got {found}"
         )
-    if set(mask.dims) != set(table.dims) or any(
-        mask.sizes[dim] != table.sizes[dim] for dim in table.dims
+    return np.asarray(_same_cells(mask, table, name=name).values, dtype=np.bool_)
+
+
+def _same_cells(given: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.DataArray:
+    """An array in the order of a table's dimensions and categories."""
+    if set(given.dims) != set(table.dims) or any(
+        given.sizes[dim] != table.sizes[dim] for dim in table.dims
     ):
-        raise TableError(f"{name} must have the sizes {dict(table.sizes)}, got {dict(mask.sizes)}")
-    mask = mask.assign_coords({dim: table[dim] for dim in table.dims if dim not in mask.coords})
-    same_categories(mask, table, names=(name, "the table"))
-    return np.asarray(mask.transpose(*table.dims).values, dtype=np.bool_)
+        raise TableError(f"{name} must have the sizes {dict(table.sizes)}, got {dict(given.sizes)}")
+    given = given.assign_coords({dim: table[dim] for dim in table.dims if dim not in given.coords})
+    return aligned(given, table, names=(name, "the table")).transpose(*table.dims)
 
 
 def checked_values(given: Any, table: xr.DataArray, *, name: str) -> Floats:
@@ -107,8 +111,7 @@ def checked_values(given: Any, table: xr.DataArray, *, name: str) -> Floats:
     """
     if not isinstance(given, xr.DataArray) or not np.issubdtype(given.dtype, np.number):
         raise TableError(f"{name} must be a DataArray of numbers with the dimensions {table.dims}")
-    checked_mask(xr.zeros_like(given, dtype=bool), table, name=name)
-    values = np.asarray(given.transpose(*table.dims).values, dtype=np.float64)
+    values = np.asarray(_same_cells(given, table, name=name).values, dtype=np.float64)
     if np.isnan(values).any():
         at = np.unravel_index(int(np.argmax(np.isnan(values))), table.shape)
         raise TableError(

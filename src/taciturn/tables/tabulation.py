@@ -2,23 +2,31 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.errors import ParameterError, TableError
 from taciturn.schema import COUNT
 from taciturn.tables.labels import (
+    DROP,
+    REFUSE,
     Labels,
     check_variables,
     declared_categories,
     refuse_large_table,
 )
 from taciturn.tables.records import encoded_parts, open_records
-from taciturn.validate import names_of
+from taciturn.tables.sources import Source
+from taciturn.tables.values import convertible, is_integer, is_missing, python_values, real_value
+from taciturn.validate import names_of, quoted
 
 __all__ = ["tabulate"]
+
+_STEPS: Final = 10**6  # of a weight
+_MOST_WEIGHT: Final = 10**6  # as of magnitudes; of 9 million records the sums then fit
 
 
 def tabulate(
@@ -26,28 +34,58 @@ def tabulate(
     variables: Sequence[str],
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    missing: str | int = REFUSE,
+    sampling_weights: str | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Count the records of microdata by some of their variables.
 
     Parameters
     ----------
-    records : path, pandas or polars DataFrame
-        One row an individual.
+    records : path, pandas or polars DataFrame, relation of DuckDB
+        One row an individual. A CSV or Parquet file, by its ending, and a relation, as
+        ``connection.table("people")`` returns it, are read a part at a time.
     variables : sequence of str
         The classifying variables.
     categories : mapping of str to sequence, optional
-        Declared categories by variable, as in `read_table`.
+        Declared categories by variable, as in `read_table`. Without them, and where the
+        data declare none, categories are sorted: numbers by size, also in text, and
+        other labels by their letters.
+    missing : str or int
+        What is done about a missing label (None, NaN, blank text): ``"refuse"`` it;
+        ``"drop"`` the record, whose other labels stay categories; or give it this
+        label, such as ``"not stated"``, a category after the others.
+    sampling_weights : str, optional
+        Column of sampling weights, from 1 to 10**6, read to six decimals. What is
+        returned is then an estimate of the population, not a frequency table: see
+        Notes.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
     DataArray
-        int64, named ``count``, dims as asked.
+        int64, named ``count``, dims as asked. With ``missing="drop"`` its attribute
+        ``dropped`` is the number of records that were left out. With
+        `sampling_weights`, sums of weights: float64, named ``weighted_count``.
 
     Raises
     ------
     TableError
-        An unknown variable, a missing label, a label outside the declared categories,
-        no records.
+        An unknown variable, a missing label, a label outside the declared categories, a
+        weight that is missing or out of range, no records.
+    ParameterError
+        `missing` is no label, or the column of weights is a variable, too.
+
+    Notes
+    -----
+    Weighted counts have fractions, and none of the estimators takes them: these model
+    how whole people came into the sample, so they are given the sample as it was
+    counted, and the size of the population. A weighted table serves to look at the
+    population, or, rounded, as its ``known_margins``, if it is calibrated to these.
+    Where weights differ much within a cell, the sample is no simple random one, and no
+    estimator here allows for that.
 
     Examples
     --------
@@ -59,14 +97,23 @@ def tabulate(
     given: Any = variables
     several = isinstance(given, Iterable) and not isinstance(given, str)
     names = names_of(list(given) if several else given, "variables")
-    source = open_records(records, names)
+    source = open_records(records, names, sep=sep, encoding=encoding)
     check_variables(names)
     declared = declared_categories(categories, names)
-    labels = {dim: Labels(dim, source.origin) for dim in names}
-    found = np.zeros([0] * len(names), dtype=np.int64)
-    for codes, _ in encoded_parts(source, labels):
+    _check_roles(names, missing, sampling_weights)
+    weighted = [] if sampling_weights is None else [sampling_weights]
+    source.require(weighted, of="sampling weights")
+    labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
+    found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0
+    for codes, columns in encoded_parts(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
-        np.add.at(found.reshape(-1), np.ravel_multi_index(codes, found.shape), 1)
+        kept = np.all([each >= 0 for each in codes], axis=0)
+        steps = _weights(columns[0], weighted[0], source, rows)[kept] if weighted else 1
+        cells = np.ravel_multi_index([each[kept] for each in codes], found.shape)
+        np.add.at(found.reshape(-1), cells, steps)
+        rows, kept_rows = rows + len(kept), kept_rows + int(kept.sum())
+    if kept_rows == 0:
+        raise TableError(f"{source.origin}: each of the {rows} records lacks a label")
     coords, positions = {}, []
     for dim, each in labels.items():
         coords[dim], of_codes = each.categories(declared.get(dim, source.declared.get(dim)))
@@ -75,7 +122,35 @@ def tabulate(
     refuse_large_table(shape)
     counts = np.zeros(shape, dtype=np.int64)
     counts[np.ix_(*positions)] = found
-    return xr.DataArray(counts, dims=names, coords=coords, name=COUNT)
+    attrs = {"dropped": rows - kept_rows} if missing == DROP else {}
+    table = xr.DataArray(counts, dims=names, coords=coords, name=COUNT, attrs=attrs)
+    return table.rename("weighted_count") / _STEPS if weighted else table
+
+
+def _check_roles(variables: list[str], missing: Any, sampling_weights: Any) -> None:
+    text = isinstance(missing, str) and bool(missing.strip())
+    if not text and not is_integer(missing):
+        raise ParameterError(
+            "missing must be 'refuse', 'drop', or the label of what is missing, such as 'not"
+            f" stated', got {quoted(missing)}"
+        )
+    if sampling_weights in variables:
+        raise ParameterError(f"the column {sampling_weights!r} is given in two roles")
+
+
+def _weights(column: Any, name: str, source: Source, start: int) -> npt.NDArray[np.int64]:
+    """Sampling weights in steps of ``10**-6``, whose sums are the same in any order."""
+    with convertible(name, source.origin):
+        values = python_values(column)
+    numbers = [real_value(value) for value in values]
+    for row, number in enumerate(numbers):
+        if number is None or not 1 <= number <= _MOST_WEIGHT:
+            found = "is missing" if is_missing(values[row]) else f"holds {quoted(values[row])}"
+            raise TableError(
+                f"{name!r} must be sampling weights, numbers from 1 to {_MOST_WEIGHT:,}: row"
+                f" {start + row + 1} of {source.origin} {found}"
+            )
+    return np.rint(np.asarray(numbers, dtype=np.float64) * _STEPS).astype(np.int64)
 
 
 def _enlarged(counts: npt.NDArray[np.int64], sizes: list[int]) -> npt.NDArray[np.int64]:

@@ -4,6 +4,8 @@ text stands for.
 A number in a text is written with the digits 0 to 9, a point before its decimals, and
 perhaps a sign or an exponent, as in ``1e+05``; spaces around it do not matter. Anything
 else, such as ``1,000``, ``1_000``, ``0x10`` or digits of other scripts, is no number.
+Nor is ``1.000`` in a text, where fewer than three decimals are expected: in much of
+Europe it is a thousand.
 """
 
 import re
@@ -19,13 +21,18 @@ import pandas as pd
 
 from taciturn.errors import TableError, TaciturnError
 from taciturn.schema import MAX_COUNT
+from taciturn.validate import is_real
 
 __all__ = [
     "convertible",
     "is_integer",
     "is_label",
     "is_missing",
+    "is_number",
+    "is_perhaps_thousands",
+    "number_hint",
     "python_values",
+    "real_value",
     "whole_steps",
     "without_exponent",
 ]
@@ -33,6 +40,8 @@ __all__ = [
 _INCONVERTIBLE: Final = (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError)
 _QUICK: Final = 16  # digits that need no further look
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_COMMA: Final = re.compile(r"[+-]?[0-9.' \u00a0\u202f]*,[0-9]*")
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 
 
 def is_missing(value: Any) -> bool:
@@ -59,6 +68,11 @@ def is_label(value: Any) -> bool:
     return isinstance(value, str | int | float | Decimal | date | pd.Period | pd.Interval)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, without spaces."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or NumPy; True and 3.0 are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
@@ -74,6 +88,8 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
         steps = int(raw) * 10**decimals
         return steps if 0 <= steps <= MAX_COUNT else None
     if isinstance(raw, str) and _NUMBER.fullmatch(raw.strip(" ")):
+        if is_perhaps_thousands(raw, decimals):
+            return None
         number = Decimal(raw.strip(" "))
     elif isinstance(raw, float | np.floating) and isfinite(raw):
         number = Decimal(repr(float(raw)))
@@ -89,6 +105,27 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     numerator, denominator = number.as_integer_ratio()
     steps, rest = divmod(numerator * 10**decimals, denominator)
     return steps if rest == 0 and steps <= MAX_COUNT else None
+
+
+def real_value(raw: Any) -> float | None:
+    """The number that text or a number stands for; None where there is none."""
+    if isinstance(raw, str):
+        return float(raw) if is_number(raw.strip(" ")) else None
+    return float(raw) if is_real(raw) or (isinstance(raw, Decimal) and raw.is_finite()) else None
+
+
+def is_perhaps_thousands(raw: Any, decimals: int) -> bool:
+    """Whether a text such as ``1.000`` has three decimals where fewer are expected."""
+    return decimals < 3 and isinstance(raw, str) and bool(_THOUSANDS.fullmatch(raw.strip(" ")))
+
+
+def number_hint(raw: Any, decimals: int) -> str:
+    """What to do about a text that is a number in much of Europe, for a message."""
+    if is_perhaps_thousands(raw, decimals):
+        return "; if the point separates thousands, leave it out, or else the zeros after it"
+    if isinstance(raw, str) and _COMMA.fullmatch(raw.strip()):
+        return "; write a point before decimals, and nothing between thousands"
+    return ""
 
 
 def without_exponent(text: str) -> str:

@@ -9,7 +9,7 @@ import xarray as xr
 from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label
-from taciturn.tables.checks import same_categories
+from taciturn.tables.checks import aligned
 
 __all__ = ["expected_counts", "finite_bounds"]
 
@@ -40,7 +40,7 @@ def expected_counts(prior: Any, table: xr.DataArray, decimals: int) -> Floats:
     ):
         raise TableError(f"prior must have the sizes {dict(table.sizes)}, got {dict(prior.sizes)}")
     prior = prior.assign_coords({dim: table[dim] for dim in table.dims if dim not in prior.coords})
-    same_categories(prior, table, names=("prior", "the table"))
+    prior = aligned(prior, table, names=("prior", "the table"))
     values = prior.transpose(*table.dims).values.astype(np.float64)
     bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
     if len(bad):

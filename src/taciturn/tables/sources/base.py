@@ -34,6 +34,12 @@ class Source(ABC):
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
 
+    def declare(self, name: str, found: list[Any]) -> None:
+        """Add categories that a part of a column declares."""
+        known = self.declared.setdefault(name, [])
+        if found != known:
+            self.declared[name] = list(dict.fromkeys([*known, *found]))
+
     def columns(self) -> dict[str, list[Any]]:
         """All columns as Python values, of small data."""
         columns: dict[str, list[Any]] = {name: [] for name in self.names}

@@ -1,4 +1,4 @@
-"""Records in a CSV file: UTF-8, commas, a header; all fields are text."""
+"""Records in a CSV file with a header; all fields are text."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,18 +8,29 @@ from typing import Any
 
 from taciturn.errors import FileFormatError
 from taciturn.tables.sources.base import Source
-from taciturn.tables.sources.csv_records import read_csv_records, refuse_undecodable
+from taciturn.tables.sources.csv_records import (
+    SEPARATORS,
+    find_separator,
+    read_csv_records,
+)
+from taciturn.tables.sources.csv_text import refuse_undecodable
+from taciturn.validate import UTF_8, check_encoding, check_separator
 
 __all__ = ["CsvSource"]
 
 
 class CsvSource(Source):
-    """A CSV file."""
+    """A CSV file, in UTF-8 where no encoding is given; a separator that is not given is
+    found in the header.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, sep: str | None = None, encoding: str | None = None) -> None:
         self.path = path
+        self._encoding = UTF_8 if encoding is None else check_encoding(encoding)
+        given = None if sep is None else check_separator(sep)
         with self._readable():
-            first = next(read_csv_records(path), None)
+            self._sep = given or find_separator(path, self._encoding)
+            first = next(read_csv_records(path, self._sep, self._encoding), None)
             if first is None:
                 raise FileFormatError(
                     f"{path}: the file is empty; expected a header and one row a record or cell"
@@ -31,7 +42,8 @@ class CsvSource(Source):
         """The named columns of consecutive rows, part after part."""
         chosen = [self.names.index(name) for name in names]
         with self._readable():
-            for number, records in enumerate(read_csv_records(self.path)):
+            found = read_csv_records(self.path, self._sep, self._encoding)
+            for number, records in enumerate(found):
                 rows = records if number else records.split()[1]
                 columns = rows.columns(len(self.names), chosen)
                 if columns[0]:
@@ -49,9 +61,10 @@ class CsvSource(Source):
         for name, times in Counter(self.names).items():
             if times > 1:
                 raise FileFormatError(f"{self.path}: the header names {name!r:.80} twice")
-        if len(self.names) == 1 and any(mark in self.names[0] for mark in ";\t|"):
+        others = set(SEPARATORS) - {self._sep}
+        if len(self.names) == 1 and any(mark in self.names[0] for mark in others):
             raise FileFormatError(
-                f"{self.path}: the fields must be separated by commas; the header is"
+                f"{self.path}: the fields must be separated by {self._sep!r}; the header is"
                 f" {self.names[0]!r:.80}"
             )
 
@@ -63,7 +76,11 @@ class CsvSource(Source):
         except FileFormatError:
             raise
         except UnicodeDecodeError:
-            refuse_undecodable(self.path)
+            refuse_undecodable(self.path, self._encoding)
             raise
+        except UnicodeError as error:
+            raise FileFormatError(
+                f"{self.path}: not a text file in {self._encoding.upper()}: {error}"
+            ) from error
         except OSError as error:
             raise FileFormatError(f"{self.path}: cannot be read: {error.strerror}") from error

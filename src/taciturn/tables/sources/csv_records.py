@@ -1,13 +1,13 @@
-"""The records of a CSV file as bytes, some megabytes at a time.
+"""The records of a CSV file as bytes of UTF-8, some megabytes at a time.
 
-One dialect, and strict: UTF-8 and commas; a field that holds a comma, a line end or a
-quote is put in quotes, in which quotes are doubled (RFC 4180), and nowhere else may a
-quote stand. Lines end with LF or CRLF or, all of them, with CR.
+Read strictly: a field that holds the separator, a line end or a quote is put in quotes,
+in which quotes are doubled (RFC 4180), and nowhere else may a quote stand. Lines end
+with LF or CRLF or, all of them, with CR. Which separator it is, where it is not given,
+the header says: the one of comma, semicolon, tab and bar that stands in it.
 """
 
-import codecs
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -16,30 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import FileFormatError
+from taciturn.tables.sources.csv_text import read_text
 
-__all__ = ["CsvRecords", "read_csv_records", "refuse_undecodable"]
+__all__ = ["SEPARATORS", "CsvRecords", "find_separator", "read_csv_records"]
 
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
-_BLOCK: Final = 2**22  # bytes that are read at once
 _LONGEST: Final = 2**24  # bytes of a record
-_LF, _CR, _QUOTE, _COMMA, _SPACE = b'\n\r", '
-
-_NO_TEXTS: Final = {
-    codecs.BOM_UTF16_LE: "in UTF-16",
-    codecs.BOM_UTF16_BE: "in UTF-16",
-    codecs.BOM_UTF32_BE: "in UTF-32",
-    b"\x1f\x8b": "compressed (gzip)",
-    b"BZh91AY&SY": "compressed (bzip2)",
-    b"\xfd7zXZ\0": "compressed (xz)",
-    b"\x28\xb5\x2f\xfd": "compressed (Zstandard)",
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook",
-    b"PAR1": "a Parquet file",
-}
-"""What files begin with that are no text in UTF-8."""
+_LF, _CR, _QUOTE, _SPACE = b'\n\r" '
+SEPARATORS: Final = ",;\t|"
 
 
 @dataclass(frozen=True)
@@ -52,12 +39,14 @@ class CsvRecords:
     raw: Bytes
     ends: Flags
     """Where a record ends: the line ends that are not in quotes."""
+    sep: str = ","
 
     def split(self) -> tuple["CsvRecords", "CsvRecords"]:
         """The first record, and those after it."""
         size = int(self.ends.argmax()) + 1 if self.raw.size else 0
-        rest = CsvRecords(self.path, self.line_of(size), self.raw[size:], self.ends[size:])
-        return CsvRecords(self.path, self.line, self.raw[:size], self.ends[:size]), rest
+        first = replace(self, raw=self.raw[:size], ends=self.ends[:size])
+        line = self.line_of(size)
+        return first, replace(self, line=line, raw=self.raw[size:], ends=self.ends[size:])
 
     def line_of(self, position: int) -> int:
         """The line of the file in which a byte stands."""
@@ -83,9 +72,9 @@ class CsvRecords:
         return kept._cut(kept._separators(), width, chosen)
 
     def _separators(self) -> Positions:
-        commas = self.raw == _COMMA
+        marks = self.raw == ord(self.sep)
         quoted = _in_quotes(self.raw)
-        return np.flatnonzero((commas if quoted is None else commas & ~quoted) | self.ends)
+        return np.flatnonzero((marks if quoted is None else marks & ~quoted) | self.ends)
 
     def _cut(self, separators: Positions, width: int, chosen: Sequence[int]) -> list[list[str]]:
         marked = self.raw.copy()
@@ -98,8 +87,8 @@ class CsvRecords:
             return self
         last = np.flatnonzero(self.ends)
         start = np.concatenate([[0], last[:-1] + 1])
-        blank = ~np.logical_or.reduceat(self.raw > _SPACE, start)
         fields = np.diff(np.searchsorted(separators, last, side="right"), prepend=0)
+        blank = ~np.logical_or.reduceat(self.raw > _SPACE, start) & (fields == 1)
         wrong = ~blank & (fields != width)
         if wrong.any():
             record = int(wrong.argmax())
@@ -108,13 +97,34 @@ class CsvRecords:
                 f" header has {width}"
             )
         kept = np.repeat(~blank, last - start + 1)
-        return CsvRecords(self.path, self.line, self.raw[kept], self.ends[kept])
+        return replace(self, raw=self.raw[kept], ends=self.ends[kept])
 
 
-def read_csv_records(path: Path) -> Iterator[CsvRecords]:
+def find_separator(path: Path, encoding: str) -> str:
+    """The separator that stands in the header; a comma where none does."""
+    start = header = b""
+    for block in read_text(path, encoding):
+        start += block
+        raw = np.frombuffer(start, dtype=np.uint8)
+        quoted = _in_quotes(raw)
+        outside = raw if quoted is None else raw[~quoted]
+        header, ended, _ = outside.tobytes().partition(b"\n")
+        if ended or len(start) > _LONGEST:
+            break
+    found = [mark for mark in SEPARATORS if mark.encode() in header]
+    if len(found) > 1:
+        raise FileFormatError(
+            f"{path}: {' and '.join(map(repr, found))} stand in the header, and either may separate"
+            f" the fields; say which: sep={found[0]!r} or sep={found[1]!r}, on the command line"
+            " --sep"
+        )
+    return found[0] if found else ","
+
+
+def read_csv_records(path: Path, sep: str, encoding: str) -> Iterator[CsvRecords]:
     """All records of a file; nothing of it is held but what was read last."""
     rest, line = b"", 1
-    for block in chain(_blocks(path), [b""]):
+    for block in chain(read_text(path, encoding), [b""]):
         rest += block
         if not block and rest and not rest.endswith(b"\n"):
             rest += b"\n"  # which the last line may lack
@@ -122,11 +132,11 @@ def read_csv_records(path: Path) -> Iterator[CsvRecords]:
         ends = raw == _LF
         quoted = _in_quotes(raw)
         if quoted is not None:
-            _check_quotes(raw, path, line)
+            _check_quotes(raw, path, line, ord(sep))
             ends &= ~quoted
         size = int(ends.size - ends[::-1].argmax()) if ends.any() else 0
         if size:
-            records = CsvRecords(path, line, raw[:size], ends[:size])
+            records = CsvRecords(path, line, raw[:size], ends[:size], sep)
             _refuse_lone_returns(records, quoted)
             yield records
             line = records.line_of(size)
@@ -138,57 +148,6 @@ def read_csv_records(path: Path) -> Iterator[CsvRecords]:
             )
     if rest:
         raise FileFormatError(f"{path}: the record in line {line} has a quote that is never closed")
-
-
-def refuse_undecodable(path: Path) -> None:
-    """Raise `FileFormatError` at the first byte of a file that is no text in UTF-8."""
-    decoder, before, line = codecs.getincrementaldecoder("utf-8")(), 0, 1
-    with path.open("rb") as file:
-        for block in chain(iter(lambda: file.read(_BLOCK), b""), [b""]):
-            pending = decoder.getstate()[0]
-            given, reason, at = pending + block, "", -1
-            try:
-                decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
-                reason, at = error.reason, error.start
-            nul = given.find(b"\0", 0, at if at >= 0 else None)
-            if nul >= 0:
-                reason, at = "a NUL", nul
-            if at >= 0:
-                line += given.count(b"\n", 0, at)
-                raise FileFormatError(
-                    f"{path}: not a text file in UTF-8: {reason} in line {line}, at position"
-                    f" {before - len(pending) + at}, the byte 0x{given[at]:02X}; save it as CSV in"
-                    " UTF-8"
-                )
-            before += len(block)
-            line += given.count(b"\n", len(pending))
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """What a file holds, lines ending with LF."""
-    with path.open("rb") as file:
-        block = file.read(_BLOCK)
-        for beginning, what in _NO_TEXTS.items():
-            if block.startswith(beginning):
-                raise FileFormatError(
-                    f"{path}: not a text file in UTF-8: it is {what}; save it as CSV in UTF-8"
-                )
-        block = block.removeprefix(codecs.BOM_UTF8)
-        returns_only = b"\r" in block and b"\n" not in block
-        held = b""  # a CR whose LF may follow
-        while block:
-            if b"\0" in block:
-                refuse_undecodable(path)
-            block = held + block
-            if returns_only and b"\n" in block:
-                raise FileFormatError(f"{path}: some lines end with CR, others with LF")
-            held = b"\r" if block.endswith(b"\r") and not returns_only else b""
-            block = block.removesuffix(held)
-            yield block.replace(b"\r" if returns_only else b"\r\n", b"\n")
-            block = file.read(_BLOCK)
-        if held:
-            yield held
 
 
 def _in_quotes(raw: Bytes) -> Flags | None:
@@ -209,16 +168,16 @@ def _unquoted(raw: Bytes) -> Bytes:
     return unquoted
 
 
-def _check_quotes(raw: Bytes, path: Path, line: int) -> None:
+def _check_quotes(raw: Bytes, path: Path, line: int, sep: int) -> None:
     """Raise `FileFormatError` unless quotes open and close a field or are doubled."""
     quotes = np.flatnonzero(raw == _QUOTE)
     opening, closing = quotes[::2], quotes[1::2]
     before = raw[opening - 1]
     before[opening == 0] = _LF
-    opens = (before == _COMMA) | (before == _LF)
+    opens = (before == sep) | (before == _LF)
     opens[1:] |= opening[1:] == closing[: len(opening) - 1] + 1
     following = raw[np.minimum(closing + 1, raw.size - 1)]
-    closes = (following == _COMMA) | (following == _LF) | (following == _QUOTE)
+    closes = (following == sep) | (following == _LF) | (following == _QUOTE)
     closes |= closing == raw.size - 1
     wrong = np.concatenate([opening[~opens], closing[~closes]])
     if wrong.size:

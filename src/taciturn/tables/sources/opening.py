@@ -5,29 +5,47 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, ParameterError
 from taciturn.files import TABLE_ENDINGS, check_readable
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
 from taciturn.tables.sources.parquet_files import ParquetSource
+from taciturn.tables.sources.relations import RelationSource, is_relation
 
-__all__ = ["open_source"]
+__all__ = ["open_source", "refuse_dialect"]
 
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
-def open_source(records: str | PathLike[str] | Any) -> Source:
-    """Open a CSV or Parquet file, by its ending, or a data frame.
+def open_source(
+    records: str | PathLike[str] | Any, *, sep: str | None = None, encoding: str | None = None
+) -> Source:
+    """Open a CSV or Parquet file, by its ending, a data frame or a relation of DuckDB.
 
     A name stands for one file on this machine: ``~`` is the home directory, as for
-    pandas; nothing else in it has a meaning, and no address is opened.
+    pandas; nothing else in it has a meaning, and no address is opened. `sep` and
+    `encoding` are those of a CSV file.
     """
-    if not isinstance(records, str | PathLike):
-        return FrameSource(records)
-    path = _local(fspath(records))
-    check_readable(path, TABLE_ENDINGS)
-    return CsvSource(path) if path.suffix.lower() == ".csv" else ParquetSource(path)
+    path = _local(fspath(records)) if isinstance(records, str | PathLike) else None
+    if path is not None:
+        check_readable(path, TABLE_ENDINGS)
+        if path.suffix.lower() == ".csv":
+            return CsvSource(path, sep=sep, encoding=encoding)
+    refuse_dialect(records, sep, encoding)
+    if path is not None:
+        return ParquetSource(path)
+    return RelationSource(records) if is_relation(records) else FrameSource(records)
+
+
+def refuse_dialect(records: Any, sep: str | None, encoding: str | None) -> None:
+    """Raise `ParameterError` where what is no CSV file is given a separator or an
+    encoding.
+    """
+    for name, given in (("sep", sep), ("encoding", encoding)):
+        if given is not None:
+            what = records if isinstance(records, str | PathLike) else type(records).__name__
+            raise ParameterError(f"{name} is that of a CSV file: it does not apply to {what!s:.80}")
 
 
 def _local(named: Any) -> Path:

@@ -57,7 +57,7 @@ class ParquetSource(Source):
                     with convertible(name, self.origin):
                         part.column(name).validate(full=True)
                     if pa.types.is_dictionary(self._types[name]):
-                        self._declare(name, part.column(name).dictionary.to_pylist())
+                        self.declare(name, part.column(name).dictionary.to_pylist())
                 if len(part):
                     yield [part.column(name) for name in names]
 
@@ -79,11 +79,6 @@ class ParquetSource(Source):
                 f"the texts of {name!r} in {self.origin} are longer than {MOST_LETTERS:,} letters"
             )
         return types.is_large_string(kind) or size < _REPEATED * rows
-
-    def _declare(self, name: str, found: list[Any]) -> None:
-        known = self.declared.setdefault(name, [])
-        if found != known:
-            self.declared[name] = list(dict.fromkeys([*known, *found]))
 
     @contextmanager
     def _opened(self, repeated: Sequence[str] = ()) -> Iterator[Any]:

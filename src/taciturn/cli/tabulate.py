@@ -1,0 +1,114 @@
+"""``taciturn tabulate``: from records to a table of counts in long form."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_csv,
+    check_records,
+    check_tables,
+    force_option,
+    print_csv,
+    write_csv,
+)
+from taciturn.cli.options import Names, csv_options
+from taciturn.errors import TableError
+
+__all__ = ["tabulate"]
+
+
+@click.command(cls=FileCommand)
+@click.argument("records", type=Input())
+@click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
+@click.option(
+    "--categories",
+    type=Input(),
+    multiple=True,
+    help=(
+        "File that lists the categories of a variable, in the column called so, in their order;"
+        " repeatable."
+    ),
+)
+@click.option(
+    "--missing",
+    default="refuse",
+    show_default=True,
+    help=(
+        "What is done about a missing label: refuse it, drop the record, or give it this label,"
+        " such as 'not stated'."
+    ),
+)
+@click.option(
+    "--sampling-weights",
+    help="Column of sampling weights: write their sums, which are no sample to assess.",
+)
+@csv_options
+@click.option("--output", type=Output(), help="Write the table to this CSV file.")
+@force_option
+def tabulate(
+    records: Path,
+    variables: tuple[str, ...],
+    categories: tuple[Path, ...],
+    missing: str,
+    sampling_weights: str | None,
+    sep: str | None,
+    encoding: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Count records, one row an individual, by some of their columns.
+
+    RECORDS is a CSV or Parquet file. The table is in long form, as assess and the other
+    commands read it, with a row for each combination of categories, those that nobody
+    has included. Without --output it is printed.
+
+    Exit status: 0 done, 1 error, 2 wrong usage.
+    """
+    import taciturn as tc
+
+    check_tables(records, *categories)
+    check_csv(output)
+    written = {"sep": sep, "encoding": encoding}
+    check_records(records, sep=sep, encoding=encoding)
+    declared: dict[str, list[Any]] = {}
+    for path in categories:
+        declared.update(_categories(path, variables, written))
+    table = tc.tabulate(
+        records,
+        variables,
+        categories=declared,
+        missing=missing,
+        sampling_weights=sampling_weights,
+        sep=sep,
+        encoding=encoding,
+    )
+    rows = table.to_dataframe()
+    if output is not None:
+        write_csv(rows, output, overwrite=force)
+    else:
+        print_csv(rows)
+    if table.attrs.get("dropped"):
+        click.echo(
+            f"taciturn: {table.attrs['dropped']:,} records that lack a label are left out", err=True
+        )
+
+
+def _categories(
+    path: Path, variables: tuple[str, ...], written: dict[str, Any]
+) -> dict[str, list[Any]]:
+    """The categories of a variable, from the column of that name."""
+    from taciturn.tables.sources import open_source
+
+    columns = open_source(path, **written).columns()
+    named = [name for name in columns if name in variables]
+    if len(named) != 1:
+        raise TableError(
+            f"{path}: one column must be called like one of the variables {list(variables)}: the"
+            f" columns are {', '.join(map(repr, columns))}"
+        )
+    return {named[0]: columns[named[0]]}

@@ -1,0 +1,174 @@
+"""Microdata: the order of categories, missing labels, sampling weights."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, strategies as st
+
+import taciturn as tc
+from taciturn.errors import ParameterError, TableError
+
+PEOPLE = pd.DataFrame(
+    {
+        "area": ["B", None, "A", "B", "C"],
+        "sex": ["m", "f", "f", "m", " "],
+        "w": [1.5, 2, 3, 4.25, 5],
+    }
+)
+
+
+def cells(table) -> dict:
+    return {cell: value for cell, value in table.to_series().to_dict().items() if value}
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["b", "a", "B"], ["B", "a", "b"]),
+        ([10, 9, -1], [-1, 9, 10]),
+        (["10", "9", "-1", "9.5"], ["-1", "9", "9.5", "10"]),
+        (["01", "1", "001", "2"], ["001", "01", "1", "2"]),
+        (["10", "9", "x"], ["10", "9", "x"]),
+        ([2.5, 10.0], ["2.5", "10.0"]),
+        ([True, False], ["False", "True"]),
+    ],
+)
+def test_categories_are_sorted(labels, expected):
+    for records in (pd.DataFrame({"area": labels}), pl.DataFrame({"area": labels})):
+        assert tc.tabulate(records, "area")["area"].values.tolist() == expected
+        totals = tc.tabulate_magnitude(pd.DataFrame({"area": labels, "x": 1}), "area", "x")
+        assert totals["area"].values.tolist() == expected
+
+
+@given(st.permutations(range(12)))
+def test_the_order_of_the_records_does_not_show(order):
+    records = pd.DataFrame({"area": list("ZABCZAZBBCCC"), "sex": list("mfmfmfmfffff")})
+    table = tc.tabulate(records, ["area", "sex"])
+    assert tc.tabulate(records.iloc[order], ["area", "sex"]).identical(table)
+
+
+def test_rows_of_a_table_stay_in_order():
+    rows = pd.DataFrame({"area": ["B", "A"], "count": [1, 2]})
+    assert tc.read_table(rows)["area"].values.tolist() == ["B", "A"]
+
+
+def test_declared_categories_are_not_sorted():
+    records = pd.DataFrame({"area": pd.Categorical(["A", "B"], ["C", "B", "A"])})
+    assert tc.tabulate(records, "area")["area"].values.tolist() == ["C", "B", "A"]
+
+
+class TestMissing:
+    def test_refused_by_default(self):
+        with pytest.raises(TableError, match="a label is missing: 'area' in row 2"):
+            tc.tabulate(PEOPLE, ["area", "sex"])
+
+    def test_dropped(self):
+        table = tc.tabulate(PEOPLE, ["area", "sex"], missing="drop")
+        assert cells(table) == {("A", "f"): 1, ("B", "m"): 2}
+        assert table["area"].values.tolist() == ["A", "B", "C"]  # which there is
+        assert table.attrs == {"dropped": 2}
+
+    def test_a_label(self):
+        table = tc.tabulate(PEOPLE, ["area", "sex"], missing="?")
+        one = {("A", "f"): 1, ("B", "m"): 2, ("?", "f"): 1, ("C", "?"): 1}
+        assert cells(table) == one
+        assert table["area"].values.tolist() == ["A", "B", "C", "?"]  # the last
+        assert table["sex"].values.tolist() == ["f", "m", "?"]
+
+    def test_a_code_among_codes(self):
+        ages = pd.DataFrame({"age": pd.array([30, None, 4, None], dtype="Int64")})
+        table = tc.tabulate(ages, "age", missing=-9)
+        assert table.to_series().to_dict() == {4: 1, 30: 1, -9: 2}
+        assert table["age"].values.tolist() == [4, 30, -9]
+
+    def test_one_that_is_a_label_of_the_data_already(self):
+        records = pd.DataFrame({"area": ["not stated", None, "Z"]})
+        table = tc.tabulate(records, "area", missing="not stated")
+        assert table.to_series().to_dict() == {"Z": 1, "not stated": 2}
+
+    @pytest.mark.parametrize("declared", [["B", "A", "C"], ["?", "B", "A", "C"]])
+    def test_beside_declared_categories(self, declared):
+        table = tc.tabulate(PEOPLE, "area", categories={"area": declared}, missing="?")
+        assert table["area"].values.tolist() == list(dict.fromkeys([*declared, "?"]))
+        assert int(table.sel(area="?")) == 1
+
+    @pytest.mark.parametrize("word", ["refuse", "drop"])
+    def test_labels_that_are_called_like_what_is_done(self, word):
+        records = pd.DataFrame({"area": [word, "A"]})
+        assert tc.tabulate(records, "area", missing=word).sizes["area"] == 2
+        with pytest.raises(TableError, match="is none of the categories"):
+            tc.tabulate(records, "area", missing=word, categories={"area": ["A"]})
+
+    @given(
+        st.lists(st.tuples(*[st.sampled_from(["a", "b", None, " "])] * 2), min_size=1),
+        st.sampled_from(["pandas", "polars", "csv"]),
+    )
+    def test_agrees_with_filling_them_in_first(self, tmp_path_factory, rows, kind):
+        filled = pd.DataFrame(
+            [["?" if x is None or x == " " else x for x in row] for row in rows], columns=["v", "w"]
+        )
+        frame = pd.DataFrame(rows, columns=["v", "w"], dtype=object)
+        records = (
+            frame
+            if kind == "pandas"
+            else pl.DataFrame(
+                {name: frame[name].tolist() for name in frame},
+                schema={"v": pl.String, "w": pl.String},
+            )
+        )
+        if kind == "csv":
+            records = tmp_path_factory.mktemp("d") / "r.csv"
+            frame.to_csv(records, index=False)
+        expected = tc.tabulate(filled, ["v", "w"])
+        found = tc.tabulate(records, ["v", "w"], missing="?")
+        assert cells(found) == cells(expected)
+        whole = filled[(filled != "?").all(axis=1)]
+        if len(whole):
+            dropped = tc.tabulate(records, ["v", "w"], missing="drop")
+            assert cells(dropped) == cells(tc.tabulate(whole, ["v", "w"]))
+            assert dropped.attrs["dropped"] == len(filled) - len(whole)
+        else:
+            with pytest.raises(TableError, match=f"each of the {len(filled)} records lacks"):
+                tc.tabulate(records, ["v", "w"], missing="drop")
+
+    @pytest.mark.parametrize("missing", ["", " ", None, 1.5, True, ["x"]])
+    def test_what_is_no_label(self, missing):
+        with pytest.raises(ParameterError, match="missing must be 'refuse', 'drop', or the label"):
+            tc.tabulate(PEOPLE, "area", missing=missing)
+
+
+class TestWeights:
+    def test_sums_of_weights(self):
+        table = tc.tabulate(PEOPLE, ["area"], sampling_weights="w", missing="drop")
+        assert table.name == "weighted_count"
+        assert table.dtype == np.float64
+        assert table.to_series().to_dict() == {"A": 3, "B": 1.5 + 4.25, "C": 5}
+        assert table.attrs == {"dropped": 1}
+
+    @given(st.lists(st.integers(10**6, 10**12), min_size=1, max_size=30))
+    def test_sums_are_exact(self, steps):
+        weights = [str(Decimal(step).scaleb(-6)) for step in steps]
+        records = pd.DataFrame({"area": "A", "w": weights})
+        found = tc.tabulate(records, "area", sampling_weights="w").item()
+        assert found == float(Fraction(sum(steps), 10**6))
+
+    @pytest.mark.parametrize("weight", [0, 0.5, -1, np.nan, np.inf, 10**6 + 1, "1,5", "", None])
+    def test_weights_that_are_none(self, weight):
+        records = PEOPLE.assign(area="A", w=pd.Series([1, 2, 3, weight, 5], dtype=object))
+        with pytest.raises(TableError, match=r"'w' must be sampling weights, .*: row 4"):
+            tc.tabulate(records, "area", sampling_weights="w")
+
+    def test_columns(self):
+        with pytest.raises(ParameterError, match="'area' is given in two roles"):
+            tc.tabulate(PEOPLE, "area", sampling_weights="area")
+        with pytest.raises(TableError, match="no column 'v' of sampling weights"):
+            tc.tabulate(PEOPLE, "area", sampling_weights="v")
+
+    def test_a_weighted_table_is_no_sample(self):
+        table = tc.tabulate(PEOPLE.assign(area="A"), "area", sampling_weights="w")
+        with pytest.raises(TableError, match=r"whole numbers: area=A holds 15\.75"):
+            tc.LinearPool().fit(table, population_size=100)

@@ -1,0 +1,72 @@
+"""Relations of DuckDB: the tables are those of the same rows in a data frame."""
+
+from decimal import Decimal
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import taciturn as tc
+from taciturn.errors import ParameterError, TableError
+from taciturn.tables.sources import relations
+
+ROWS = pd.DataFrame(
+    {
+        "area": ["B", "A", None, "B", "C"],
+        "age": pd.array([30, 4, 30, None, 7], dtype="Int64"),
+        "x": [1.5, 2.25, 0.0, 4.0, 8.75],
+        'odd "name"; drop': ["p", "q", "p", "q", "p"],
+    }
+)
+
+
+@pytest.fixture
+def people():
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.Table.from_pandas(ROWS))
+        connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+        yield connection.table("people")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+@pytest.mark.parametrize("variables", [["area"], ["age", "area"], ['odd "name"; drop', "age"]])
+def test_the_table_is_that_of_the_data_frame(people, variables, rows, monkeypatch):
+    monkeypatch.setattr(relations, "_ROWS", rows)
+    for missing in ("drop", "?"):
+        found = tc.tabulate(people, variables, missing=missing)
+        assert found.identical(tc.tabulate(ROWS, variables, missing=missing))
+    with pytest.raises(TableError, match=r"label is missing: 'a.*' in row . of the relation"):
+        tc.tabulate(people, ["area", "age"])
+
+
+def test_totals_of_magnitudes(people):
+    named = people.filter("area IS NOT NULL")
+    found = tc.tabulate_magnitude(named, "area", "x", decimals=2)
+    expected = tc.tabulate_magnitude(ROWS.dropna(subset="area"), "area", "x", decimals=2)
+    assert found.identical(expected)
+
+
+def test_what_a_query_returns(people):
+    counted = people.aggregate('area, count(*) AS "count"').filter("area IS NOT NULL").order("area")
+    assert tc.read_table(counted).to_series().to_dict() == {"A": 1, "B": 2, "C": 1}
+    exact = people.project("'z' AS area, sum(x::DECIMAL(9, 3)) AS x")
+    total = tc.tabulate_magnitude(exact, "area", "x", decimals=2)["total"].item()
+    assert total == float(Decimal("16.5"))
+
+
+def test_categories_of_an_enum_are_declared(people):
+    kind = "ENUM('C', 'B', 'A', 'D')"
+    declared = people.filter("area IS NOT NULL").project(f"area::{kind} AS area")
+    assert tc.tabulate(declared, "area").to_series().to_dict() == {"C": 1, "B": 2, "A": 1, "D": 0}
+
+
+def test_relations_that_cannot_be_read(people):
+    with pytest.raises(TableError, match=r"the relation cannot be read: .*Could not convert"):
+        tc.tabulate(people.project("area::INTEGER AS area"), "area")
+    with pytest.raises(TableError, match=r"no variable \['job'\] in the relation"):
+        tc.tabulate(people, "job")
+    with pytest.raises(TableError, match="the relation is empty"):
+        tc.tabulate(people.filter("false"), "area")
+    with pytest.raises(ParameterError, match="sep is that of a CSV file"):
+        tc.tabulate(people, "area", sep=";")
