@@ -54,6 +54,8 @@ WITHOUT_LIBRARIES = [
     ([*ASSESS, "--model", "latent-class", "--formula", "~ a"], 2, "--formula does not apply"),
     ([*ASSESS, "--model", "card.toml", "--formula", "~ a"], 2, "which has its own"),
     ([*ASSESS, "--draws", "0"], 2, "1<=x<=1000000"),
+    (["summary", "no.nc"], 1, "no.nc: no such file"),
+    (["summary", "one.nc", "--format", "yaml"], 2, "is not one of"),
     (["compare", "one.nc"], 1, "at least two fits, got ['one']"),
     (["compare", "one.nc", "one.nc"], 2, "two fits would be called 'one'"),
     (["compare", "one.nc", "two.nc"], 1, "two.nc: no such file"),

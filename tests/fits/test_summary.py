@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from xml.etree import ElementTree
 
 import arviz as az
 import numpy as np
@@ -137,6 +138,21 @@ def test_labels_are_escaped_where_they_are_shown_as_html():
     shown = tc.summary(fit)._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
+
+
+def test_a_notebook_shows_tables(plug_in):
+    found = tc.summary(plug_in, threshold=0.2)
+    shown = ElementTree.fromstring(found.to_html())
+    facts, measures, checks, findings = (
+        [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+        for table in shown.findall("table")
+    )
+    assert [row[0] for row in facts] == list(found.facts)
+    assert measures[0] == ["", *found.table.columns]
+    assert measures[2] == ["R2", *(f"{value:.4f}" for value in found.table.loc["R2"])]
+    assert checks[2][:2] == ["uniques", str(int((plug_in["observed_data"]["count"] == 1).sum()))]
+    assert [row[0] for row in findings] == ["Exceedance", "Prior", "Diagnostics"]
+    assert found.sentence in [part.text for part in shown.findall("p")]
 
 
 def test_a_saved_fit_is_read_back_by_us_and_by_arviz(plug_in, tmp_path):

@@ -16,6 +16,7 @@ from taciturn.cli.perturb import perturb
 from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
+from taciturn.cli.summary import summary
 from taciturn.cli.suppress import suppress
 from taciturn.cli.tabulate import tabulate
 from taciturn.cli.text import printable
@@ -31,7 +32,8 @@ def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
 
 
-for _command in (tabulate, assess, compare, study, validate, perturb, suppress, attack, rules):
+_COMMANDS = (tabulate, assess, summary, compare, study, validate, perturb, suppress, attack, rules)
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

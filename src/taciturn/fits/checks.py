@@ -2,7 +2,7 @@
 statistics that bear on the risk.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,10 @@ from taciturn.information.entropies import entropy
 from taciturn.schema import draw_dims, split_draws, table_dims
 from taciturn.validate import real_number
 
-__all__ = ["check_lines", "checks_of", "predictive_checks"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["check_frame", "check_lines", "checks_of", "missed_lines", "predictive_checks"]
 
 _IN_WORDS: Final = {
     "empty_cells": "empty cells",
@@ -25,6 +28,7 @@ _IN_WORDS: Final = {
 }
 _DECIMALS: Final = 12  # an entropy is a sum: tables that differ in their order only are to tie
 
+_WIDTHS: Final = (9, 9, 20, 8, 8)
 _COMPARED: Final = ("mean", "lower", "upper", "lower_tail", "upper_tail")
 
 Floats = npt.NDArray[np.float64]
@@ -150,23 +154,41 @@ def _replicates(fit: xr.DataTree, parts: FitParts) -> xr.DataArray:
     return predictive["count"].transpose("chain", "draw", *parts.variables)
 
 
+def check_frame(checks: xr.Dataset) -> "pd.DataFrame":
+    """What `predictive_checks` found as text: a row for each statistic."""
+    import pandas as pd
+
+    together = checks.isel(member=0) if "member" in checks.dims else checks
+    rows = {}
+    for name in map(str, checks["statistic"].values):
+        one = together.sel(statistic=name)
+        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
+        mean = f"{float(one['mean']):.{_decimals(name) or 1}f}"
+        tails = [f"{float(one[which]):.3f}" for which in ("lower_tail", "upper_tail")]
+        rows[_IN_WORDS[name]] = [seen, mean, f"{low} to {high}", *tails]
+    interval = f"{100 * checks.attrs['probability']:g} % interval"
+    columns = ["sample", "mean", interval, "P(<=)", "P(>=)"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
 def check_lines(checks: xr.Dataset) -> list[str]:
     """What `predictive_checks` found: a line for each statistic, and one for each that
     is outside its interval.
     """
-    interval = f"{100 * checks.attrs['probability']:g} % interval"
-    together = checks.isel(member=0) if "member" in checks.dims else checks
-    lines = [f"{'':<16}{'sample':>9}{'mean':>9}{interval:>20}{'P(<=)':>8}{'P(>=)':>8}"]
-    for name in checks["statistic"].values:
-        one = together.sel(statistic=name)
-        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
-        mean = f"{float(one['mean']):.{_decimals(name) or 1}f}"
-        tails = f"{float(one['lower_tail']):8.3f}{float(one['upper_tail']):8.3f}"
-        lines.append(f"{_IN_WORDS[name]:<16}{seen:>9}{mean:>9}{f'{low} to {high}':>20}{tails}")
-    return lines + _missed(checks)
+    frame = check_frame(checks)
+    rows = [
+        ["", *frame.columns],
+        *([name, *row] for name, row in zip(frame.index, frame.values, strict=True)),
+    ]
+    lines = [
+        f"{name:<16}"
+        + "".join(f"{text:>{width}}" for text, width in zip(texts, _WIDTHS, strict=True))
+        for name, *texts in rows
+    ]
+    return lines + missed_lines(checks)
 
 
-def _missed(checks: xr.Dataset) -> list[str]:
+def missed_lines(checks: xr.Dataset) -> list[str]:
     """In words, which observed values lie outside the interval of the replicates, and
     whose.
     """

@@ -1,16 +1,18 @@
 """A fit as a person reads it."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from html import escape
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
-from taciturn.fits.checks import check_lines, checks_of
+from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of
 from taciturn.fits.parts import FitParts, fit_parts
@@ -29,10 +31,14 @@ __all__ = ["Summary", "summary"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fit says about the risk of its table; printing it gives the text.
+    """What a fit says about the risk of its table; printing it gives the text, and a
+    notebook shows tables.
 
     Attributes
     ----------
+    facts : mapping of str to str
+        What was fitted to what: call, estimator, formula, table, sample, known margins
+        and weights, as far as the fit records them.
     table : pandas.DataFrame
         One row a measure: mean, sd, the interval, the median and the Monte Carlo error
         of the mean.
@@ -47,16 +53,20 @@ class Summary:
         What `prior_sensitivity` gives; None where there is no prior, or too few draws.
     sentence : str
         What it means, in plain words.
+    findings : mapping of str to str
+        In words: the exceedance, the prior sensitivity and the diagnostics.
     text : str
         All of it, as printed.
     """
 
+    facts: Mapping[str, str]
     table: "pd.DataFrame"
     diagnostics: AnyDiagnostics | None
     exceedance: float | None
     checks: xr.Dataset | None
     sensitivity: "pd.DataFrame | None"
     sentence: str
+    findings: Mapping[str, str]
     text: str
 
     @property
@@ -71,7 +81,81 @@ class Summary:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return self.to_html()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and texts as plain values, which JSON can hold; None where a
+        number is missing or infinite.
+
+        Returns
+        -------
+        dict
+            ``facts``, ``measures`` (each measure with its mean, sd, quantiles and
+            Monte Carlo error), ``exceedance``, ``checks``, ``sensitivity``,
+            ``diagnostics``, ``converged``, ``problems``, ``findings`` and ``sentence``.
+
+        Examples
+        --------
+        >>> import taciturn as tc
+        >>> sample = tc.draw_sample(tc.load_dataset("area_by_sex"), size=245)
+        >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=50)
+        >>> sorted(tc.summary(fit).to_dict()["measures"]["R2"])
+        ['2.5%', '50%', '97.5%', 'mcse', 'mean', 'sd']
+        """
+        checks = None if self.checks is None else self.checks.to_dataframe().reset_index()
+        found = {
+            "facts": dict(self.facts),
+            "measures": self.table.to_dict("index"),
+            "exceedance": self.exceedance,
+            "checks": None if checks is None else checks.to_dict("records"),
+            "sensitivity": None if self.sensitivity is None else self.sensitivity.to_dict("index"),
+            "diagnostics": None if self.diagnostics is None else asdict(self.diagnostics),
+            "converged": self.converged,
+            "problems": [] if self.diagnostics is None else list(self.diagnostics.problems),
+            "findings": dict(self.findings),
+            "sentence": self.sentence,
+        }
+        return {name: _plain(value) for name, value in found.items()}
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON, indented."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self) -> str:
+        """All of it as a fragment of HTML: tables, and every label escaped."""
+        parts = [
+            "<p><strong>Disclosure risk of a sample table</strong></p>",
+            _html_rows(self.facts.items()),
+            self.table.to_html(border=0, float_format=lambda value: f"{value:.4f}"),
+        ]
+        if self.checks is not None:
+            parts.append("<p>The sample beside samples that the fitted model gives:</p>")
+            parts.append(check_frame(self.checks).to_html(border=0))
+            parts += [f"<p>{escape(line)}</p>" for line in missed_lines(self.checks)]
+        parts.append(_html_rows(self.findings.items()))
+        parts.append(f"<p>{escape(self.sentence)}</p>")
+        return "<div>\n" + "\n".join(parts) + "\n</div>"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of Python, None for those that are not finite, and so within tables."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _html_rows(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and texts as a table of two columns."""
+    rows = [
+        f'<tr><th scope="row" style="text-align: left; vertical-align: top">{escape(name)}</th>'
+        f'<td style="text-align: left">{"<br/>".join(map(escape, text.splitlines()))}</td></tr>'
+        for name, text in pairs
+    ]
+    return "<table>\n" + "\n".join(rows) + "\n</table>"
 
 
 def summary(
@@ -118,37 +202,41 @@ def summary(
     table = draws_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     sentence = _sentence(fit, parts, table, diagnostics, probability)
+    facts = _facts(fit, parts, risk)
+    checks = checks_of(fit, parts) if _has_replicates(fit) else None
+    sensitivity, prior_text = _sensitivity(fit, parts, risk)
+    findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}
+    if threshold is not None:
+        above = _exceedance_text(risk["R2"] > threshold, threshold, independent)
+        findings = {"Exceedance": above, **findings}
     lines = [
         "Disclosure risk of a sample table",
         "",
-        *_description(fit, parts, risk),
+        *(line for name, text in facts.items() for line in _labelled(name, text, 11)),
         "",
         table.to_string(float_format=lambda value: f"{value:.4f}"),
         "",
     ]
-    if threshold is not None:
-        lines += [_exceedance_text(risk["R2"] > threshold, threshold, independent), ""]
-    checks, check_text = _checks(fit, parts)
-    sensitivity, prior_text = _sensitivity(fit, parts, risk)
-    lines += [
-        *check_text,
-        "",
-        f"Prior:       {prior_text}",
-        f"Diagnostics: {_diagnostics_text(fit, diagnostics)}",
-    ]
-    lines += ["", sentence]
-    return Summary(table, diagnostics, exceedance, checks, sensitivity, sentence, "\n".join(lines))
+    if checks is None:
+        lines += ["Checks:      the fit holds no samples of the fitted model", ""]
+    else:
+        lines += ["The sample beside samples that the fitted model gives:", ""]
+        lines += [*check_lines(checks), ""]
+    lines += [line for name, text in findings.items() for line in _labelled(name, text, 13)]
+    text = "\n".join([*lines, "", sentence])
+    return Summary(
+        facts, table, diagnostics, exceedance, checks, sensitivity, sentence, findings, text
+    )
 
 
-def _checks(fit: xr.DataTree, parts: FitParts) -> tuple[xr.Dataset | None, list[str]]:
-    if "count" not in fit["posterior_predictive"].data_vars:
-        return None, ["Checks:      the fit holds no samples of the fitted model"]
-    checks = checks_of(fit, parts)
-    return checks, [
-        "The sample beside samples that the fitted model gives:",
-        "",
-        *check_lines(checks),
-    ]
+def _labelled(name: str, text: str, width: int) -> list[str]:
+    """Lines of a text behind its name, aligned."""
+    first, *others = text.splitlines()
+    return [f"{f'{name}:':<{width}}{first}", *(" " * width + line for line in others)]
+
+
+def _has_replicates(fit: xr.DataTree) -> bool:
+    return "count" in fit["posterior_predictive"].data_vars
 
 
 def _sensitivity(
@@ -159,7 +247,7 @@ def _sensitivity(
     except TaciturnError as error:
         # No prior, too few draws, or another package's fit, which is summarised, too.
         return None, f"not scaled: {error}"
-    return table, "\n             ".join(sensitivity_lines(table))
+    return table, "\n".join(sensitivity_lines(table))
 
 
 def _exceedance_text(above: xr.DataArray, threshold: float, independent: float | None) -> str:
@@ -174,56 +262,45 @@ def _exceedance_text(above: xr.DataArray, threshold: float, independent: float |
     return f"P(R2 > {threshold:g}) = {share:.3f} (Monte Carlo error {error:.3f})"
 
 
-def _description(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> list[str]:
+def _facts(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> dict[str, str]:
     sample, population_size, margins = parts.sample, parts.population_size, parts.known_margins
     size, cells, closed = int(sample.sum()), parts.cells, sample.size - parts.cells
     variables = " x ".join(f"{dim} ({sample.sizes[dim]})" for dim in parts.variables)
     structural = f", {closed} structural zeros" if closed else ""
     empty, unique = cells - int((sample > 0).sum()), int((sample == 1).sum())
-    lines = _call(fit, parts)
-    lines += [
-        (
-            f"Table:     {variables}, K = {cells} cells{structural}; {empty} empty, {unique} unique"
-            " in the sample"
-        ),
-        f"Sample:    n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
-    ]
+    facts = {
+        **_call(fit, parts),
+        "Table": f"{variables}, K = {cells} cells{structural}; {empty} empty,"
+        f" {unique} unique in the sample",
+        "Sample": f"n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
+    }
     if margins is not None:
-        lines.append(f"Known:     the population's table of {' x '.join(map(str, margins.dims))}")
+        facts["Known"] = f"the population's table of {' x '.join(map(str, margins.dims))}"
     if "weights" in risk.attrs:
-        lines.append(
-            f"Weights:   {', '.join(f'{w:g}' for w in np.atleast_1d(risk.attrs['weights']))}"
-        )
-    return lines
+        facts["Weights"] = ", ".join(f"{w:g}" for w in np.atleast_1d(risk.attrs["weights"]))
+    return facts
 
 
-def _call(fit: xr.DataTree, parts: FitParts) -> list[str]:
+def _call(fit: xr.DataTree, parts: FitParts) -> dict[str, str]:
     if is_stack(fit):
         members = members_of(fit)
         lines = [
-            f"Estimator: stack of {len(members)} fits, weighted by how they predict individuals"
-            " left out"
-        ]
-        return lines + [
-            f"           {member.share:.3f} {name}:"
+            f"{member.share:.3f} {name}:"
             f" {recorded_estimator(member.fit) or 'estimator not recorded'!r}"
             for name, member in members.items()
         ]
+        made = f"stack of {len(members)} fits, weighted by how they predict individuals left out"
+        return {"Estimator": "\n".join([made, *lines])}
     estimator = recorded_estimator(fit)
     if estimator is None:
-        return [f"Estimator: {legible(str(fit.attrs.get('estimator', 'not recorded in the fit')))}"]
+        return {"Estimator": legible(str(fit.attrs.get("estimator", "not recorded in the fit")))}
     settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
     arguments = {"population_size": parts.population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    lines = [
-        f"Call:      {estimator!r}",
-        f"           .fit(sample, {given})",
-        f"Estimator: {estimator.title}",
-    ]
+    call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": estimator.title}
     if hasattr(estimator, "formula"):
-        main_effects = f"~ {' + '.join(parts.variables)}"
-        lines.append(f"Formula:   {estimator.formula or main_effects}")
-    return lines
+        call["Formula"] = estimator.formula or f"~ {' + '.join(parts.variables)}"
+    return call
 
 
 def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> str:
@@ -236,10 +313,9 @@ def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> s
             "none needed, the draws are independent; the parameters are plugged in, not fitted with"
             " uncertainty"
         )
-    lines = str(diagnostics).replace("\n", "\n             ")
     if diagnostics.converged:
-        return f"{lines}: converged"
-    return f"{lines}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
+        return f"{diagnostics}: converged"
+    return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
 
 
 def _sentence(

@@ -1,0 +1,89 @@
+"""A saved fit at the shell: text, JSON and CSV, and exit statuses."""
+
+import io
+import json
+
+import pandas as pd
+import pytest
+
+import taciturn as tc
+from taciturn import cli
+
+
+@pytest.fixture(scope="module")
+def saved(religion_sample, tmp_path_factory):
+    """A fit and its file."""
+    fit = tc.LogLinear().fit(religion_sample, population_size=2449, draws=100, random_seed=1)
+    path = tmp_path_factory.mktemp("fits") / "fit.nc"
+    tc.save_fit(tc.assess(fit), path)
+    return tc.assess(fit), path
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Runs the command; its status, output and messages."""
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["taciturn", "summary", *map(str, words)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as done:
+            status = int(done.code or 0)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_text_is_that_of_the_summary(run, saved):
+    fit, path = saved
+    status, text, _ = run(path, "--threshold", "0.1", "--probability", "0.9")
+    assert (status, text) == (0, f"{tc.summary(fit, threshold=0.1, probability=0.9)}\n")
+
+
+def test_json_holds_every_number(run, saved, religion_sample):
+    fit, path = saved
+    status, text, _ = run(path, "--threshold", "0.1", "--format", "json")
+    found = json.loads(text, parse_constant=pytest.fail)
+    expected = tc.summary(fit, threshold=0.1)
+    assert (status, found) == (0, expected.to_dict())
+    assert found["measures"]["R2"]["97.5%"] == expected.table.loc["R2", "97.5%"]
+    assert found["exceedance"] == expected.exceedance
+    assert found["checks"][1]["statistic"] == "uniques"
+    assert found["checks"][1]["observed"] == int((religion_sample == 1).sum())
+    assert (found["converged"], found["problems"], found["diagnostics"]) == (True, [], None)
+    assert found["facts"]["Sample"] == "n = 245 of N = 2449, fraction 0.1"
+
+
+def test_csv_is_the_table_of_measures(run, saved):
+    fit, path = saved
+    status, text, _ = run(path, "--format", "csv")
+    read = pd.read_csv(io.StringIO(text), index_col="measure")
+    assert status == 0
+    pd.testing.assert_frame_equal(read, tc.summary(fit).table, check_names=False)
+
+
+def test_a_fit_that_did_not_converge_has_its_status(run, religion_sample, tmp_path):
+    fit = tc.ChineseRestaurant().fit(
+        religion_sample, population_size=2449, draws=100, random_seed=1
+    )
+    fit.attrs["importance"] = json.dumps({"k_hat": 0.9, "ess": 1000.0})
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    status, text, said = run(tmp_path / "fit.nc", "--format", "json")
+    assert status == 3
+    assert json.loads(text)["problems"] == ["k-hat is 0.90, at most 0.7 is accepted"]
+    assert "did not converge" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["no.nc"], 1, "no.nc: no such file"),
+        (["no.nc", "--format", "yaml"], 2, "'yaml' is not one of 'text', 'json', 'csv'"),
+        (["no.nc", "--threshold", "2"], 2, "2.0 is not in the range 0<=x<=1"),
+        ([], 2, "Missing argument 'FIT.nc'"),
+    ],
+)
+def test_what_is_refused(words, status, message, run):
+    found, text, said = run(*words)
+    assert (found, text, message in said) == (status, "", True), said
