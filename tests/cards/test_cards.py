@@ -139,8 +139,8 @@ def test_parameters_and_diagnostics_of_a_pool_have_the_names_of_its_members(
     assert tc.cards.validate_card(tmp_path / "pool.toml").passed
 
 
-def test_diagnostics_of_nuts(restaurant_by_nuts):
-    checks = check_numbers(tc.summary(restaurant_by_nuts).diagnostics)
+def test_diagnostics_of_nuts(fit_as_chain):
+    checks = check_numbers(tc.summary(fit_as_chain).diagnostics)
     assert set(checks) == {"r_hat", "ess_bulk", "ess_tail", "divergences"}
 
 
@@ -490,10 +490,10 @@ def test_fits_that_do_not_belong_together(fits, religion_sample, tmp_path):
     refused("does not agree with its reference: R1: the mean is", EstimationError, reference=apart)
 
 
-def test_a_fit_that_did_not_converge_has_no_card(restaurant_by_nuts, tmp_path):
-    stuck = restaurant_by_nuts.copy(deep=True)
+def test_a_fit_that_did_not_converge_has_no_card(fit_as_chain, tmp_path):
+    stuck = fit_as_chain.copy(deep=True)
     stuck["posterior"]["theta"][0] += 1e6
-    arguments = {"reference": restaurant_by_nuts, **DRAWN, **TEXTS}
+    arguments = {"reference": fit_as_chain, **DRAWN, **TEXTS}
     with pytest.raises(EstimationError, match="the fit did not converge: r-hat is"):
         tc.cards.write_card(tmp_path / "x.toml", stuck, **arguments)
     assert list(tmp_path.iterdir()) == []

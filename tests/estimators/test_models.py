@@ -428,9 +428,8 @@ def test_a_fit_that_did_not_converge_says_so() -> None:
     assert not check_convergence(stuck, None).converged
 
 
-@pytest.mark.parametrize(
-    "name", ["restaurant_by_nuts", pytest.param("dirichlet_by_nuts", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["restaurant_by_nuts", "dirichlet_by_nuts"])
 def test_shared_fits_converged(name, request) -> None:
     fit = request.getfixturevalue(name)
     assert check_convergence(

@@ -46,6 +46,7 @@ FITS = {
 SLOW = [
     pytest.param("LinearPool", "pool_by_nuts", marks=pytest.mark.slow),
     pytest.param("DirichletLogLinear", "dirichlet_by_nuts", marks=pytest.mark.slow),
+    pytest.param("ChineseRestaurant", "restaurant_by_nuts", marks=pytest.mark.slow),
 ]
 SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}
 SETTINGS = SamplerSettings(draws=3, tune=1, chains=2, seed=1, progressbar=False)
@@ -211,9 +212,7 @@ def test_every_estimator_is_fitted() -> None:
     assert set(FITS) == set(ESTIMATORS)
 
 
-@pytest.mark.parametrize(
-    ("name", "fitted"), [*FITS.items(), ("ChineseRestaurant", "restaurant_by_nuts"), *SLOW]
-)
+@pytest.mark.parametrize(("name", "fitted"), [*FITS.items(), *SLOW])
 def test_real_fits(name, fitted, request, religion_sample) -> None:
     fit = request.getfixturevalue(fitted)
     check_population(

@@ -144,10 +144,8 @@ def test_terms_by_fitting_again_without_an_individual_of_each_cell(
     assert result.p > 0
 
 
-def test_grouped_terms_give_what_arviz_gives_with_a_column_an_individual(
-    restaurant_by_nuts, fast_fits
-):
-    for fit in (restaurant_by_nuts, *fast_fits.values()):
+def test_grouped_terms_give_what_arviz_gives_with_a_column_an_individual(fit_as_chain, fast_fits):
+    for fit in (fit_as_chain, *fast_fits.values()):
         ours, theirs = tc.loo(fit), az.loo(fit, pointwise=True)
         for name in ("elpd", "se", "p", "good_k"):
             assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-12, abs=1e-10)
@@ -595,8 +593,8 @@ def test_the_stack_is_a_fit_like_any_other(mixed, tmp_path) -> None:
         tc.compare({"stack": read, **fits})
 
 
-def test_a_member_that_did_not_converge_is_said_of_the_stack(fast_fits, restaurant_by_nuts) -> None:
-    stuck = restaurant_by_nuts.copy(deep=True)
+def test_a_member_that_did_not_converge_is_said_of_the_stack(fast_fits, fit_as_chain) -> None:
+    stuck = fit_as_chain.copy(deep=True)
     stuck["posterior"]["theta"][0] += 1e4
     result = tc.summary(
         tc.fits.stack({"stuck": stuck, "dirichlet": fast_fits["dirichlet"]}, random_seed=1)

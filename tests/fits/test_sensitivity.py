@@ -124,7 +124,7 @@ def test_without_parameters_there_is_no_log_prior(fit_loglinear, religion_sample
     assert "log_prior" not in symmetric.children
 
 
-@pytest.mark.parametrize("name", ["fit_dirichlet", "restaurant_by_nuts", "fit_pool"])
+@pytest.mark.parametrize("name", ["fit_dirichlet", "fit_as_chain", "fit_pool"])
 def test_arviz_runs_on_a_fit_as_it_is(name, request) -> None:
     table = az.psense_summary(request.getfixturevalue(name))
     assert np.isfinite(table[["prior", "likelihood"]].to_numpy()).all()

@@ -94,16 +94,16 @@ def test_a_threshold_no_draw_reaches_is_not_given_a_false_error(plug_in):
     assert "none of 400 draws" in str(tc.summary(plug_in, threshold=0.9))
 
 
-def test_summary_of_a_bayesian_fit_reports_its_sampler(restaurant_by_nuts):
-    result = tc.summary(restaurant_by_nuts)
+def test_summary_of_a_bayesian_fit_reports_its_sampler(fit_as_chain):
+    result = tc.summary(fit_as_chain)
     assert result.diagnostics is not None
     assert result.diagnostics.divergences == 0
     assert result.converged
     assert ": converged" in str(result)
 
 
-def test_a_fit_that_fails_says_so(restaurant_by_nuts):
-    stuck = restaurant_by_nuts.copy(deep=True)
+def test_a_fit_that_fails_says_so(fit_as_chain):
+    stuck = fit_as_chain.copy(deep=True)
     stuck["posterior"]["theta"][0] += 1e4
     result = tc.summary(stuck)
     assert not result.converged
@@ -111,8 +111,8 @@ def test_a_fit_that_fails_says_so(restaurant_by_nuts):
     assert "do not use these numbers" in result.sentence
 
 
-def test_divergences_alone_are_a_failure(restaurant_by_nuts):
-    diverged = restaurant_by_nuts.copy(deep=True)
+def test_divergences_alone_are_a_failure(fit_as_chain):
+    diverged = fit_as_chain.copy(deep=True)
     diverged["sample_stats"]["diverging"][0, 0] = True
     assert "1 transitions diverged" in str(tc.summary(diverged))
 

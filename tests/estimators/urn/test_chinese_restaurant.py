@@ -374,6 +374,7 @@ def test_quadrature_against_a_dense_sum(counts, cells) -> None:
         assert abs(drawn.std() / sd - 1) < 0.06
 
 
+@pytest.mark.slow
 def test_fast_and_nuts_agree(restaurant_by_nuts, religion_sample) -> None:
     """Means and spreads of both parameters and of the number of empty cells, within 4.5
     Monte Carlo errors."""
