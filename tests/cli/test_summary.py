@@ -24,7 +24,7 @@ def run(capsys, monkeypatch):
     """Runs the command; its status, output and messages."""
 
     def run(*words):
-        monkeypatch.setattr("sys.argv", ["taciturn", "summary", *map(str, words)])
+        monkeypatch.setattr("sys.argv", ["taciturn", *map(str, words)])
         status = 0
         try:
             cli.main()
@@ -37,13 +37,13 @@ def run(capsys, monkeypatch):
 
 def test_text_is_that_of_the_summary(run, saved):
     fit, path = saved
-    status, text, _ = run(path, "--threshold", "0.1", "--probability", "0.9")
+    status, text, _ = run("summary", path, "--threshold", "0.1", "--probability", "0.9")
     assert (status, text) == (0, f"{tc.summary(fit, threshold=0.1, probability=0.9)}\n")
 
 
 def test_json_holds_every_number(run, saved, religion_sample):
     fit, path = saved
-    status, text, _ = run(path, "--threshold", "0.1", "--format", "json")
+    status, text, _ = run("summary", path, "--threshold", "0.1", "--format", "json")
     found = json.loads(text, parse_constant=pytest.fail)
     expected = tc.summary(fit, threshold=0.1)
     assert (status, found) == (0, expected.to_dict())
@@ -57,7 +57,7 @@ def test_json_holds_every_number(run, saved, religion_sample):
 
 def test_csv_is_the_table_of_measures(run, saved):
     fit, path = saved
-    status, text, _ = run(path, "--format", "csv")
+    status, text, _ = run("summary", path, "--format", "csv")
     read = pd.read_csv(io.StringIO(text), index_col="measure")
     assert status == 0
     pd.testing.assert_frame_equal(read, tc.summary(fit).table, check_names=False)
@@ -69,7 +69,7 @@ def test_a_fit_that_did_not_converge_has_its_status(run, religion_sample, tmp_pa
     )
     fit.attrs["importance"] = json.dumps({"k_hat": 0.9, "ess": 1000.0})
     tc.save_fit(fit, tmp_path / "fit.nc")
-    status, text, said = run(tmp_path / "fit.nc", "--format", "json")
+    status, text, said = run("summary", tmp_path / "fit.nc", "--format", "json")
     assert status == 3
     assert json.loads(text)["problems"] == ["k-hat is 0.90, at most 0.7 is accepted"]
     assert "did not converge" in said
@@ -85,5 +85,13 @@ def test_a_fit_that_did_not_converge_has_its_status(run, religion_sample, tmp_pa
     ],
 )
 def test_what_is_refused(words, status, message, run):
-    found, text, said = run(*words)
+    found, text, said = run("summary", *words)
     assert (found, text, message in said) == (status, "", True), said
+
+
+def test_assess_prints_the_same(run, saved, religion_sample, tmp_path):
+    expected, _ = saved
+    religion_sample.to_series().reset_index().to_csv(tmp_path / "sample.csv", index=False)
+    options = "--population-size 2449 --model log-linear --draws 100 --seed 1 --format json"
+    status, text, _ = run("assess", tmp_path / "sample.csv", *options.split())
+    assert (status, json.loads(text)["measures"]) == (0, tc.summary(expected).to_dict()["measures"])

@@ -1,6 +1,5 @@
 """``taciturn assess``: fit a model to a sample and summarise its risk."""
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,9 +14,8 @@ from taciturn.cli.files import (
     check_tables,
     force_option,
 )
-from taciturn.cli.fitting import fitted
+from taciturn.cli.fitting import Format, fitted, format_option, print_summary
 from taciturn.cli.options import (
-    EXIT_NOT_CONVERGED,
     MOST_COUNT,
     SEED,
     Model,
@@ -102,6 +100,7 @@ __all__ = ["assess"]
     type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@format_option
 @csv_options
 @force_option
 def assess(
@@ -120,6 +119,7 @@ def assess(
     method: Literal["fast", "nuts"],
     seed: int | None,
     save: Path | None,
+    form: Format,
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -156,13 +156,10 @@ def assess(
         method=method,
     )
     fit = tc.assess(fit, weights=weights)
-    result = tc.summary(fit, threshold=threshold)
+    found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
-    click.echo(result)
-    if not result.converged:
-        click.echo("taciturn: the sampler did not converge", err=True)
-        sys.exit(EXIT_NOT_CONVERGED)
+    print_summary(found, form)
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":

@@ -1,14 +1,29 @@
-"""A fit on the command line."""
+"""A fit and its summary on the command line."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from taciturn.cli.options import EXIT_NOT_CONVERGED
 
 if TYPE_CHECKING:
     import xarray as xr
 
     import taciturn as tc
 
-__all__ = ["fitted"]
+__all__ = ["Format", "fitted", "format_option", "print_summary"]
+
+Format = Literal["text", "json", "csv"]
+
+format_option: Final = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="Print text, all of it as JSON, or the table of measures as CSV.",
+)
 
 
 def fitted(
@@ -22,3 +37,18 @@ def fitted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tc.ConvergenceWarning)
         return estimator.fit(table, progressbar=sys.stderr.isatty(), **settings)
+
+
+def print_summary(found: "tc.fits.Summary", form: Format) -> None:
+    """Print a summary; end with a status of its own where the sampler did not
+    converge.
+    """
+    if form == "json":
+        click.echo(found.to_json())
+    elif form == "csv":
+        click.echo(found.table.to_csv(index_label="measure"), nl=False)
+    else:
+        click.echo(found)
+    if not found.converged:
+        click.echo("taciturn: the sampler did not converge", err=True)
+        sys.exit(EXIT_NOT_CONVERGED)
