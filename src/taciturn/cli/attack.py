@@ -15,6 +15,7 @@ from taciturn.cli.files import (
     check_csv,
     check_tables,
     force_option,
+    hierarchy_option,
     write_csv,
 )
 from taciturn.cli.options import Names, Whole, csv_options
@@ -59,15 +60,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     multiple=True,
     help="Variables of published totals; all totals by default; repeatable.",
 )
-@click.option(
-    "--hierarchy",
-    type=Input(),
-    multiple=True,
-    help=(
-        "File of two columns, a variable and a level above it, such as region and country;"
-        " repeatable."
-    ),
-)
+@hierarchy_option
 @click.option(
     "--margin",
     type=Names(),

@@ -27,6 +27,7 @@ __all__ = [
     "check_release",
     "check_tables",
     "force_option",
+    "hierarchy_option",
     "print_csv",
     "write_csv",
 ]
@@ -73,6 +74,16 @@ class FileCommand(click.Command):
             check_output(path, inputs=read, outputs=others, overwrite=overwrite)
         return super().invoke(ctx)
 
+
+hierarchy_option: Final = click.option(
+    "--hierarchy",
+    type=Input(),
+    multiple=True,
+    help=(
+        "File of two columns, a variable and a level above it, such as region and country;"
+        " repeatable."
+    ),
+)
 
 force_option: Final = click.option(
     "--force", is_flag=True, help="Replace a file that exists by the output."

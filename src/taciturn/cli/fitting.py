@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from taciturn.cli.files import print_csv
 from taciturn.cli.options import EXIT_NOT_CONVERGED
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     import taciturn as tc
 
-__all__ = ["Format", "fitted", "format_option", "print_summary"]
+__all__ = ["Format", "exit_unless", "fitted", "format_option", "print_summary"]
 
 Format = Literal["text", "json", "csv"]
 
@@ -46,9 +47,14 @@ def print_summary(found: "tc.fits.Summary", form: Format) -> None:
     if form == "json":
         click.echo(found.to_json())
     elif form == "csv":
-        click.echo(found.table.to_csv(index_label="measure"), nl=False)
+        print_csv(found.table.rename_axis("measure"))
     else:
         click.echo(found)
-    if not found.converged:
+    exit_unless(found.converged)
+
+
+def exit_unless(converged: bool) -> None:
+    """End with a status of its own where the sampler did not converge."""
+    if not converged:
         click.echo("taciturn: the sampler did not converge", err=True)
         sys.exit(EXIT_NOT_CONVERGED)

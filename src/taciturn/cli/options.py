@@ -31,6 +31,8 @@ __all__ = [
     "check_model",
     "csv_options",
     "is_card",
+    "search_options",
+    "total_option",
 ]
 
 EXIT_ERROR: Final = 1
@@ -161,6 +163,30 @@ def csv_options(command: Callable[..., None]) -> Callable[..., None]:
         help="What separates the fields of CSV files, such as ';' or tab; found by default.",
     )
     return sep(encoding(command))
+
+
+total_option: Final = click.option(
+    "--total", default="Total", show_default=True, help="Label of totals in the output."
+)
+
+
+def search_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add how a command searches for a suppression pattern."""
+    seed = click.option(
+        "--seed",
+        type=SEED,
+        default=0,
+        show_default=True,
+        help="The same seed gives the same pattern.",
+    )
+    time_limit = click.option(
+        "--time-limit",
+        type=Number(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help="Seconds to search for a pattern.",
+    )
+    return time_limit(seed(command))
 
 
 def is_card(model: str) -> bool:

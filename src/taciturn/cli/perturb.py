@@ -1,6 +1,5 @@
 """``taciturn perturb``: protect a table of counts."""
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +14,8 @@ from taciturn.cli.files import (
     check_tables,
     force_option,
 )
-from taciturn.cli.fitting import fitted
-from taciturn.cli.options import EXIT_NOT_CONVERGED, MOST_COUNT, SEED, Number, Whole, csv_options
+from taciturn.cli.fitting import exit_unless, fitted
+from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,9 +157,7 @@ def perturb(
         _write(release, count, output, seeded=seed is not None, overwrite=force)
     if text is not None:
         click.echo(text)
-    if not converged:
-        click.echo("taciturn: the sampler did not converge", err=True)
-        sys.exit(EXIT_NOT_CONVERGED)
+    exit_unless(converged)
 
 
 def _method(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
-from taciturn.cli.options import SEED, Names, Number, Whole, csv_options
+from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
 from taciturn.cli.text import pattern_text, printable
 
 if TYPE_CHECKING:
@@ -43,24 +43,11 @@ __all__ = ["rules"]
     show_default=True,
     help="Decimal places of the values.",
 )
-@click.option("--total", default="Total", show_default=True, help="Label of totals in the output.")
+@total_option
 @click.option(
     "--top", type=Whole(0), default=20, show_default=True, help="Sensitive cells to print."
 )
-@click.option(
-    "--time-limit",
-    type=Number(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds to search for a pattern.",
-)
-@click.option(
-    "--seed",
-    type=SEED,
-    default=0,
-    show_default=True,
-    help="The same seed gives the same pattern.",
-)
+@search_options
 @click.option(
     "--output",
     type=Output(),

@@ -8,8 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taciturn.cli.attack_input import read_level
-from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
-from taciturn.cli.options import MOST_COUNT, SEED, Names, Number, Whole, csv_options
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    check_release,
+    check_tables,
+    force_option,
+    hierarchy_option,
+)
+from taciturn.cli.options import (
+    MOST_COUNT,
+    Names,
+    Number,
+    Whole,
+    csv_options,
+    search_options,
+    total_option,
+)
 from taciturn.cli.text import pattern_text
 
 if TYPE_CHECKING:
@@ -39,15 +55,7 @@ __all__ = ["suppress"]
         " repeatable."
     ),
 )
-@click.option(
-    "--hierarchy",
-    type=Input(),
-    multiple=True,
-    help=(
-        "File of two columns, a variable and a level above it, such as region and country;"
-        " repeatable."
-    ),
-)
+@hierarchy_option
 @click.option(
     "--protection",
     type=Number(0, 1, min_open=True),
@@ -60,21 +68,8 @@ __all__ = ["suppress"]
     is_flag=True,
     help="Protect against an attacker who knows the threshold, and which cells are below it.",
 )
-@click.option("--total", default="Total", show_default=True, help="Label of totals in the output.")
-@click.option(
-    "--time-limit",
-    type=Number(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds to search for a pattern.",
-)
-@click.option(
-    "--seed",
-    type=SEED,
-    default=0,
-    show_default=True,
-    help="The same seed gives the same pattern.",
-)
+@total_option
+@search_options
 @click.option(
     "--output",
     type=Output(),

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.schema import MAX_COUNT, check_population_labels, table_dims
+from taciturn.schema import MAX_COUNT, check_population_counts, check_population_labels, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
 
@@ -84,6 +84,16 @@ class FitParts(Known):
     """
 
     population: xr.DataArray
+
+    def check_counts(self, draws: xr.DataArray) -> None:
+        """Raise `TableError` unless some of the draws keep the population contract."""
+        check_population_counts(
+            draws,
+            self.sample,
+            self.population_size,
+            self.structural_zeros,
+            self.known_margins,
+        )
 
 
 def fit_parts(fit: xr.DataTree) -> FitParts:

@@ -10,7 +10,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights, risk_of_counts
 from taciturn.risk.uniques import uniques_of_counts
-from taciturn.schema import cell_label, check_population_counts, split_draws
+from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, names_of
 
 __all__ = ["MEASURES", "RISK_BY", "assess", "risk_of_fit", "risks"]
@@ -136,9 +136,7 @@ def _measured(
     """Measures of a block of draws that keep the population contract, (draws,) or, of
     the categories of a variable, (draws, categories).
     """
-    check_population_counts(
-        part, parts.sample, parts.population_size, parts.structural_zeros, parts.known_margins
-    )
+    parts.check_counts(part)
     measured = []
     for variable in variables:
         tables = part.values.reshape(-1, *parts.sample.shape)

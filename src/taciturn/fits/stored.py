@@ -8,7 +8,7 @@ import xarray as xr
 from taciturn.errors import TableError
 from taciturn.fits.parts import PARAMETER_GROUPS, FitParts
 from taciturn.fits.risk import RISK_BY, risks
-from taciturn.schema import cell_label, check_population_counts, split_draws
+from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, quoted
 
 __all__ = ["check_stored"]
@@ -49,13 +49,7 @@ def check_stored(fit: xr.DataTree, parts: FitParts) -> None:
         # Tables that are drawn again keep the contract; one shows that they can be.
         draws = parts.population
         for part in split_draws(draws[:1, :1] if "streamed" in fit.attrs else draws):
-            check_population_counts(
-                part,
-                parts.sample,
-                parts.population_size,
-                parts.structural_zeros,
-                parts.known_margins,
-            )
+            parts.check_counts(part)
 
 
 def _check_draws(group: str, found: xr.Dataset, population: xr.DataArray) -> None:
