@@ -18,7 +18,14 @@ from taciturn.validate import real_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_frame", "check_lines", "checks_of", "missed_lines", "predictive_checks"]
+__all__ = [
+    "check_frame",
+    "check_lines",
+    "checks_of",
+    "missed",
+    "missed_lines",
+    "predictive_checks",
+]
 
 _IN_WORDS: Final = {
     "empty_cells": "empty cells",
@@ -192,24 +199,33 @@ def missed_lines(checks: xr.Dataset) -> list[str]:
     """In words, which observed values lie outside the interval of the replicates, and
     whose.
     """
-    lines = []
-    mixture = "member" in checks.dims
-    for number in range(checks.sizes["member"] if mixture else 1):
-        own, who = checks, "the fitted model"
-        if mixture:
-            own = checks.isel(member=number)
-            who = f"its member {own['member'].item()}" if number else "the mixture"
-        for name in checks["statistic"].values:
-            one = own.sel(statistic=name)
-            low, high, seen = (
-                _number(one[which], name) for which in ("lower", "upper", "observed")
-            )
-            if not one["lower"] <= one["observed"] <= one["upper"]:
-                lines.append(
-                    f"MISSED: {_IN_WORDS[name]}, {seen} in the sample, {low} to {high} in samples"
-                    f" of {who}"
-                )
+    lines = [f"MISSED: {text}" for text in missed(checks)]
+    if "member" in checks.dims:
+        for name in checks["member"].values[1:]:
+            own = checks.sel(member=name)
+            lines += [f"MISSED: {text}" for text in _missed(own, f"its member {name}")]
     return lines
+
+
+def missed(checks: xr.Dataset) -> tuple[str, ...]:
+    """In words, which observed values lie outside the interval of the replicates of the
+    whole fit; those of members of a mixture may miss on either side of it.
+    """
+    if "member" in checks.dims:
+        return _missed(checks.isel(member=0), "the mixture")
+    return _missed(checks, "the fitted model")
+
+
+def _missed(checks: xr.Dataset, who: str) -> tuple[str, ...]:
+    texts = []
+    for name in checks["statistic"].values:
+        one = checks.sel(statistic=name)
+        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
+        if not one["lower"] <= one["observed"] <= one["upper"]:
+            texts.append(
+                f"{_IN_WORDS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
+            )
+    return tuple(texts)
 
 
 def _decimals(statistic: str) -> int:
