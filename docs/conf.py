@@ -47,6 +47,7 @@ exclude_patterns = [
     "_build",
     "jupyter_execute",
     "explanation/_reproduction_*.md",
+    "how-to/_command_table.md",
     "reference/_others.md",
 ]
 
