@@ -175,6 +175,29 @@ def test_a_pipe_of_commands(run, fed, folder):
     assert (status, "can be worked out exactly" in text) == (0, True)
 
 
+@pytest.mark.parametrize("name", ["assess", "perturb", "suppress", "attack"])
+def test_microdata_are_counted_first(name, run, folder):
+    _, counts, _ = run("tabulate", "people.csv", "--variables", "a,b")
+    (folder / "t.csv").write_text(counts)
+    run("suppress", "t.csv", "--threshold", "4", "--output", "released.csv", "--force")
+    words = [*EXAMPLES[name][1:], "--format", "json", *(["--force"] if name == "suppress" else [])]
+    expected = run(name, "t.csv", *words)
+    assert expected[0] == 0
+    assert run(name, "people.csv", "--variables", "a,b", *words) == expected
+    status, text, said = run(name, "t.csv", "--variables", "a,b", *words)
+    assert (status, text, "has a column 'count', so that it is no microdata" in said) == (
+        1,
+        "",
+        True,
+    )
+
+
+def test_magnitudes_are_not_counted(run):
+    words = ["attack", "people.csv", "--variables", "a,b", "--decimals", "2", "--linked", "a"]
+    status, text, said = run(*words)
+    assert (status, text, "--decimals are those of magnitudes" in said) == (2, "", True)
+
+
 @each_command
 def test_what_no_stream_is_for_is_refused(name, run):
     for param in COMMANDS[name].params:

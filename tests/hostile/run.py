@@ -30,11 +30,10 @@ MEMORY = 6 * 2**30
 
 def kinds() -> dict:
     """All kinds by name."""
-    from hostile import cards, finds, fits, stores, tables
+    from hostile import cards, finds, fits, releases, stores, tables
 
-    return {
-        kind.name: kind for module in (tables, finds, fits, cards, stores) for kind in module.KINDS
-    }
+    modules = (tables, releases, finds, fits, cards, stores)
+    return {kind.name: kind for module in modules for kind in module.KINDS}
 
 
 def try_case(name: str, number: int, seed: int, folder: Path) -> tuple[str, str]:

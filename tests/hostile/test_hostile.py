@@ -26,6 +26,8 @@ SHARE = {
     "people, CSV": 100,
     "people, CSV with semicolons in Latin-1": 100,
     "magnitudes, CSV": 15,
+    "releases, CSV": 40,
+    "releases, JSON-stat": 40,
     "fits, attributes": 3,
     "fits, bytes": 15,
     "cards, texts": 100,

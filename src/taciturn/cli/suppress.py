@@ -104,7 +104,7 @@ def suppress(
     encoding: str | None,
     **given: Any,
 ) -> None:
-    """Suppress small counts, and what else must be so that none can be worked out.
+    """Suppress small counts, so that none can be worked out.
 
     TABLE is a CSV or Parquet file in long form, as for assess, or CSV from standard
     input, '-'. Counts from 1 to below the threshold are suppressed in the table and in

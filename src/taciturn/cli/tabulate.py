@@ -97,10 +97,9 @@ def tabulate(
     rows = table.to_dataframe().reset_index()
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    written_to = f"{table.size:,} cells, which hold {rows.iloc[:, -1].sum():,}, to {output}"
     print_as(
         "csv" if output is None and form == "text" else form,
-        text=written_to,
+        text=f"{table.size:,} cells with a total of {table.values.sum():,} written to {output}",
         facts={
             "variables": {str(name): table.sizes[name] for name in table.dims},
             "dropped": table.attrs.get("dropped", 0),
