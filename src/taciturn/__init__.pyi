@@ -8,6 +8,7 @@ from . import (
     magnitude as magnitude,
     perturbation as perturbation,
     publication as publication,
+    reports as reports,
     risk as risk,
     studies as studies,
     suppression as suppression,
@@ -63,6 +64,9 @@ from .plots import (
 )
 from .publication import (
     write_release as write_release,
+)
+from .reports import (
+    report as report,
 )
 from .risk import (
     disclosure_risk as disclosure_risk,
