@@ -26,6 +26,7 @@ __all__ = [
     "TABLE_ENDINGS",
     "StandardInput",
     "check_output",
+    "check_page_ending",
     "check_readable",
     "check_release_ending",
     "whole_file",
@@ -109,6 +110,17 @@ def check_release_ending(path: Path) -> None:
         raise MissingDependencyError(
             f"{path}: writing {ending} needs {library}: pip install 'taciturn[{extra}]'"
         )
+
+
+def check_page_ending(path: Path) -> None:
+    """Raise unless a report can be written to a file of this ending."""
+    if path.suffix.lower() != ".html":
+        raise FileFormatError(f"{path}: a report is written to a file that ends in .html")
+    for library in ("jinja2", "matplotlib"):
+        if find_spec(library) is None:
+            raise MissingDependencyError(
+                f"{path}: a report needs {library}: pip install 'taciturn[report]'"
+            )
 
 
 def check_output(

@@ -25,6 +25,8 @@ from writers import FILES_WRITTEN, WRITERS, write_card
 PACKAGE = Path(tc.__file__).parent
 FILES = {
     "table.csv": "a,b,count\nx,1,30\nx,2,40\ny,1,20\ny,2,10\n",
+    "released.csv": "a,b,count,status\n"
+    + "".join(f"{cell},published\n" for cell in ("x,1,33", "x,2,39", "y,1,21", "y,2,9")),
     "margins.csv": "a,count\nx,700\ny,300\n",
     "hidden.csv": "a,b\nx,1\nx,2\ny,1\ny,2\n",
     "released.csv": "a,b,count,status\nx,1,,suppressed\nx,2,,suppressed\n"
@@ -47,6 +49,7 @@ EXAMPLES = {
     "perturb": ["table.csv", "--method", "conventional-round"],
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv"],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],
+    "report": ["one.nc", "--release", "released.csv"],
     "rules": ["records.csv", "--variables", "a,b", "--value", "sales", "--rule", "freq:3"],
 }
 """Every command that writes, with all of its inputs."""
@@ -229,7 +232,8 @@ def test_two_outputs_are_two_files(refused, folder):
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """Two fits of one sample, as files."""
-    table = xr.DataArray([[30, 40], [20, 10]], dims=("a", "b"))
+    labels = {"a": ["x", "y"], "b": ["1", "2"]}
+    table = xr.DataArray([[30, 40], [20, 10]], coords=labels, dims=("a", "b"))
     folder = tmp_path_factory.mktemp("fits")
     for name, model in {"one": tc.LogLinear(), "two": tc.PolyaUrn()}.items():
         fit = model.fit(table, population_size=1000, draws=20, random_seed=1)
@@ -241,8 +245,8 @@ def saved(tmp_path_factory):
 def test_a_command_writes_its_output_and_nothing_else(name, option, run, folder, saved):
     for fit in ("one.nc", "two.nc"):
         (folder / fit).write_bytes((saved / fit).read_bytes())
-    before, out = found_in(folder), folder / "new.csv"
-    words = [name, *EXAMPLES[name], option, "new.csv"]
+    before, out = found_in(folder), folder / f"new{'.html' if name == 'report' else '.csv'}"
+    words = [name, *EXAMPLES[name], option, out.name]
     assert run(*words) == (0, "")
     first = found_in(folder)
     assert first.keys() - before.keys() == {str(out)}

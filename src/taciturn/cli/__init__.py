@@ -13,6 +13,7 @@ from taciturn.cli.attack import attack
 from taciturn.cli.compare import compare
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
+from taciturn.cli.report import report
 from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
@@ -32,7 +33,19 @@ def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
 
 
-_COMMANDS = (tabulate, assess, summary, compare, study, validate, perturb, suppress, attack, rules)
+_COMMANDS = (
+    tabulate,
+    assess,
+    summary,
+    compare,
+    perturb,
+    suppress,
+    attack,
+    rules,
+    study,
+    validate,
+    report,
+)
 for _command in _COMMANDS:
     cli.add_command(_command)
 

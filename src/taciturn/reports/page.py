@@ -7,14 +7,14 @@ from typing import Any
 
 import xarray as xr
 
-from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError
-from taciturn.files import check_output, whole_file
+from taciturn.errors import ParameterError
+from taciturn.files import check_output, check_page_ending, whole_file
 from taciturn.fits.parts import fit_parts
 from taciturn.reports.contents import Contents, gathered
 from taciturn.reports.releases import Protection, checked_releases
 from taciturn.validate import real_number
 
-__all__ = ["check_page", "report"]
+__all__ = ["report"]
 
 
 def report(
@@ -92,7 +92,7 @@ def report(
     ... )  # doctest: +SKIP
     """
     target = Path(path)
-    check_page(target)
+    check_page_ending(target)
     check_output(target, overwrite=overwrite)
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
@@ -112,20 +112,9 @@ def _check_title(title: Any) -> None:
         raise ParameterError(f"title must be text, got {title!r:.80}")
 
 
-def check_page(path: Path) -> None:
-    """Raise `FileFormatError` unless the name of a file ends in ``.html``."""
-    if path.suffix.lower() != ".html":
-        raise FileFormatError(f"{path}: a report is written as .html")
-
-
 def _template() -> Any:
-    try:
-        import matplotlib  # noqa: F401, pictures need it
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingDependencyError(
-            "reports need Jinja2 and matplotlib: pip install 'taciturn[report]'"
-        ) from error
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("taciturn.reports"),
         autoescape=True,

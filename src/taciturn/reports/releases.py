@@ -17,6 +17,7 @@ from taciturn.risk import risk_utility
 from taciturn.risk.table_risk import Weights
 from taciturn.schema import cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
+from taciturn.tables import margin
 from taciturn.tables.checks import check_table
 
 __all__ = ["Finding", "Protection", "attack_findings", "checked_releases", "protections"]
@@ -88,12 +89,18 @@ def _check_same(release: Any, name: str, table: xr.DataArray) -> None:
     true = getattr(release, "true_table", None)
     if true is None:
         return
-    dims = table_dims(table)
-    same = set(table_dims(true)) == set(dims) and check_table(
-        true.transpose(*dims), name="true_table"
-    ).drop_vars(set(true.coords) - set(dims)).equals(table.drop_vars(set(table.coords) - set(dims)))
+    dims = [dim for dim in table_dims(table) if dim in table_dims(true)]
+    mine = margin(table, dims)
+    same = len(dims) == true.ndim and check_table(
+        _bare(true.transpose(*dims)), name="true_table"
+    ).equals(_bare(mine))
     if not same:
         raise ParameterError(f"releases[{name!r:.80}] is a release of another table than the fit's")
+
+
+def _bare(table: xr.DataArray) -> xr.DataArray:
+    """A table without the levels above its variables."""
+    return table.drop_vars([name for name in table.coords if name not in table.dims])
 
 
 def protections(
@@ -135,10 +142,10 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
     knowledge = protection.knowledge if isinstance(protection, SuppressionPattern) else {}
     hidden, disclosed = 0, 0
     listed: list[tuple[str, float, float, float]] = []
-    for margin, cells in _hidden(release):
+    for names, cells in _hidden(release):
         bounds = attacker_bounds(
             release,
-            margin=margin,
+            margin=names,
             cells=cells,
             knowledge=knowledge or None,
             progressbar=progressbar,
