@@ -59,6 +59,7 @@ from .perturbation import (
 )
 from .plots import (
     plot_attack as plot_attack,
+    plot_checks as plot_checks,
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
 )

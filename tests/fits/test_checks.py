@@ -243,7 +243,11 @@ def test_the_guide_runs(tmp_path, monkeypatch, capsys) -> None:
     )
     exec(code, {})
     matplotlib.pyplot.close("all")
-    assert {path.name for path in tmp_path.iterdir()} == {"entropy.png", "counts.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "checks.png",
+        "entropy.png",
+        "counts.png",
+    }
     printed = capsys.readouterr().out
     assert "MISSED: entropy (nats)" in printed
     assert "potential prior-data conflict" in printed
