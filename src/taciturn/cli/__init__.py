@@ -10,6 +10,7 @@ import click
 from taciturn import __version__
 from taciturn.cli.assess import assess
 from taciturn.cli.attack import attack
+from taciturn.cli.check import check
 from taciturn.cli.compare import compare
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
@@ -27,24 +28,24 @@ from taciturn.errors import TaciturnError
 __all__ = ["cli", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class InOrder(click.Group):
+    """Commands in the order of their use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="taciturn")
 def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
 
 
 _COMMANDS = (
-    tabulate,
-    assess,
-    summary,
-    compare,
-    perturb,
-    suppress,
-    attack,
-    rules,
-    study,
-    validate,
-    report,
+    *(tabulate, assess, summary, compare),
+    *(perturb, suppress, attack, rules),
+    *(check, study, validate, report),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

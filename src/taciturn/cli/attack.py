@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.attack_input import read_file, read_level, read_suppressed, read_values
+from taciturn.cli.conditions import DISCLOSED, Condition, exit_if, fail_on_option
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -89,6 +90,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     type=Output(),
     help="Write the bounds of all cells to this CSV file.",
 )
+@fail_on_option(DISCLOSED)
 @csv_options
 @force_option
 def attack(
@@ -104,6 +106,7 @@ def attack(
     total: str,
     top: int,
     output: Path | None,
+    fail_on: tuple[Condition, ...],
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -118,20 +121,9 @@ def attack(
     published or suppressed, or safe, primary or secondary; published and safe cells are
     released.
 
-    Exit status: 0 done, 1 error, 2 wrong usage.
+    Exit status: 0 done, 1 error, 2 wrong usage, 4 a condition of --fail-on holds.
     """
-    if linked and totals:
-        raise click.UsageError(
-            "--totals are those of a released table; with --linked name them as projections, too"
-        )
-    if file is not None and (suppressed or linked or totals):
-        raise click.UsageError(
-            "--release says what is published: --suppressed, --linked and --totals do not apply"
-        )
-    if file is None and not linked and not suppressed:
-        raise click.UsageError(
-            "give --release, --suppressed or --linked: a whole table leaves nothing to work out"
-        )
+    _check_options(file, suppressed, linked, totals)
     check_release_file(file)
     check_tables(table, *suppressed, *hierarchy)
     check_csv(output)
@@ -151,6 +143,26 @@ def attack(
     if output is not None:
         write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
     click.echo(_text(rows, top, decimals))
+    disclosed = int(rows["disclosed"].sum())
+    exit_if(
+        [f"{disclosed:,} cells that are not published are disclosed"] * bool(fail_on and disclosed)
+    )
+
+
+def _check_options(file: Path | None, suppressed: Any, linked: Any, totals: Any) -> None:
+    """Raise unless the options say, once, what is released."""
+    if linked and totals:
+        raise click.UsageError(
+            "--totals are those of a released table; with --linked name them as projections, too"
+        )
+    if file is not None and (suppressed or linked or totals):
+        raise click.UsageError(
+            "--release says what is published: --suppressed, --linked and --totals do not apply"
+        )
+    if file is None and not linked and not suppressed:
+        raise click.UsageError(
+            "give --release, --suppressed or --linked: a whole table leaves nothing to work out"
+        )
 
 
 def _release(

@@ -21,6 +21,7 @@ from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
 from taciturn.fits.table import draws_table
 from taciturn.tables.spelling import legible
+from taciturn.tables.values import json_value
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Summary:
             "findings": dict(self.findings),
             "sentence": self.sentence,
         }
-        return {name: _plain(value) for name, value in found.items()}
+        return {name: json_value(value) for name, value in found.items()}
 
     def to_json(self) -> str:
         """`to_dict` as JSON, indented."""
@@ -147,17 +148,6 @@ class Summary:
         if not self.problems:
             parts.append(f"<p>{escape(self.sentence)}</p>")
         return "<div>\n" + "\n".join(parts) + "\n</div>"
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of Python, None for those that are not finite, and so within tables."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _html_rows(pairs: Iterable[tuple[str, str]]) -> str:
