@@ -103,7 +103,7 @@ def output_of(script: str) -> str:
             continue
         if words[0] == "taciturn":
             result = CliRunner().invoke(cli, words[1:])
-            assert result.exit_code == 0, result.output
+            assert result.exit_code == 0, result.output or result.exception
             printed += result.stdout
         else:
             assert words[0] == "head", f"mark the block as not run: {command}"
