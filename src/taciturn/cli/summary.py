@@ -7,6 +7,7 @@ import click
 from taciturn.cli.files import FileCommand, Input
 from taciturn.cli.fitting import Format, format_option, print_summary
 from taciturn.cli.options import Number
+from taciturn.cli.working import working
 from taciturn.files import check_readable
 
 __all__ = ["summary"]
@@ -36,5 +37,6 @@ def summary(fit: Path, threshold: float | None, probability: float, form: Format
     check_readable(fit)
     import taciturn as tc
 
-    found = tc.summary(tc.read_fit(fit), threshold=threshold, probability=probability)
+    with working("loading libraries, reading the fit"):
+        found = tc.summary(tc.read_fit(fit), threshold=threshold, probability=probability)
     print_summary(found, form)
