@@ -103,7 +103,7 @@ class Estimator(Specified, ABC):
             The same seed gives the same numbers. A fit without one records the seed it
             chose.
         progressbar : bool
-            Show the sampler's progress.
+            Show progress, on standard error or below the cell of a notebook.
         method : {"fast", "nuts"}
             How a Bayesian estimator draws its parameters: ``"fast"`` without a Markov
             chain and without compiling, falling back on NUTS where its own diagnostics

@@ -133,7 +133,7 @@ def suppress(
         For the orders in which primary cells are taken. The same seed gives the same
         pattern, unless the time limit ends the search.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------

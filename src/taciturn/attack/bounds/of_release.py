@@ -64,7 +64,7 @@ def attacker_bounds(
           at least a step above the attackers' largest, at most the cell's upper bound
           less all of theirs.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------

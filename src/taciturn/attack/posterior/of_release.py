@@ -79,7 +79,7 @@ def attacker_posterior(
     random_seed : int or Generator, optional
         The same seed gives the same numbers.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
