@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -29,9 +29,12 @@ from taciturn.cli.options import (
     is_card,
 )
 from taciturn.cli.printing import Format, format_option
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     import taciturn as tc
 
 __all__ = ["assess"]
@@ -142,15 +145,14 @@ def assess(
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
-    if variables is None:
-        table = read(sample)
-    else:
-        check_records(sample, count, sep=sep, encoding=encoding)
-        table = tc.tabulate(sample, variables, sep=sep, encoding=encoding)
-    margins = None if known_margins is None else read(known_margins)
+    with working("loading libraries, reading the table"):
+        given = {"sep": sep, "encoding": encoding}
+        read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
+        table = read(sample) if variables is None else _tabulated(sample, variables, count, given)
+        margins = None if known_margins is None else read(known_margins)
+        estimator = _estimator(model, formula)
     fit = fitted(
-        _estimator(model, formula),
+        estimator,
         table,
         population_size=population_size,
         known_margins=margins,
@@ -160,11 +162,22 @@ def assess(
         random_seed=seed,
         method=method,
     )
-    fit = tc.assess(fit, weights=weights)
-    found = tc.summary(fit, threshold=threshold)
+    with working("summarising the risk"):
+        fit = tc.assess(fit, weights=weights)
+        found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)
+
+
+def _tabulated(
+    records: Path, variables: tuple[str, ...], count: str, given: dict[str, Any]
+) -> "xr.DataArray":
+    """The table of a file with one row per individual."""
+    import taciturn as tc
+
+    check_records(records, count, **given)
+    return tc.tabulate(records, variables, **given)
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":

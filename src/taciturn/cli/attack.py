@@ -22,6 +22,7 @@ from taciturn.cli.files import (
 )
 from taciturn.cli.options import Names, Whole, csv_options
 from taciturn.cli.text import printable
+from taciturn.cli.working import working
 from taciturn.errors import TableError
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def attack(
     check_tables(table, *suppressed, *hierarchy)
     check_csv(output)
     written = {"sep": sep, "encoding": encoding}
-    true = read_values(table, count=count, decimals=decimals, **written)
+    with working("loading libraries, reading the table"):
+        true = read_values(table, count=count, decimals=decimals, **written)
     for path in hierarchy:
         true = read_level(path, true, **written)
     if margin is not None:

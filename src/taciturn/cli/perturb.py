@@ -16,6 +16,7 @@ from taciturn.cli.files import (
 )
 from taciturn.cli.fitting import exit_unless, fitted
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
+from taciturn.cli.working import working
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +142,8 @@ def perturb(
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
     check_release(output)
-    original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
     protect = _method(original, method, chosen, replicates, seed)
     release = protect()
     text, converged = None, True

@@ -9,6 +9,7 @@ import click
 from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
 from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
 from taciturn.cli.text import pattern_text, printable
+from taciturn.cli.working import working
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,7 +85,8 @@ def rules(
     check_release(output)
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
-        tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
+        with working("tabulating the records"):
+            tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
         click.echo(_sensitive_text(found, top))
         return

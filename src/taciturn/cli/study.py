@@ -15,6 +15,7 @@ from taciturn.cli.files import (
     write_csv,
 )
 from taciturn.cli.options import SEED, Weights, Whole, csv_options
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 from taciturn.validate import real_number
 
@@ -115,7 +116,8 @@ def study(
 
     check_tables(population)
     check_csv(output)
-    table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
     try:
         result = tc.study(
             table,

@@ -27,6 +27,7 @@ from taciturn.cli.options import (
     total_option,
 )
 from taciturn.cli.text import pattern_text
+from taciturn.cli.working import working
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -112,7 +113,8 @@ def suppress(
     from taciturn.schema import table_dims
     from taciturn.tables.margins import every_margin, margin_names, margin_of
 
-    true = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        true = tc.read_table(table, count=count, sep=sep, encoding=encoding)
     if by is not None:
         true = tc.margin(true, by)
     for path in hierarchy:
