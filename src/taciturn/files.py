@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Final
+from typing import IO, Final, Literal
 
 from taciturn.errors import FileFormatError, MissingDependencyError
 
@@ -20,9 +21,12 @@ if sys.platform != "win32":
     import fcntl
 
 __all__ = [
+    "READABLE_RELEASES",
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
+    "StandardInput",
     "check_output",
+    "check_page_ending",
     "check_readable",
     "check_release_ending",
     "whole_file",
@@ -33,6 +37,9 @@ TABLE_ENDINGS: Final = (".csv", ".parquet")
 
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""
+
+READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
+"""Files that a release is read from: all but those of Excel."""
 
 _LIBRARIES: Final = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("xlsxwriter", "excel")}
 """What writes a release of this ending, and the extra that installs it."""
@@ -45,6 +52,34 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+_LARGEST: Final = 2**30  # bytes of standard input that are held
+
+
+class StandardInput:
+    """Standard input in the place of a CSV file. It is read when it is first opened,
+    and held, so that it can be opened again.
+    """
+
+    def __init__(self) -> None:
+        self._held: bytes | None = None
+
+    def __str__(self) -> str:
+        return "standard input"
+
+    def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:
+        """What was read, from its beginning."""
+        if self._held is None:
+            if sys.stdin is None:
+                raise FileFormatError(f"{self}: is closed")
+            held = sys.stdin.buffer.read(_LARGEST + 1)
+            if len(held) > _LARGEST:
+                raise FileFormatError(
+                    f"{self}: holds more than {_LARGEST:,} bytes; give the name of a file"
+                )
+            self._held = held
+        return BytesIO(self._held)
 
 
 def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
@@ -75,6 +110,17 @@ def check_release_ending(path: Path) -> None:
         raise MissingDependencyError(
             f"{path}: writing {ending} needs {library}: pip install 'taciturn[{extra}]'"
         )
+
+
+def check_page_ending(path: Path) -> None:
+    """Raise unless a report can be written to a file of this ending."""
+    if path.suffix.lower() != ".html":
+        raise FileFormatError(f"{path}: a report is written to a file that ends in .html")
+    for library in ("jinja2", "matplotlib"):
+        if find_spec(library) is None:
+            raise MissingDependencyError(
+                f"{path}: a report needs {library}: pip install 'taciturn[report]'"
+            )
 
 
 def check_output(

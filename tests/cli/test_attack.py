@@ -33,9 +33,9 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def attack(folder, capsys, monkeypatch):
+def run(folder, capsys, monkeypatch):
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["taciturn", "attack", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["taciturn", *map(str, arguments)])
         status = 0
         try:
             cli.main()
@@ -46,6 +46,11 @@ def attack(folder, capsys, monkeypatch):
         return status, out, err
 
     return run
+
+
+@pytest.fixture
+def attack(run):
+    return lambda *arguments: run("attack", *arguments)
 
 
 def test_a_suppressed_table(attack, folder):
@@ -282,7 +287,7 @@ def test_bad_files(attack, folder, name, content, message):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["table.csv"], 2, "give --suppressed, --linked or both"),
+        (["table.csv"], 2, "give --release, --suppressed or --linked"),
         (
             ["table.csv", "--linked", "size", "--totals", "region"],
             2,
@@ -317,3 +322,42 @@ def test_refusals(attack, arguments, status, message):
     found, out, err = attack(*arguments)
     assert (found, out) == (status, "")
     assert message in err
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".json"])
+def test_a_file_of_a_release_as_it_is(attack, ending, run):
+    words = ["--threshold", "3", "--hierarchy", "country.csv", "--seed", "1", "--total", "All"]
+    assert run("suppress", "table.csv", *words, "--output", f"released{ending}")[0] == 0
+    levels = TABLE.assign_coords(country=("region", ["X", "Y", "Y"]))
+    release = tc.publication.read_release(f"released{ending}", levels, total="All")
+    expected = tc.attacker_bounds(release, progressbar=False)
+    status, out, err = attack(
+        "table.csv", "--release", f"released{ending}", "--hierarchy", "country.csv",
+        "--total", "All", "--output", "bounds.csv", "--margin", "region,size"
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    assert "0 of 4 cells that are not published can be worked out exactly" in out
+    found = pd.read_csv("bounds.csv", index_col=["region", "size"])[["lower", "upper"]]
+    for cell, row in found.iterrows():
+        at = expected.sel(region=cell[0], size=cell[1])
+        assert row.tolist() == [float(at["lower"]), float(at["upper"])]
+    Path("other.csv").write_text(Path("table.csv").read_text().replace(",9", ",8"))
+    status, out, err = attack(
+        "other.csv", "--release", f"released{ending}", "--hierarchy", "country.csv",
+        "--total", "All",
+    )  # fmt: skip
+    assert (status, out, "is not that of the table" in err) == (1, "", True)
+
+
+def test_releases_in_which_nothing_is_suppressed(attack, run):
+    assert run("perturb", "table.csv", "--method", "random-round", "--output", "r.csv")[0] == 0
+    status, out, err = attack("table.csv", "--release", "r.csv")
+    assert (status, out) == (1, "")
+    assert "r.csv: holds a perturbed table" in err
+    assert run("suppress", "table.csv", "--threshold", "2", "--output", "s.csv")[0] == 0
+    Path("s.csv").write_text(
+        TABLE.assign_coords().to_dataframe().assign(status="published").to_csv()
+    )
+    status, out, err = attack("table.csv", "--release", "s.csv")
+    assert (status, out) == (1, "")
+    assert "s.csv: no cell is suppressed: there is nothing to work out" in err

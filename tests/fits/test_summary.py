@@ -108,7 +108,25 @@ def test_a_fit_that_fails_says_so(fit_as_chain):
     result = tc.summary(stuck)
     assert not result.converged
     assert "NOT CONVERGED" in str(result)
-    assert "do not use these numbers" in result.sentence
+    assert result.sentence.startswith("Do not rely on these numbers: the sampler did not converge")
+    assert str(result).splitlines()[2] == result.sentence
+    assert result.to_dict()["problems"] == list(result.problems)
+
+
+def test_a_model_that_does_not_give_such_samples_says_so_first(plug_in):
+    wrong = plug_in.copy()
+    samples = wrong["posterior_predictive"]["count"]
+    wrong["posterior_predictive"] = wrong["posterior_predictive"].copy()
+    wrong["posterior_predictive"]["count"] = samples.where(samples != 1, 0)
+    result = tc.summary(wrong)
+    assert result.converged
+    (problem,) = result.problems
+    assert "uniques, 9 in the sample, 0 to 0 in samples of the fitted model" in problem
+    assert result.sentence == f"Do not rely on these numbers: {problem}."
+    assert str(result).splitlines()[2] == result.sentence
+    first, second, *_ = ElementTree.fromstring(result.to_html()).iter("strong")
+    assert (first.text, second.text) == ("Disclosure risk of a sample table", result.sentence)
+    assert tc.summary(plug_in).problems == ()
 
 
 def test_divergences_alone_are_a_failure(fit_as_chain):

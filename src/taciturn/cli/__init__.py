@@ -10,9 +10,11 @@ import click
 from taciturn import __version__
 from taciturn.cli.assess import assess
 from taciturn.cli.attack import attack
+from taciturn.cli.check import check
 from taciturn.cli.compare import compare
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
+from taciturn.cli.report import report
 from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
@@ -26,13 +28,25 @@ from taciturn.errors import TaciturnError
 __all__ = ["cli", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class InOrder(click.Group):
+    """Commands in the order of their use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="taciturn")
 def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
 
 
-_COMMANDS = (tabulate, assess, summary, compare, study, validate, perturb, suppress, attack, rules)
+_COMMANDS = (
+    *(tabulate, assess, summary, compare),
+    *(perturb, suppress, attack, rules),
+    *(check, study, validate, report),
+)
 for _command in _COMMANDS:
     cli.add_command(_command)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from taciturn.cli.conditions import CHECKS, Condition, fail_on_option
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -14,7 +15,7 @@ from taciturn.cli.files import (
     check_tables,
     force_option,
 )
-from taciturn.cli.fitting import Format, fitted, format_option, print_summary
+from taciturn.cli.fitting import fitted, print_summary
 from taciturn.cli.options import (
     MOST_COUNT,
     SEED,
@@ -27,6 +28,7 @@ from taciturn.cli.options import (
     csv_options,
     is_card,
 )
+from taciturn.cli.printing import Format, format_option
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ __all__ = ["assess"]
     type=Output(),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
+@fail_on_option("risk", CHECKS)
 @format_option
 @csv_options
 @force_option
@@ -119,6 +122,7 @@ def assess(
     method: Literal["fast", "nuts"],
     seed: int | None,
     save: Path | None,
+    fail_on: tuple[Condition, ...],
     form: Format,
     force: bool,
     sep: str | None,
@@ -131,7 +135,8 @@ def assess(
     count 0: they are cells too. With --variables it has one row per individual instead;
     for missing labels, and categories that nobody in the sample has, tabulate it first.
 
-    Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge.
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge,
+    4 a condition of --fail-on holds.
     """
     import taciturn as tc
 
@@ -159,7 +164,7 @@ def assess(
     found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
-    print_summary(found, form)
+    print_summary(found, form, fit, fail_on)
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.attack_input import read_level, read_suppressed, read_values
+from taciturn.cli.attack_input import read_file, read_level, read_suppressed, read_values
+from taciturn.cli.conditions import DISCLOSED, Condition, exit_if, fail_on_option
 from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
     check_csv,
+    check_release_file,
     check_tables,
     force_option,
     hierarchy_option,
@@ -36,6 +38,12 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 @click.command(cls=FileCommand)
 @click.argument("table", type=Input())
 @click.option("--count", default="count", show_default=True, help="Column of values in TABLE.")
+@click.option(
+    "--release",
+    "file",
+    type=Input(),
+    help="File of a release of TABLE, such as suppress or rules writes.",
+)
 @click.option(
     "--suppressed",
     type=Input(),
@@ -73,25 +81,32 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     show_default=True,
     help="Decimal places of the values.",
 )
+@click.option(
+    "--total", default="Total", show_default=True, help="Label of totals in the file of --release."
+)
 @click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @click.option(
     "--output",
     type=Output(),
     help="Write the bounds of all cells to this CSV file.",
 )
+@fail_on_option(DISCLOSED)
 @csv_options
 @force_option
 def attack(
     table: Path,
     count: str,
+    file: Path | None,
     suppressed: tuple[Path, ...],
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
     hierarchy: tuple[Path, ...],
     margin: tuple[str, ...] | None,
     decimals: int,
+    total: str,
     top: int,
     output: Path | None,
+    fail_on: tuple[Condition, ...],
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -99,21 +114,17 @@ def attack(
     """Bound the cells that a release does not show, riskiest first.
 
     TABLE is the true table, a CSV or Parquet file in long form as for assess; with
-    --decimals its values may be magnitudes. What is released is its cells and all
-    totals, or the projections of --linked, without the cells of --suppressed. If these
-    files have a column `status`, it holds published or suppressed, or safe, primary or
-    secondary; published and safe cells are released.
+    --decimals its values may be magnitudes. What is released is what the file of
+    --release publishes: .csv in UTF-8, .parquet or .json, as suppress and rules write
+    it. Or it is the cells of TABLE and all totals, or the projections of --linked,
+    without the cells of --suppressed. If these files have a column `status`, it holds
+    published or suppressed, or safe, primary or secondary; published and safe cells are
+    released.
 
-    Exit status: 0 done, 1 error, 2 wrong usage.
+    Exit status: 0 done, 1 error, 2 wrong usage, 4 a condition of --fail-on holds.
     """
-    if linked and totals:
-        raise click.UsageError(
-            "--totals are those of a released table; with --linked name them as projections, too"
-        )
-    if not linked and not suppressed:
-        raise click.UsageError(
-            "give --suppressed, --linked or both: a whole table leaves nothing to work out"
-        )
+    _check_options(file, suppressed, linked, totals)
+    check_release_file(file)
     check_tables(table, *suppressed, *hierarchy)
     check_csv(output)
     written = {"sep": sep, "encoding": encoding}
@@ -124,11 +135,34 @@ def attack(
         from taciturn.tables.margins import margin_names
 
         margin = margin_names(margin, true, name="--margin")
-    release, hidden = _release(true, suppressed, linked, totals, decimals, written)
+    if file is not None:
+        release, hidden = read_file(file, true, total=total, decimals=decimals)
+    else:
+        release, hidden = _release(true, suppressed, linked, totals, decimals, written)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:
         write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
     click.echo(_text(rows, top, decimals))
+    disclosed = int(rows["disclosed"].sum())
+    exit_if(
+        [f"{disclosed:,} cells that are not published are disclosed"] * bool(fail_on and disclosed)
+    )
+
+
+def _check_options(file: Path | None, suppressed: Any, linked: Any, totals: Any) -> None:
+    """Raise unless the options say, once, what is released."""
+    if linked and totals:
+        raise click.UsageError(
+            "--totals are those of a released table; with --linked name them as projections, too"
+        )
+    if file is not None and (suppressed or linked or totals):
+        raise click.UsageError(
+            "--release says what is published: --suppressed, --linked and --totals do not apply"
+        )
+    if file is None and not linked and not suppressed:
+        raise click.UsageError(
+            "give --release, --suppressed or --linked: a whole table leaves nothing to work out"
+        )
 
 
 def _release(

@@ -10,7 +10,9 @@ from taciturn.errors import TableError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["read_level", "read_suppressed", "read_values"]
+    from taciturn.attack.releases.base import Release
+
+__all__ = ["read_file", "read_level", "read_suppressed", "read_values"]
 
 
 def read_values(path: Path, *, count: str, decimals: int, **written: Any) -> "xr.DataArray":
@@ -23,6 +25,30 @@ def read_values(path: Path, *, count: str, decimals: int, **written: Any) -> "xr
     if decimals == 0:
         return tc.read_table(path, count=count, **written)
     return read_steps(path, count, decimals=decimals, **written) / 10.0**decimals
+
+
+def read_file(
+    path: Path, table: "xr.DataArray", *, total: str, decimals: int
+) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
+    """The release in a file, and which cells of each projection are suppressed."""
+    import taciturn as tc
+
+    release = tc.publication.read_release(path, table, total=total, decimals=decimals)
+    match release:
+        case tc.Suppression():
+            hidden = {tuple(map(str, release.suppressed.dims)): release.suppressed}
+        case tc.LinkedTables():
+            hidden = {
+                tuple(map(str, mask.dims)): mask for mask in (release.suppressed or {}).values()
+            }
+        case _:
+            raise TableError(
+                f"{path}: holds a perturbed table, of which every cell is published; attack works"
+                " on cells that are not"
+            )
+    if not any(mask.any() for mask in hidden.values()):
+        raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
+    return release, hidden
 
 
 def read_level(path: Path, table: "xr.DataArray", **written: Any) -> "xr.DataArray":

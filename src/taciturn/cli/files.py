@@ -8,6 +8,7 @@ import click
 from taciturn.cli.options import Model, is_card
 from taciturn.errors import FileFormatError, TableError
 from taciturn.files import (
+    READABLE_RELEASES,
     TABLE_ENDINGS,
     check_output,
     check_readable,
@@ -25,6 +26,7 @@ __all__ = [
     "check_csv",
     "check_records",
     "check_release",
+    "check_release_file",
     "check_tables",
     "force_option",
     "hierarchy_option",
@@ -95,6 +97,12 @@ def check_tables(*paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             check_readable(path, TABLE_ENDINGS)
+
+
+def check_release_file(path: Path | None) -> None:
+    """Raise unless the file that is named, if one is, exists and can be a release."""
+    if path is not None:
+        check_readable(path, READABLE_RELEASES)
 
 
 def check_records(path: Path, count: str = "count", **written: str | None) -> None:

@@ -1,30 +1,20 @@
 """A fit and its summary on the command line."""
 
 import sys
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.files import print_csv
+from taciturn.cli.conditions import Condition, exit_if, found_in_fit
 from taciturn.cli.options import EXIT_NOT_CONVERGED
+from taciturn.cli.printing import Format, print_as
 
 if TYPE_CHECKING:
     import xarray as xr
 
     import taciturn as tc
 
-__all__ = ["Format", "exit_unless", "fitted", "format_option", "print_summary"]
-
-Format = Literal["text", "json", "csv"]
-
-format_option: Final = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="Print text, all of it as JSON, or the table of measures as CSV.",
-)
+__all__ = ["exit_unless", "fitted", "print_summary"]
 
 
 def fitted(
@@ -40,17 +30,20 @@ def fitted(
         return estimator.fit(table, progressbar=sys.stderr.isatty(), **settings)
 
 
-def print_summary(found: "tc.fits.Summary", form: Format) -> None:
-    """Print a summary; end with a status of its own where the sampler did not
-    converge.
+def print_summary(
+    found: "tc.fits.Summary", form: Format, fit: "xr.DataTree", conditions: tuple[Condition, ...]
+) -> None:
+    """Print a summary of an assessed fit; end with a status of its own where the
+    sampler did not converge, or else where a condition holds.
     """
-    if form == "json":
-        click.echo(found.to_json())
-    elif form == "csv":
-        print_csv(found.table.rename_axis("measure"))
-    else:
-        click.echo(found)
+    print_as(
+        form,
+        text=str(found),
+        facts=found.to_dict(),
+        table=found.table.rename_axis("measure").reset_index(),
+    )
     exit_unless(found.converged)
+    exit_if(found_in_fit(conditions, fit, found))
 
 
 def exit_unless(converged: bool) -> None:

@@ -19,6 +19,7 @@ from taciturn.validate import (
 )
 
 __all__ = [
+    "EXIT_CONDITION",
     "EXIT_ERROR",
     "EXIT_NOT_CONVERGED",
     "MOST_COUNT",
@@ -37,6 +38,7 @@ __all__ = [
 
 EXIT_ERROR: Final = 1
 EXIT_NOT_CONVERGED: Final = 3
+EXIT_CONDITION: Final = 4
 MOST_COUNT: Final = 2**53  # as `schema.MAX_COUNT`, which is heavy to import
 _MOST_DIGITS: Final = 40  # no number has more
 

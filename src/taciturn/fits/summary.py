@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
 
 from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
-from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lines
+from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of
 from taciturn.fits.parts import FitParts, fit_parts
@@ -21,12 +21,15 @@ from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
 from taciturn.fits.table import draws_table
 from taciturn.tables.spelling import legible
+from taciturn.tables.values import json_value
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Summary", "summary"]
+
+TITLE: Final = "Disclosure risk of a sample table"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Summary:
     sensitivity : pandas.DataFrame or None
         What `prior_sensitivity` gives; None where there is no prior, or too few draws.
     sentence : str
-        What it means, in plain words.
+        What it means, in plain words; where there are `problems`, that the numbers are
+        not to be relied on, and why.
     findings : mapping of str to str
         In words: the exceedance, the prior sensitivity and the diagnostics.
     text : str
@@ -73,6 +77,13 @@ class Summary:
     def converged(self) -> bool:
         """Whether the numbers can be used as far as the sampler goes."""
         return self.diagnostics is None or self.diagnostics.converged
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the numbers are not to be relied on, in words: what diagnostics and
+        predictive checks of the fit found; empty if they found nothing.
+        """
+        return _problems(self.diagnostics, self.checks)
 
     def __str__(self) -> str:
         return self.text
@@ -111,11 +122,11 @@ class Summary:
             "sensitivity": None if self.sensitivity is None else self.sensitivity.to_dict("index"),
             "diagnostics": None if self.diagnostics is None else asdict(self.diagnostics),
             "converged": self.converged,
-            "problems": [] if self.diagnostics is None else list(self.diagnostics.problems),
+            "problems": list(self.problems),
             "findings": dict(self.findings),
             "sentence": self.sentence,
         }
-        return {name: _plain(value) for name, value in found.items()}
+        return {name: json_value(value) for name, value in found.items()}
 
     def to_json(self) -> str:
         """`to_dict` as JSON, indented."""
@@ -124,7 +135,8 @@ class Summary:
     def to_html(self) -> str:
         """All of it as a fragment of HTML: tables, and every label escaped."""
         parts = [
-            "<p><strong>Disclosure risk of a sample table</strong></p>",
+            f"<p><strong>{TITLE}</strong></p>",
+            *([f"<p><strong>{escape(self.sentence)}</strong></p>"] if self.problems else []),
             _html_rows(self.facts.items()),
             self.table.to_html(border=0, float_format=lambda value: f"{value:.4f}"),
         ]
@@ -133,19 +145,9 @@ class Summary:
             parts.append(check_frame(self.checks).to_html(border=0))
             parts += [f"<p>{escape(line)}</p>" for line in missed_lines(self.checks)]
         parts.append(_html_rows(self.findings.items()))
-        parts.append(f"<p>{escape(self.sentence)}</p>")
+        if not self.problems:
+            parts.append(f"<p>{escape(self.sentence)}</p>")
         return "<div>\n" + "\n".join(parts) + "\n</div>"
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of Python, None for those that are not finite, and so within tables."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _html_rows(pairs: Iterable[tuple[str, str]]) -> str:
@@ -201,17 +203,23 @@ def summary(
     independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
     table = draws_table(risk, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
-    sentence = _sentence(fit, parts, table, diagnostics, probability)
-    facts = _facts(fit, parts, risk)
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
+    problems = _problems(diagnostics, checks)
+    sentence = (
+        f"Do not rely on these numbers: {'; and '.join(problems)}."
+        if problems
+        else _sentence(fit, parts, table, probability)
+    )
+    facts = _facts(fit, parts, risk)
     sensitivity, prior_text = _sensitivity(fit, parts, risk)
     findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}
     if threshold is not None:
         above = _exceedance_text(risk["R2"] > threshold, threshold, independent)
         findings = {"Exceedance": above, **findings}
     lines = [
-        "Disclosure risk of a sample table",
+        TITLE,
         "",
+        *([sentence, ""] if problems else []),
         *(line for name, text in facts.items() for line in _labelled(name, text, 11)),
         "",
         table.to_string(float_format=lambda value: f"{value:.4f}"),
@@ -223,7 +231,7 @@ def summary(
         lines += ["The sample beside samples that the fitted model gives:", ""]
         lines += [*check_lines(checks), ""]
     lines += [line for name, text in findings.items() for line in _labelled(name, text, 13)]
-    text = "\n".join([*lines, "", sentence])
+    text = "\n".join([*lines, *([] if problems else ["", sentence])])
     return Summary(
         facts, table, diagnostics, exceedance, checks, sensitivity, sentence, findings, text
     )
@@ -318,18 +326,23 @@ def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> s
     return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
 
 
-def _sentence(
-    fit: xr.DataTree,
-    parts: FitParts,
-    table: "pd.DataFrame",
-    diagnostics: AnyDiagnostics | None,
-    probability: float,
-) -> str:
-    if diagnostics is not None and not diagnostics.converged:
-        return (
-            "The sampler did not converge: do not use these numbers. Fit again with more tune and"
-            " draws."
+def _problems(diagnostics: AnyDiagnostics | None, checks: xr.Dataset | None) -> tuple[str, ...]:
+    """What diagnostics and checks found, with what may help."""
+    found = () if diagnostics is None else diagnostics.problems
+    problems = []
+    if found:
+        problems.append(
+            f"the sampler did not converge ({'; '.join(found)}): fit again with more tune and draws"
         )
+    if checks is not None and (misses := missed(checks)):
+        problems.append(
+            f"the fitted model does not give samples like this one ({'; '.join(misses)}): try"
+            " another estimator, another formula or coarser categories"
+        )
+    return tuple(problems)
+
+
+def _sentence(fit: xr.DataTree, parts: FitParts, table: "pd.DataFrame", probability: float) -> str:
     low, _, high = table.columns[2:5]
     r2, tau = table.loc["R2"], table.loc["tau1"]
     uniques = int((parts.sample == 1).sum())

@@ -9,7 +9,7 @@ Europe it is a thousand.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -30,6 +30,7 @@ __all__ = [
     "is_missing",
     "is_number",
     "is_perhaps_thousands",
+    "json_value",
     "number_hint",
     "python_values",
     "real_value",
@@ -146,6 +147,21 @@ def python_values(column: Any) -> list[Any]:
         return column
     values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     return values
+
+
+def json_value(value: Any) -> Any:
+    """A value, or values in mappings and lists, as JSON can hold it: numbers of Python,
+    and None for those that are missing or not finite.
+    """
+    if isinstance(value, Mapping):
+        return {str(name): json_value(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(inner) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is pd.NA or (isinstance(value, float) and not isfinite(value)):
+        return None
+    return value
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import FileFormatError
+from taciturn.files import StandardInput
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_records import (
     SEPARATORS,
@@ -24,7 +25,9 @@ class CsvSource(Source):
     found in the header.
     """
 
-    def __init__(self, path: Path, *, sep: str | None = None, encoding: str | None = None) -> None:
+    def __init__(
+        self, path: Path | StandardInput, *, sep: str | None = None, encoding: str | None = None
+    ) -> None:
         self.path = path
         self._encoding = UTF_8 if encoding is None else check_encoding(encoding)
         given = None if sep is None else check_separator(sep)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import FileFormatError
+from taciturn.files import StandardInput
 from taciturn.tables.sources.csv_text import read_text
 
 __all__ = ["SEPARATORS", "CsvRecords", "find_separator", "read_csv_records"]
@@ -33,7 +34,7 @@ SEPARATORS: Final = ",;\t|"
 class CsvRecords:
     """Complete records, one after the other."""
 
-    path: Path
+    path: Path | StandardInput
     line: int
     """The line of the file that they begin with."""
     raw: Bytes
@@ -100,7 +101,7 @@ class CsvRecords:
         return replace(self, raw=self.raw[kept], ends=self.ends[kept])
 
 
-def find_separator(path: Path, encoding: str) -> str:
+def find_separator(path: Path | StandardInput, encoding: str) -> str:
     """The separator that stands in the header; a comma where none does."""
     start = header = b""
     for block in read_text(path, encoding):
@@ -121,7 +122,7 @@ def find_separator(path: Path, encoding: str) -> str:
     return found[0] if found else ","
 
 
-def read_csv_records(path: Path, sep: str, encoding: str) -> Iterator[CsvRecords]:
+def read_csv_records(path: Path | StandardInput, sep: str, encoding: str) -> Iterator[CsvRecords]:
     """All records of a file; nothing of it is held but what was read last."""
     rest, line = b"", 1
     for block in chain(read_text(path, encoding), [b""]):
@@ -168,7 +169,7 @@ def _unquoted(raw: Bytes) -> Bytes:
     return unquoted
 
 
-def _check_quotes(raw: Bytes, path: Path, line: int, sep: int) -> None:
+def _check_quotes(raw: Bytes, path: Path | StandardInput, line: int, sep: int) -> None:
     """Raise `FileFormatError` unless quotes open and close a field or are doubled."""
     quotes = np.flatnonzero(raw == _QUOTE)
     opening, closing = quotes[::2], quotes[1::2]

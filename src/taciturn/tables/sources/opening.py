@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from taciturn.errors import FileFormatError, ParameterError
-from taciturn.files import TABLE_ENDINGS, check_readable
+from taciturn.files import TABLE_ENDINGS, StandardInput, check_readable
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
@@ -21,12 +21,15 @@ _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 def open_source(
     records: str | PathLike[str] | Any, *, sep: str | None = None, encoding: str | None = None
 ) -> Source:
-    """Open a CSV or Parquet file, by its ending, a data frame or a relation of DuckDB.
+    """Open a CSV or Parquet file, by its ending, standard input, which is CSV, a data
+    frame or a relation of DuckDB.
 
     A name stands for one file on this machine: ``~`` is the home directory, as for
     pandas; nothing else in it has a meaning, and no address is opened. `sep` and
     `encoding` are those of a CSV file.
     """
+    if isinstance(records, StandardInput):
+        return CsvSource(records, sep=sep, encoding=encoding)
     path = _local(fspath(records)) if isinstance(records, str | PathLike) else None
     if path is not None:
         check_readable(path, TABLE_ENDINGS)

@@ -1,0 +1,324 @@
+"""Files of releases read back, and held against the true table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.linked import LinkedTables
+from taciturn.attack.releases.suppression import Suppression
+from taciturn.errors import ParameterError, TableError
+from taciturn.files import READABLE_RELEASES, TABLE_ENDINGS, StandardInput, check_readable
+from taciturn.perturbation.replicates import MARK
+from taciturn.publication.json_stat import read_json_stat
+from taciturn.schema import (
+    COUNT,
+    INTERNAL_STATUS,
+    PRIMARY,
+    PUBLISHED,
+    SAFE,
+    SECONDARY,
+    STATUS,
+    SUPPRESSED,
+)
+from taciturn.tables.margins import every_margin, hierarchies, level_codes, margin, margin_of
+from taciturn.tables.sources import open_source, refuse_dialect
+from taciturn.tables.spelling import legible
+from taciturn.tables.steps import in_steps
+from taciturn.tables.values import is_missing, whole_steps
+
+__all__ = ["read_release"]
+
+_PUBLISHED: Final = {PUBLISHED, SAFE}
+_KNOWN: Final = (PUBLISHED, SUPPRESSED, SAFE, PRIMARY, SECONDARY)
+_REPLICATE: Final = "replicate"
+
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+def read_release(
+    path: str | PathLike[str] | StandardInput,
+    table: xr.DataArray,
+    *,
+    value: str | None = None,
+    total: str = "Total",
+    decimals: int = 0,
+    sep: str | None = None,
+    encoding: str | None = None,
+) -> Release | xr.DataArray:
+    """Read what a file publishes of a table, as `write_release` wrote it.
+
+    Parameters
+    ----------
+    path : path
+        A ``.csv``, ``.parquet`` or ``.json`` file (JSON-stat) with a column for each
+        variable, one of values and one of the status. Variables of the table that are
+        no column are summed over.
+    table : DataArray
+        The true table; levels above a variable are further coordinates along it, as in
+        `Suppression`.
+    value : str, optional
+        Name of the column of values; by default that of the one column which is neither
+        a variable nor the status.
+    total : str
+        Label of a variable that is summed over.
+    decimals : int
+        Decimal places of the values.
+    sep, encoding : str, optional
+        How a CSV file is written, as in `read_table`.
+
+    Returns
+    -------
+    Release or DataArray
+        A `Suppression` where the table is released and only cells of it are suppressed,
+        else `LinkedTables`. Where no cell is suppressed and values differ from the true
+        ones, which is a perturbed table, the released table, int64, with the dimensions
+        and categories of `table`.
+
+    Raises
+    ------
+    TableError
+        A label that the table does not have, a cell given twice or not at all, a status
+        that is none, a suppressed cell with a value or a published one without; in a
+        release with suppressed cells, a published value that is not the true one;
+        several replicates; perturbed totals.
+    FileFormatError
+        The file cannot be read as one of these formats.
+    ParameterError
+        `value` is no column; a variable and a level above it share a label.
+
+    Examples
+    --------
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([5, 1, 2], coords={"area": ["A", "B", "C"]}, dims="area")
+    >>> release = tc.Suppression(table, table < 3)
+    >>> tc.write_release(release, "released.csv")  # doctest: +SKIP
+    >>> tc.publication.read_release("released.csv", table)  # doctest: +SKIP
+    Suppression of area (3), 0 decimals
+    """
+    columns = _columns(path, sep, encoding)
+    rows = _rows(columns, table, value, str(path))
+    steps = in_steps(table, decimals)
+    shown = margin(steps, rows.variables)
+    found = [_held(rows, part, shown, decimals) for part in _parts(rows, shown, total)]
+    if all(part.published.all() for part in found) and any(part.differs.any() for part in found):
+        return _perturbed(rows, found, steps, decimals)
+    if (wrong := _first_that_differs(rows, found)) is not None:
+        raise TableError(
+            f"{rows.origin}: the published value of {wrong} is not that of the table, and other"
+            " cells are suppressed: a release of which cells are suppressed has the true values of"
+            " the others"
+        )
+    return _release(found, shown, decimals)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The columns of a file by what they are."""
+
+    origin: str
+    labels: Mapping[str, list[Any]]
+    values: list[Any]
+    status: list[Any]
+    value: str
+
+    @property
+    def variables(self) -> list[str]:
+        return list(self.labels)
+
+    def label(self, row: int) -> str:
+        """The cell of a row, for a message."""
+        named = (f"{name}={legible(str(each[row]))}" for name, each in self.labels.items())
+        return ", ".join(named) or "the grand total"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one margin, in the order of its cells."""
+
+    names: tuple[str, ...]
+    rows: Integers
+    published: Booleans
+    differs: Booleans
+    """Where a published value is not the true one."""
+
+
+def _columns(path: Any, sep: str | None, encoding: str | None) -> dict[str, list[Any]]:
+    """All columns of a file, by its ending."""
+    ending = "" if isinstance(path, StandardInput) else Path(path).suffix.lower()
+    if ending == ".json":
+        refuse_dialect(path, sep, encoding)
+        return read_json_stat(Path(path))
+    if ending and ending not in TABLE_ENDINGS:
+        check_readable(Path(path), READABLE_RELEASES)
+    return open_source(path, sep=sep, encoding=encoding).columns()
+
+
+def _rows(
+    columns: dict[str, list[Any]], table: xr.DataArray, value: str | None, origin: str
+) -> _Rows:
+    """Which column is what."""
+    if _REPLICATE in columns:
+        raise TableError(
+            f"{origin}: holds several replicates, of which a release is one: leave out the rows of"
+            f" the others, and the column {_REPLICATE!r}"
+        )
+    labels = {name: columns[name] for name in map(str, table.dims) if name in columns}
+    named = [name for name in (STATUS, INTERNAL_STATUS) if name in columns and name not in labels]
+    others = [name for name in columns if name not in labels and name not in named]
+    if value is not None and value not in others:
+        raise ParameterError(f"{origin}: no column {value!r} of values: there are {list(columns)}")
+    if len(named) != 1 or len(others) != 1 or not columns[named[0]]:
+        raise TableError(
+            f"{origin}: a release has a row for each cell, and as columns variables of the table"
+            f" {list(map(str, table.dims))}, one of values, and {STATUS!r}: the columns are"
+            f" {', '.join(map(repr, columns))}"
+        )
+    return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0])
+
+
+def _parts(
+    rows: _Rows, table: xr.DataArray, total: str
+) -> list[tuple[tuple[str, ...], Integers, Integers]]:
+    """Margins with their rows, and which of its cells each row is."""
+    size = len(rows.status)
+    levels: dict[str, tuple[str | None, ...]] = {}
+    level, code = (np.zeros((size, table.ndim), dtype=np.int64) for _ in range(2))
+    for axis, name in enumerate(map(str, table.dims)):
+        levels[name] = (None, name, *hierarchies(table)[name])
+        places = _places(table, levels[name], total, rows.origin)
+        for row, label in enumerate(rows.labels[name]):
+            if (place := places.get(str(label))) is None:
+                raise TableError(
+                    f"{rows.origin}: row {row + 1} has {name}={legible(str(label))}, which is no"
+                    f" category of the table and not the total, {total!r}"
+                )
+            level[row, axis], code[row, axis] = place
+    kinds, kind_of = np.unique(level, axis=0, return_inverse=True)
+    parts = []
+    for number, kind in enumerate(kinds.tolist()):
+        at = np.flatnonzero(kind_of.ravel() == number)
+        named = {axis: list(levels.values())[axis][k] for axis, k in enumerate(kind)}
+        kept = {axis: name for axis, name in named.items() if name is not None}
+        cells = np.zeros(len(at), dtype=np.int64)
+        for axis, name in kept.items():
+            cells = cells * len(level_codes(table, name)[0]) + code[at, axis]
+        names = tuple(kept.values())
+        parts.append((names, at, cells))
+    return sorted(parts, key=lambda part: int(part[1][0]))
+
+
+def _places(
+    table: xr.DataArray, names: Sequence[str | None], total: str, origin: str
+) -> dict[str, tuple[int, int]]:
+    """For each label of a column its level, 0 for the total, and its place there."""
+    places: dict[str, tuple[int, int]] = {}
+    for level, name in enumerate(names):
+        if name is None:
+            continue
+        for code, label in enumerate(level_codes(table, name)[0].tolist()):
+            if str(label) in places:
+                raise ParameterError(
+                    f"{origin}: {legible(str(label))} of {name!r} is another category of its"
+                    " column, too, so that the file does not say which; give it another name"
+                )
+            places[str(label)] = (level, code)
+    places.setdefault(total, (0, 0))
+    return places
+
+
+def _held(
+    rows: _Rows,
+    part: tuple[tuple[str, ...], Integers, Integers],
+    table: xr.DataArray,
+    decimals: int,
+) -> _Part:
+    """One margin, complete and held against the true table."""
+    names, at, cells = part
+    totals, _ = margin_of(table, names)
+    order = np.argsort(cells, kind="stable")
+    at, cells = at[order], cells[order]
+    if (again := np.flatnonzero(np.diff(cells) == 0)).size:
+        row = int(at[again[0] + 1])
+        raise TableError(f"{rows.origin}: {rows.label(row)} stands in more than one row")
+    if len(cells) < totals.size:
+        raise TableError(
+            f"{rows.origin}: has {len(cells):,} of the {totals.size:,} cells of"
+            f" {' x '.join(names) or 'the grand total'}; each must have a row, a suppressed one"
+            " without a value"
+        )
+    published = np.zeros(totals.size, dtype=np.bool_)
+    values = np.zeros(totals.size, dtype=np.int64)
+    for cell, row in enumerate(at.tolist()):
+        steps = _published_value(rows, row, decimals)
+        if steps is not None:
+            published[cell], values[cell] = True, steps
+    return _Part(names, at, published, published & (values != totals.values.ravel()))
+
+
+def _published_value(rows: _Rows, row: int, decimals: int) -> int | None:
+    """The value of a row in steps; None where it is suppressed."""
+    status, value = str(rows.status[row]), rows.values[row]
+    where = f"{rows.origin}: {rows.label(row)}"
+    if status not in _KNOWN:
+        raise TableError(f"{where} has the status {status!r:.60}; known are {', '.join(_KNOWN)}")
+    if status not in _PUBLISHED:
+        if not is_missing(value):
+            raise TableError(f"{where} is {status}, and has a value, which gives it away")
+        return None
+    steps = whole_steps(value, decimals)
+    if steps is None:
+        rule = f"with at most {decimals} decimals" if decimals else "that is a whole number"
+        raise TableError(f"{where} is published and must have a value {rule}, got {value!r:.60}")
+    return steps
+
+
+def _first_that_differs(rows: _Rows, parts: Sequence[_Part]) -> str | None:
+    """The first cell whose published value is not the true one, if there is one."""
+    wrong = np.concatenate([part.rows[part.differs] for part in parts])
+    return rows.label(int(wrong.min())) if wrong.size else None
+
+
+def _release(parts: Sequence[_Part], steps: xr.DataArray, decimals: int) -> Release:
+    """The release of these margins; a table with all or some of its totals where only
+    cells of it are suppressed.
+    """
+    table = steps / 10.0**decimals if decimals else steps
+    hidden: dict[Any, xr.DataArray] = {}
+    for part in parts:
+        totals, _ = margin_of(steps, part.names)
+        hidden[part.names] = totals.copy(data=~part.published.reshape(totals.shape))
+    cells = tuple(map(str, steps.dims))
+    whole = hidden.get(cells)
+    others = [names for names in hidden if names != cells]
+    if whole is not None and not any(hidden[names].any() for names in others):
+        every = set(map(frozenset, every_margin(steps))) == set(map(frozenset, others))
+        return Suppression(table, whole, totals=every or others, decimals=decimals)
+    suppressed = {names: mask for names, mask in hidden.items() if mask.any()}
+    return LinkedTables(table, list(hidden), suppressed=suppressed, decimals=decimals)
+
+
+def _perturbed(
+    rows: _Rows, parts: Sequence[_Part], steps: xr.DataArray, decimals: int
+) -> xr.DataArray:
+    """The table as it is released, of a file that publishes every cell of it."""
+    (first, *others), cells = parts, tuple(map(str, steps.dims))
+    if others or first.names != cells or decimals:
+        raise TableError(
+            f"{rows.origin}: the value of {_first_that_differs(rows, parts)} is not that of the"
+            " table, and no cell is suppressed: a perturbed table is one of counts"
+            f" without totals, with a row for each cell of {' x '.join(cells)}"
+        )
+    values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
+    released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)
+    released.attrs = {}
+    if rows.value.endswith(f"_{MARK}"):
+        released.attrs[MARK] = "the file that it was read from says so"
+    return released
