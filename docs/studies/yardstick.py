@@ -32,12 +32,12 @@ def made_up() -> dict[str, xr.DataArray]:
     half = np.zeros(90, dtype=int)
     half[:45] = 54
     tables = {
-        "100 people in each of 90 cells": np.full(90, 100),
-        "27 people in each of 90 cells": np.full(90, 27),
-        "1 person in each of 90 cells": np.ones(90, dtype=int),
-        "54 people in each of 45 of 90 cells": half,
-        "2,449 people in 1 of 90 cells": one,
-        "1 person in 1 of 90 cells": np.minimum(one, 1),
+        "90 cells with 100 people each": np.full(90, 100),
+        "90 cells with 27 people each": np.full(90, 27),
+        "90 cells with 1 person each": np.ones(90, dtype=int),
+        "45 of 90 cells, 54 people each": half,
+        "1 of 90 cells, 2,449 people": one,
+        "1 of 90 cells, 1 person": np.minimum(one, 1),
     }
     return {name: xr.DataArray(cells, dims="cell") for name, cells in tables.items()}
 
@@ -45,7 +45,7 @@ def made_up() -> dict[str, xr.DataArray]:
 def terms() -> str:
     """R1 of each table and what its three terms contribute, weights included."""
     lines = [
-        line("table", "N", "R1", "empty cells, × 0.1", "concentration, × 0.8", "size, × 0.1"),
+        line("table", "N", "R1", "empty cells", "concentration", "size"),
         line("---", *["---:"] * 5),
     ]
     census = {f"`{name}`": tc.load_dataset(name) for name in tc.tables.DATASETS}
@@ -61,7 +61,7 @@ def releases(table: xr.DataArray) -> dict[str, xr.DataArray]:
     """What could be released in place of a table."""
     found = {"as it is": table}
     for fraction in FRACTIONS:
-        found[f"{fraction:.0%} sample"] = tc.draw_sample(
+        found[f"a sample of {100 * fraction:.0f} %"] = tc.draw_sample(
             table, fraction=fraction, replicates=REPLICATES, random_seed=1
         )
     for base in BASES:
@@ -73,14 +73,16 @@ def releases(table: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def after_release() -> str:
     """R2 of the census tables after each kind of release."""
-    rows = []
+    columns = {}
     for name in tc.tables.DATASETS:
         table = tc.load_dataset(name)
-        found = releases(table)
-        risks = [float(tc.disclosure_risk(table, each)["R2"].mean()) for each in found.values()]
-        rows.append(line(f"`{name}`", *risks))
-    header = line("mean R2 of", *found)
-    return "\n".join([header, line("---", *["---:"] * len(found)), *rows]) + "\n"
+        columns[name.removeprefix("area_by_").replace("_", " ")] = {
+            kind: float(tc.disclosure_risk(table, released)["R2"].mean())
+            for kind, released in releases(table).items()
+        }
+    lines = [line("released, area by", *columns), line("---", *["---:"] * len(columns))]
+    lines += [line(kind, *(risks[kind] for risks in columns.values())) for kind in columns["sex"]]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ def test_functions_exist_and_their_notebooks_use_them():
     assert {len(row) for row in ROWS[2:]} == {5}
     named = set()
     for _, functions, _, notebooks, _ in ROWS[2:]:
-        names = re.findall(r"`taciturn\.([\w.]+)`", functions)
+        names = re.findall(r"`~taciturn\.([\w.]+)`", functions)
         assert names
         for name in names:
             assert callable(attrgetter(name)(tc)), name
