@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -11,16 +11,17 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_records,
+    Source,
     check_tables,
     force_option,
+    read_counts,
+    variables_option,
 )
 from taciturn.cli.fitting import fitted, print_summary
 from taciturn.cli.options import (
     MOST_COUNT,
     SEED,
     Model,
-    Names,
     Number,
     Weights,
     Whole,
@@ -33,15 +34,13 @@ from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     import taciturn as tc
 
 __all__ = ["assess"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("sample", type=Input())
+@click.argument("sample", type=Input(stream=True))
 @click.option(
     "--population-size",
     "-N",
@@ -50,11 +49,7 @@ __all__ = ["assess"]
     help="Individuals in the population.",
 )
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
-@click.option(
-    "--variables",
-    type=Names(),
-    help="SAMPLE is microdata: count its records by these columns first.",
-)
+@variables_option
 @click.option(
     "--model",
     type=Model(),
@@ -65,7 +60,7 @@ __all__ = ["assess"]
 )
 @click.option(
     "--known-margins",
-    type=Input(),
+    type=Input(stream=True),
     help="File of the population's table over some of the variables.",
 )
 @click.option(
@@ -102,7 +97,7 @@ __all__ = ["assess"]
 @click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
 @click.option(
     "--save",
-    type=Output(),
+    type=Output(".nc"),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
 @fail_on_option("risk", CHECKS)
@@ -110,12 +105,12 @@ __all__ = ["assess"]
 @csv_options
 @force_option
 def assess(
-    sample: Path,
+    sample: Source,
     population_size: int,
     count: str,
     variables: tuple[str, ...] | None,
     model: str,
-    known_margins: Path | None,
+    known_margins: Source | None,
     formula: str | None,
     weights: tuple[float, float, float],
     threshold: float | None,
@@ -133,10 +128,11 @@ def assess(
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
-    SAMPLE is a CSV or Parquet file in long form: one row per cell, one column per
-    variable, one column of counts. List categories that nobody in the sample has with
-    count 0: they are cells too. With --variables it has one row per individual instead;
-    for missing labels, and categories that nobody in the sample has, tabulate it first.
+    SAMPLE is a CSV or Parquet file in long form, or CSV from standard input, '-': one
+    row per cell, one column per variable, one column of counts. List categories that
+    nobody in the sample has with count 0: they are cells too. With --variables it has
+    one row per individual instead; for missing labels, and categories that nobody in
+    the sample has, tabulate it first.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge,
     4 a condition of --fail-on holds.
@@ -146,10 +142,9 @@ def assess(
     check_model(model, formula)
     check_tables(sample, known_margins)
     with working("loading libraries, reading the table"):
-        given = {"sep": sep, "encoding": encoding}
-        read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
-        table = read(sample) if variables is None else _tabulated(sample, variables, count, given)
-        margins = None if known_margins is None else read(known_margins)
+        read = partial(read_counts, count=count, sep=sep, encoding=encoding)
+        table = read(sample, variables=variables)
+        margins = None if known_margins is None else read(known_margins, variables=None)
         estimator = _estimator(model, formula)
     fit = fitted(
         estimator,
@@ -168,16 +163,6 @@ def assess(
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)
-
-
-def _tabulated(
-    records: Path, variables: tuple[str, ...], count: str, given: dict[str, Any]
-) -> "xr.DataArray":
-    """The table of a file with one row per individual."""
-    import taciturn as tc
-
-    check_records(records, count, **given)
-    return tc.tabulate(records, variables, **given)
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
