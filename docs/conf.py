@@ -2,6 +2,7 @@
 docs/_build/html``."""
 
 import shutil
+import sys
 from importlib import import_module
 from importlib.metadata import version as installed_version
 from inspect import ismodule
@@ -10,6 +11,7 @@ from pathlib import Path
 import taciturn
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))  # for the two extensions beside this file
 
 project = "taciturn"
 author = "The taciturn developers"
@@ -17,12 +19,14 @@ copyright = author
 version = release = installed_version("taciturn")
 
 extensions = [
+    "mathml",
     "myst_nb",
     "numpydoc",
+    "offline",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
 ]
+html_math_renderer = "mathml"
 
 # Notebooks live in notebooks/, where users look for them; their pages are copies made
 # by each build.
@@ -46,9 +50,7 @@ for folder in ("", *(name for name in taciturn.__all__ if ismodule(getattr(tacit
 exclude_patterns = [
     "_build",
     "jupyter_execute",
-    "explanation/_reproduction_*.md",
-    "how-to/_command_table.md",
-    "reference/_others.md",
+    "**/_*.md",  # fragments, which pages include
 ]
 
 nb_execution_mode = "off"

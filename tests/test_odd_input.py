@@ -73,6 +73,7 @@ def test_what_is_no_fit(what, tmp_path):
         tc.summary,
         tc.assess,
         tc.plot_risk,
+        tc.plot_checks,
         lambda x: tc.save_fit(x, tmp_path / "x.nc"),
     ):
         with pytest.raises(tc.TaciturnError):

@@ -11,7 +11,7 @@ import xarray as xr
 import taciturn as tc
 from taciturn.files import RELEASE_ENDINGS
 
-__all__ = ["FILES_WRITTEN", "WRITERS", "save_fit", "write_card"]
+__all__ = ["FILES_WRITTEN", "WRITERS", "report", "save_fit", "write_card"]
 
 DRAWN: Final = {"fraction": 0.1, "random_seed": 1}
 
@@ -39,6 +39,10 @@ def save_fit(path: Path, **options: Any) -> None:
     tc.save_fit(fits()[0], path, **options)
 
 
+def report(path: Path, **options: Any) -> None:
+    tc.report(fits()[0], path, progressbar=False, **options)
+
+
 def write_release(path: Path, **options: Any) -> None:
     tc.write_release(protected(), path, **options)
 
@@ -60,6 +64,7 @@ def write_card(path: Path, *, table: str | Path = "area_by_sex", **options: Any)
 
 WRITERS: Final[dict[str, tuple[Callable[..., None], tuple[str, ...]]]] = {
     "save_fit": (save_fit, (".nc",)),
+    "report": (report, (".html",)),
     "write_release": (write_release, RELEASE_ENDINGS),
     "write_card": (write_card, (".toml",)),
 }

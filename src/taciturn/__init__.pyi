@@ -8,6 +8,7 @@ from . import (
     magnitude as magnitude,
     perturbation as perturbation,
     publication as publication,
+    reports as reports,
     risk as risk,
     studies as studies,
     suppression as suppression,
@@ -58,11 +59,15 @@ from .perturbation import (
 )
 from .plots import (
     plot_attack as plot_attack,
+    plot_checks as plot_checks,
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
 )
 from .publication import (
     write_release as write_release,
+)
+from .reports import (
+    report as report,
 )
 from .risk import (
     disclosure_risk as disclosure_risk,

@@ -40,8 +40,12 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
 """Files that a release is read from: all but those of Excel."""
 
-_LIBRARIES: Final = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("xlsxwriter", "excel")}
-"""What writes a release of this ending, and the extra that installs it."""
+_LIBRARIES: Final = {
+    ".parquet": ("pyarrow", "parquet"),
+    ".xlsx": ("xlsxwriter", "excel"),
+    ".html": ("jinja2", "report"),
+}
+"""What writes a file of this ending, and the extra that installs it."""
 
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",

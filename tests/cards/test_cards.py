@@ -4,8 +4,6 @@ and held against new fits."""
 import contextlib
 import copy
 import json
-import re
-import shutil
 import sys
 import tomllib
 from collections.abc import Callable
@@ -990,14 +988,3 @@ ALL = [
 def test_new_fits_agree_with_the_cards(path):
     check = tc.cards.validate_card(path)
     assert check.passed, check
-
-
-def test_the_page_about_cards_runs_as_it_stands(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    page = ROOT / "docs" / "how-to" / "model-cards.md"
-    names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
-        exec(compile(block, str(page), "exec"), names)
-    assert "agrees with its reference" in capsys.readouterr().out
-    assert tc.cards.load_card(names["folder"] / "sex.toml").estimator == tc.PolyaUrn(theta=5.0)
-    shutil.rmtree(names["folder"])

@@ -324,32 +324,6 @@ def test_refusals(attack, arguments, status, message):
     assert message in err
 
 
-def test_the_guide_runs_as_it_stands(attack, capsys):
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "attack-a-release.md").read_text(
-        encoding="utf-8"
-    )
-    names = {}
-    first, *others = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(first, names)
-    expressions = re.findall(r"\| `(tc\..*?)`[;:,]? ?", page)
-    assert len(expressions) == 4
-    for expression in expressions:
-        eval(expression, names)
-    exec("\n".join(others), names)
-    mpl.pyplot.close("all")
-    printed = capsys.readouterr().out
-    assert printed.startswith("1 suppressed cells are disclosed")
-    assert re.search(r"0 +0 +1\.0", printed)  # the suppressed total that follows
-    (command,) = re.findall(r"```sh\ntaciturn attack (.*)\n```", page)
-    status, out, _ = attack(*command.split())
-    assert status == 0
-    assert out.splitlines()[1].startswith("area=6, religion=7")
-    assert out.splitlines()[-1].startswith("1 of 25 cells")
-
-
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".json"])
 def test_a_file_of_a_release_as_it_is(attack, ending, run):
     words = ["--threshold", "3", "--hierarchy", "country.csv", "--seed", "1", "--total", "All"]

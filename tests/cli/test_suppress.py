@@ -3,7 +3,6 @@ away."""
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ import taciturn as tc
 from attackers.outsider import Outsider, read_file
 from taciturn.cli import cli, main
 from taciturn.files import RELEASE_ENDINGS
-
-DOCS = Path(__file__).parents[2] / "docs" / "how-to"
 
 
 @pytest.fixture
@@ -149,26 +146,3 @@ def test_python_runs_the_command_line():
     done = subprocess.run([*words, "suppress"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("Usage: python -m taciturn suppress ")
-
-
-def test_the_guide_runs_as_it_stands(tmp_path, monkeypatch):
-    """The commands of two sections, on a table of the names that they use."""
-    monkeypatch.chdir(tmp_path)
-    tc.load_dataset("area_by_religion").to_dataframe().to_csv("table.csv")
-    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    section = page.split("## Protect a table of counts\n")[1].split("\n## Attack")[0]
-    commands = [
-        line.removeprefix("taciturn ")
-        for block in section.split("```sh\n")[1:]
-        for line in block.split("```")[0].splitlines()
-    ]
-    assert [line.split()[0] for line in commands] == ["perturb", "suppress"]
-    for line in commands:
-        result = CliRunner().invoke(cli, line.split())
-        assert result.exit_code == 0, result.output
-    rounded, suppressed = Path("rounded.csv").read_text(), Path("released.csv").read_text()
-    for text in (rounded, suppressed):
-        assert text.splitlines()[0] == "area,religion,count,status"
-    shown = section.split("```text\n")[1].split("```")[0].splitlines()
-    assert suppressed.splitlines()[: len(shown) - 1] == shown[:-1]
-    assert shown[-1] == "..."

@@ -1,8 +1,6 @@
 """``taciturn tabulate``, and ``assess`` on microdata, as a clerk has them."""
 
 import io
-import re
-import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +13,6 @@ from taciturn.errors import TableError
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "area_by_religion_sample.csv"
-PAGE = (ROOT / "docs" / "how-to" / "command-line.md").read_text(encoding="utf-8")
 QUICK = ["-N", "2449", "--model", "log-linear", "--draws", "50", "--seed", "1"]
 
 
@@ -99,24 +96,3 @@ def test_assess_takes_microdata(people, tmp_path):
 def test_rows_of_a_table_are_not_counted_as_people(command):
     with pytest.raises(TableError, match="has a column 'count', so that it is no microdata"):
         run(command[0], SAMPLE, "--variables", "area,religion", *command[1:])
-
-
-def test_the_page_runs(people, tmp_path, monkeypatch):
-    """The commands of its section on microdata, one after the other."""
-    section = PAGE.partition("## From microdata")[2].partition("\n## ")[0]
-    commands = [
-        line
-        for block in re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL)
-        for line in block.splitlines()
-    ]
-    assert len(commands) == 3
-    (tmp_path / "religions.csv").write_text(
-        "religion\n" + "".join(f"{code}\n" for code in range(1, 12))
-    )
-    monkeypatch.chdir(tmp_path)
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "taciturn"
-        quick = ["--model", "log-linear", "--draws", "50"] if arguments[0] == "assess" else []
-        run(*arguments, *quick)
-    assert (tmp_path / "table.csv").exists()

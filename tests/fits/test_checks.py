@@ -1,10 +1,8 @@
 """Predictive checks: by hand, against loops and enumeration, and the page that shows
 them."""
 
-import re
 from itertools import product
 from math import factorial, log, prod, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +11,6 @@ import xarray as xr
 import taciturn as tc
 from taciturn.errors import ParameterError, TableError
 from taciturn.fits.checks import check_lines
-
-GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "check-a-fit.md"
 
 
 def made_by_hand(sample, replicates, zeros=None) -> xr.DataTree:
@@ -231,19 +227,3 @@ def test_refusals(pooled) -> None:
         match=r"replicates must have the dimensions .*'area'.* got \('chain', 'draw', 'rel",
     ):
         tc.fits.predictive_checks(wrong)
-
-
-def test_the_guide_runs(tmp_path, monkeypatch, capsys) -> None:
-    """The page shows a table whose entropy the models miss, and draws it with ArviZ."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    monkeypatch.chdir(tmp_path)
-    code = "\n".join(
-        re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    )
-    exec(code, {})
-    matplotlib.pyplot.close("all")
-    assert {path.name for path in tmp_path.iterdir()} == {"entropy.png", "counts.png"}
-    printed = capsys.readouterr().out
-    assert "MISSED: entropy (nats)" in printed
-    assert "potential prior-data conflict" in printed

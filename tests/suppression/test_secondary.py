@@ -2,8 +2,6 @@
 audit."""
 
 import itertools
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,20 +103,6 @@ def test_the_cheapest_rectangle():
     assert isinstance(pattern.release, tc.Suppression)
     assert str(pattern).splitlines()[0] == "a x b: 1 primary, 3 secondary, 5 safe"
     assert "the cheapest" in str(pattern)
-
-
-def test_the_guide_prints_what_it_says(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "protect-a-table.md").read_text(
-        encoding="utf-8"
-    )
-    section = page.split("## Secondary suppression")[1]
-    blocks = re.findall(r"```(?:python|text)\n(.*?)```", section, flags=re.DOTALL)
-    names = {"tc": tc}
-    for code, printed in zip(blocks[::2], blocks[1::2], strict=True):
-        exec(code, names)
-        said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-        assert said == printed.splitlines()
 
 
 def test_an_interval_is_kept():

@@ -14,6 +14,7 @@ from taciturn.cli.check import check
 from taciturn.cli.compare import compare
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
+from taciturn.cli.report import report
 from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
@@ -44,7 +45,7 @@ def cli() -> None:
 _COMMANDS = (
     *(tabulate, assess, summary, compare),
     *(perturb, suppress, attack, rules),
-    *(check, study, validate),
+    *(check, study, validate, report),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

@@ -30,6 +30,7 @@ from taciturn.cli.options import (
     is_card,
 )
 from taciturn.cli.printing import Format, format_option
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
@@ -140,11 +141,13 @@ def assess(
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    read = partial(read_counts, count=count, sep=sep, encoding=encoding)
-    table = read(sample, variables=variables)
-    margins = None if known_margins is None else read(known_margins, variables=None)
+    with working("loading libraries, reading the table"):
+        read = partial(read_counts, count=count, sep=sep, encoding=encoding)
+        table = read(sample, variables=variables)
+        margins = None if known_margins is None else read(known_margins, variables=None)
+        estimator = _estimator(model, formula)
     fit = fitted(
-        _estimator(model, formula),
+        estimator,
         table,
         population_size=population_size,
         known_margins=margins,
@@ -154,8 +157,9 @@ def assess(
         random_seed=seed,
         method=method,
     )
-    fit = tc.assess(fit, weights=weights)
-    found = tc.summary(fit, threshold=threshold)
+    with working("summarising the risk"):
+        fit = tc.assess(fit, weights=weights)
+        found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)

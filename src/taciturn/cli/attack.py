@@ -25,6 +25,7 @@ from taciturn.cli.files import (
 from taciturn.cli.options import Names, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
+from taciturn.cli.working import working
 from taciturn.errors import TableError
 
 if TYPE_CHECKING:
@@ -134,7 +135,8 @@ def attack(
     check_release_file(file)
     check_tables(table, *suppressed, *hierarchy)
     written = {"sep": sep, "encoding": encoding}
-    true = read_values(table, count=count, variables=variables, decimals=decimals, **written)
+    with working("loading libraries, reading the table"):
+        true = read_values(table, count=count, variables=variables, decimals=decimals, **written)
     for path in hierarchy:
         true = read_level(path, true, **written)
     margin = _checked_margin(margin, true)

@@ -8,6 +8,7 @@ import click
 from taciturn.cli.files import FileCommand, Input, Output, force_option
 from taciturn.cli.options import SEED
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
@@ -61,8 +62,9 @@ def compare(
         raise ParameterError(f"a comparison needs at least two fits, got {names}")
     for path in fits:
         check_readable(path)
-    named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
-    with warnings.catch_warnings():
+    with working("loading libraries, reading the fits"):
+        named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
+    with working("comparing the fits"), warnings.catch_warnings():
         # The table and the text say so.
         warnings.simplefilter("ignore", tc.errors.ComparisonWarning)
         table = tc.compare(named, method=method)

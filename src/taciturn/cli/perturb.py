@@ -21,6 +21,7 @@ from taciturn.cli.files import (
 from taciturn.cli.fitting import exit_unless, fitted
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
@@ -151,7 +152,8 @@ def perturb(
     check_tables(table)
     import pandas as pd
 
-    original = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        original = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
     protect = _method(original, method, chosen, replicates, seed)
     release = protect()
     text = f"{_releases(replicates)} by {method} written to {output}"

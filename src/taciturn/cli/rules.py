@@ -20,6 +20,7 @@ from taciturn.cli.options import Names, Whole, csv_options, search_options, tota
 from taciturn.cli.patterns import pattern_facts, pattern_text
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
+from taciturn.cli.working import working
 from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def rules(
     check_tables(microdata)
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
-        tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
+        with working("tabulating the records"):
+            tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
         rows = _sensitive_rows(found, variables, total)
         print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)

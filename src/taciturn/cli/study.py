@@ -19,6 +19,7 @@ from taciturn.cli.files import (
 )
 from taciturn.cli.options import SEED, Weights, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 from taciturn.validate import real_number
 
@@ -130,7 +131,8 @@ def study(
     import taciturn as tc
 
     check_tables(population)
-    table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
     try:
         result = tc.study(
             table,

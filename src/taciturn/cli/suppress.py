@@ -32,6 +32,7 @@ from taciturn.cli.options import (
 )
 from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def suppress(
 
     import taciturn as tc
 
-    true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
     if by is not None:
         true = tc.margin(true, by)
     for path in hierarchy:

@@ -2,6 +2,7 @@
 statistics that bear on the risk.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,20 +20,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "STATISTICS",
+    "Replicated",
     "check_frame",
     "check_lines",
     "checks_of",
+    "compared_with_sample",
+    "in_words",
+    "is_counted",
     "missed",
     "missed_lines",
     "predictive_checks",
+    "replicated_statistics",
 ]
 
-_IN_WORDS: Final = {
+STATISTICS: Final = {
     "empty_cells": "empty cells",
     "uniques": "uniques",
     "pairs": "pairs",
     "entropy": "entropy (nats)",
 }
+"""What is compared, in words."""
 _DECIMALS: Final = 12  # an entropy is a sum: tables that differ in their order only are to tie
 
 _WIDTHS: Final = (9, 9, 20, 8, 8)
@@ -122,26 +130,51 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
 
 def checks_of(fit: xr.DataTree, parts: FitParts, *, probability: float = 0.95) -> xr.Dataset:
     """`predictive_checks` of a fit with these parts."""
-    observed = _statistics(parts.sample, parts.cells)
+    return compared_with_sample(replicated_statistics(fit, parts), probability=probability)
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """The statistics of the sample and of its replicates.
+
+    Attributes
+    ----------
+    observed : array, shape (statistic,)
+        Of the sample.
+    made_by : list of (str, array of shape (replicates, statistic))
+        Of the replicates: ``all`` and, for a mixture, those of each member.
+    """
+
+    observed: Floats
+    made_by: list[tuple[str, Floats]]
+
+
+def replicated_statistics(fit: xr.DataTree, parts: FitParts) -> Replicated:
+    """The statistics of `predictive_checks`, for each replicate that a fit holds."""
     samples = _replicates(fit, parts)
     blocks = [_statistics(part, parts.cells) for part in split_draws(samples)]
-    replicated = np.concatenate([block.reshape(-1, len(_IN_WORDS)) for block in blocks])
+    replicated = np.concatenate([block.reshape(-1, len(STATISTICS)) for block in blocks])
     replicated = replicated.reshape(*samples.shape[:2], -1)
     makers = fit_makers(fit, chains=samples.sizes["chain"], draws=samples.sizes["draw"])
-    made_by = [("all", np.ones(replicated.shape[:2], dtype=bool))]
+    made_by = [("all", replicated.reshape(-1, len(STATISTICS)))]
     if len(makers) > 1:
-        made_by += [(name, maker.made) for name, maker in makers.items() if maker.made.any()]
+        made_by += [(name, replicated[own.made]) for name, own in makers.items() if own.made.any()]
+    return Replicated(_statistics(parts.sample, parts.cells), made_by)
+
+
+def compared_with_sample(found: Replicated, *, probability: float) -> xr.Dataset:
+    """What `predictive_checks` returns."""
     tails = ((1 - probability) / 2, (1 + probability) / 2)
-    found = np.stack([_compare(observed, replicated[made], tails) for _, made in made_by], axis=1)
+    values = [_compare(found.observed, own, tails) for _, own in found.made_by]
     checks = xr.Dataset(
         {
-            name: (("member", "statistic"), values)
-            for name, values in zip(_COMPARED, found, strict=True)
+            name: (("member", "statistic"), column)
+            for name, column in zip(_COMPARED, np.stack(values, axis=1), strict=True)
         },
-        coords={"member": [name for name, _ in made_by], "statistic": list(_IN_WORDS)},
+        coords={"member": [name for name, _ in found.made_by], "statistic": list(STATISTICS)},
         attrs={"probability": probability},
-    ).assign(observed=("statistic", observed))
-    return checks if len(makers) > 1 else checks.squeeze("member", drop=True)
+    ).assign(observed=("statistic", found.observed))
+    return checks if len(found.made_by) > 1 else checks.squeeze("member", drop=True)
 
 
 def _replicates(fit: xr.DataTree, parts: FitParts) -> xr.DataArray:
@@ -169,10 +202,10 @@ def check_frame(checks: xr.Dataset) -> "pd.DataFrame":
     rows = {}
     for name in map(str, checks["statistic"].values):
         one = together.sel(statistic=name)
-        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
-        mean = f"{float(one['mean']):.{_decimals(name) or 1}f}"
+        low, high, seen = (in_words(one[which], name) for which in ("lower", "upper", "observed"))
+        mean = f"{float(one['mean']):.{1 if is_counted(name) else 3}f}"
         tails = [f"{float(one[which]):.3f}" for which in ("lower_tail", "upper_tail")]
-        rows[_IN_WORDS[name]] = [seen, mean, f"{low} to {high}", *tails]
+        rows[STATISTICS[name]] = [seen, mean, f"{low} to {high}", *tails]
     interval = f"{100 * checks.attrs['probability']:g} % interval"
     columns = ["sample", "mean", interval, "P(<=)", "P(>=)"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -220,20 +253,22 @@ def _missed(checks: xr.Dataset, who: str) -> tuple[str, ...]:
     texts = []
     for name in checks["statistic"].values:
         one = checks.sel(statistic=name)
-        low, high, seen = (_number(one[which], name) for which in ("lower", "upper", "observed"))
+        low, high, seen = (in_words(one[which], name) for which in ("lower", "upper", "observed"))
         if not one["lower"] <= one["observed"] <= one["upper"]:
             texts.append(
-                f"{_IN_WORDS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
+                f"{STATISTICS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
             )
     return tuple(texts)
 
 
-def _decimals(statistic: str) -> int:
-    return 3 if statistic == "entropy" else 0
+def is_counted(statistic: str) -> bool:
+    """Whether a statistic is a whole number."""
+    return statistic != "entropy"
 
 
-def _number(value: xr.DataArray, statistic: str) -> str:
-    return f"{float(value):.{_decimals(statistic)}f}"
+def in_words(value: xr.DataArray, statistic: str) -> str:
+    """A value of a statistic with as many decimals as are shown."""
+    return f"{float(value):.{0 if is_counted(statistic) else 3}f}"
 
 
 def _statistics(table: xr.DataArray, cells: int) -> Floats:

@@ -58,7 +58,7 @@ def disclosure_risk(
 
         R_1 &= w_1 \frac{|D|}{K} + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr)
              + w_3 \frac{1 + \log\sqrt N}{\sqrt N} \\
-        R_2 &= w_1 \Bigl(\frac{|D|}{K}\Bigr)^{|D \cup E| / |D \cap E|}
+        R_2 &= w_1 \left(\frac{|D|}{K}\right)^{|D \cup E| / |D \cap E|}
              + w_2 \Bigl(1 - \frac{H(X)}{\log K}\Bigr)
                    \Bigl(1 - \frac{H(X|Y)}{H(X)}\Bigr)
              + w_3 \frac{1 + \log\sqrt N}{\sqrt N}

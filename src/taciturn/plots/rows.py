@@ -1,0 +1,97 @@
+"""Distributions of draws, one below the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.plots.shared import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Row", "draw_rows"]
+
+_MOST_BARS: Final = 50
+_HEIGHT: Final = 0.75  # of a distribution, in rows
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Draws under a name, with a middle and an interval to be marked."""
+
+    name: str
+    draws: Floats
+    lower: float
+    middle: float
+    upper: float
+
+
+def draw_rows(ax: "Axes", rows: Sequence[Row], *, whole: bool) -> None:
+    """Draw the rows, the first one on top: whole numbers as bars, a density of others.
+
+    Each has its interval as a thick line below and its middle as a point. All rows have
+    the same bars: one for each whole number, or for a few neighbouring ones where there
+    are many.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    edges = _edges(np.concatenate([row.draws for row in rows])) if whole else None
+    for place, row in enumerate(reversed(rows)):
+        colour = f"C{(len(rows) - 1 - place) % 10}"
+        if edges is not None:
+            _bars(ax, row.draws, edges, place, colour)
+        elif np.ptp(row.draws) > 0:
+            _density(ax, row.draws, place, colour)
+        ax.plot(
+            [row.lower, row.upper],
+            [place, place],
+            color=colour,
+            linewidth=3,
+            solid_capstyle="butt",
+        )
+        ax.plot(row.middle, place, "o", color=colour, markersize=6)
+    ax.set_yticks(range(len(rows)), [plain(row.name) for row in reversed(rows)])
+    ax.set_ylim(-0.35, len(rows))
+    if whole:
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    ax.spines[["left", "top", "right"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _edges(draws: Floats) -> Floats:
+    """Where bars begin and end, half-way between whole numbers."""
+    low, high = draws.min(), draws.max()
+    width = np.ceil((high - low + 1) / _MOST_BARS)
+    return np.asarray(np.arange(low - 0.5, high + 0.5 + width, width))
+
+
+def _bars(ax: "Axes", draws: Floats, edges: Floats, place: int, colour: str) -> None:
+    numbers, _ = np.histogram(draws, edges)
+    drawn = numbers > 0
+    ax.bar(
+        ((edges[:-1] + edges[1:]) / 2)[drawn],
+        (_HEIGHT * numbers / numbers.max())[drawn],
+        bottom=place,
+        width=0.9 * (edges[1] - edges[0]),
+        color=colour,
+        alpha=0.35,
+    )
+
+
+def _density(ax: "Axes", draws: Floats, place: int, colour: str) -> None:
+    import arviz as az
+
+    grid, density, _ = az.kde(draws)
+    ax.fill_between(
+        grid,
+        place,
+        place + _HEIGHT * density / density.max(),
+        color=colour,
+        alpha=0.35,
+        linewidth=0,
+    )

@@ -1,0 +1,39 @@
+"""What all plots share: matplotlib, imported when it is needed, and labels."""
+
+from typing import Any, Final
+
+from taciturn.errors import MissingDependencyError
+from taciturn.tables.spelling import legible
+
+__all__ = ["plain", "pyplot"]
+
+_LONGEST: Final = 30  # letters of a label; more would leave no room for what is plotted
+_KEPT: Final = (18, 11)  # of a longer one, at its beginning and its end
+
+
+def pyplot() -> Any:
+    """Import pyplot.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "plots need matplotlib: pip install 'taciturn[plots]'"
+        ) from error
+    return plt
+
+
+def plain(label: Any) -> str:
+    """A label as it is drawn: no formula, nothing that is not seen, and no longer than
+    a plot has room for.
+    """
+    text = legible(str(label))
+    if len(text) > _LONGEST:
+        first, last = _KEPT
+        text = f"{text[:first]}\N{HORIZONTAL ELLIPSIS}{text[-last:]}"
+    return text.replace("$", r"\$")

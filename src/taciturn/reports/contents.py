@@ -1,0 +1,186 @@
+"""What the page says, gathered from a fit and releases of its table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.fits import Summary, assess, summary
+from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.risk import RISK_BY
+from taciturn.progress import progress_bar
+from taciturn.reports.releases import Finding, Protection, attack_findings, protections
+from taciturn.reports.yardstick import Mark, yardstick
+from taciturn.risk import cell_uniques
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
+from taciturn.schema import cell_label, split_draws
+
+__all__ = ["CategoryRisk", "Contents", "UniqueCell", "gathered"]
+
+_MOST_CELLS: Final = 20
+_INTERVAL: Final = (0.025, 0.5, 0.975)
+
+
+@dataclass(frozen=True)
+class CategoryRisk:
+    """R2 of the categories of one variable.
+
+    Attributes
+    ----------
+    variable : str
+        The variable.
+    labels : sequence of str
+        Its categories.
+    risk : array of float
+        Lower end, middle and upper end of the 95 % interval, (category, 3).
+    """
+
+    variable: str
+    labels: Sequence[str]
+    risk: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UniqueCell:
+    """A cell with one individual in the sample.
+
+    Attributes
+    ----------
+    label : str
+        The cell.
+    p_unique, p_match : float
+        Probability that this individual is alone in the population's cell, and that a
+        match with somebody of that cell is correct.
+    """
+
+    label: str
+    p_unique: float
+    p_match: float
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the page says.
+
+    Attributes
+    ----------
+    fit : DataTree
+        The fit, assessed.
+    parts : FitParts
+        Its parts.
+    found : Summary
+        Its summary.
+    weights : tuple of float
+        Those of the three terms.
+    marks : sequence of Mark
+        What R2 compares with.
+    categories : sequence of CategoryRisk
+        By variable.
+    uniques : sequence of UniqueCell
+        The riskiest: not for release.
+    n_uniques : int
+        How many there are.
+    map : Dataset or None
+        What `risk_utility` says of perturbed tables.
+    findings : sequence of Finding
+        What an attacker works out from the others.
+    """
+
+    fit: xr.DataTree
+    parts: FitParts
+    found: Summary
+    weights: Weights
+    marks: Sequence[Mark]
+    categories: Sequence[CategoryRisk]
+    uniques: Sequence[UniqueCell]
+    n_uniques: int
+    map: xr.Dataset | None
+    findings: Sequence[Finding]
+
+    @property
+    def row(self) -> dict[str, float]:
+        """Mean, spread and interval of R2, by the names of the summary's columns."""
+        return dict(self.found.table.T["R2"])
+
+
+def gathered(
+    fit: xr.DataTree,
+    releases: Mapping[str, Protection],
+    *,
+    threshold: float | None,
+    progressbar: bool,
+) -> Contents:
+    """Everything the page says, whoever it is for."""
+    parts = fit_parts(fit)
+    recorded = fit["risk"].attrs.get("weights") if "risk" in fit.children else None
+    weights: Weights = DEFAULT_WEIGHTS if recorded is None else tuple(map(float, recorded))  # type: ignore[assignment]
+    with progress_bar("risk", 4, shown=progressbar) as bar:
+        assessed = assess(fit, weights=weights, by=_divisible(parts))
+        bar.advance()
+        found = summary(assessed, threshold=threshold)
+        bar.advance()
+        uniques = _uniques(parts)
+        bar.advance()
+        utility = protections(releases, parts, weights)
+    return Contents(
+        assessed,
+        parts,
+        found,
+        weights,
+        yardstick(weights),
+        _categories(assessed, parts),
+        uniques[:_MOST_CELLS],
+        len(uniques),
+        utility,
+        attack_findings(releases, progressbar=progressbar),
+    )
+
+
+def _divisible(parts: FitParts) -> list[str]:
+    """Variables each of whose categories has two cells that can be filled, so that it
+    is a table of its own.
+    """
+    cells = parts.sample.copy(data=parts.fillable)
+    return [
+        name
+        for name in parts.variables
+        if bool((cells.sum([dim for dim in parts.variables if dim != name]) >= 2).all())
+    ]
+
+
+def _categories(assessed: xr.DataTree, parts: FitParts) -> tuple[CategoryRisk, ...]:
+    found = []
+    for name in parts.variables:
+        if f"{RISK_BY}{name}" in assessed.children:
+            risk = assessed[f"{RISK_BY}{name}"].to_dataset()["R2"]
+            ends = risk.quantile(_INTERVAL, ("chain", "draw"), skipna=True)
+            labels = [str(label) for label in risk[name].values.tolist()]
+            found.append(CategoryRisk(name, labels, ends.transpose(name, "quantile").values))
+    return tuple(found)
+
+
+def _uniques(parts: FitParts) -> list[UniqueCell]:
+    """Cells with one individual in the sample, the riskiest first; draws are read a
+    block at a time.
+    """
+    alone = np.argwhere(parts.sample.values == 1)
+    if not len(alone):
+        return []
+    sums = np.zeros((2, *parts.sample.shape))
+    for part in split_draws(parts.population):
+        own = cell_uniques(part, parts.sample)
+        weight = part.sizes["chain"] * part.sizes["draw"]
+        sums += weight * np.stack([own["p_unique"].values, own["p_match"].values])
+    unique, match = sums / (parts.population.sizes["chain"] * parts.population.sizes["draw"])
+    cells = [
+        UniqueCell(
+            cell_label(parts.sample, tuple(map(int, at))),
+            float(unique[tuple(at)]),
+            float(match[tuple(at)]),
+        )
+        for at in alone
+    ]
+    return sorted(cells, key=lambda cell: (-cell.p_unique, -cell.p_match))

@@ -1,0 +1,177 @@
+"""What releases of the table leave of its risk, and what an attacker works out from
+them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack import attacker_bounds
+from taciturn.attack.releases.base import Release
+from taciturn.errors import ParameterError
+from taciturn.fits.parts import FitParts
+from taciturn.risk import risk_utility
+from taciturn.risk.table_risk import Weights
+from taciturn.schema import cell_label, table_dims
+from taciturn.suppression import SuppressionPattern
+from taciturn.tables import margin
+from taciturn.tables.checks import check_table
+
+__all__ = ["Finding", "Protection", "attack_findings", "checked_releases", "protections"]
+
+type Protection = xr.DataArray | Release | SuppressionPattern
+"""What the page compares: a perturbed table, or a release with cells to work out."""
+
+ORIGINAL: Final = "as it is"
+_MOST_CELLS: Final = 10  # of a release that are listed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an attacker works out from one release.
+
+    Attributes
+    ----------
+    name : str
+        The release.
+    hidden, disclosed : int
+        Cells and totals that it does not publish, and those of them with one possible
+        value.
+    fewest : float
+        The fewest values that one of the others can have; infinite without any.
+    riskiest : sequence of tuples
+        Label, lower and upper bound and number of possible values of the cells with the
+        fewest: not for release.
+    """
+
+    name: str
+    hidden: int
+    disclosed: int
+    fewest: float
+    riskiest: Sequence[tuple[str, float, float, float]]
+
+
+def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection]:
+    """Releases of this table by name.
+
+    Raises
+    ------
+    ParameterError
+        Something else, or a release of another table.
+    """
+    given = {} if releases is None else releases
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"releases must map names to releases, got {type(given).__name__}")
+    for name, release in given.items():
+        if not isinstance(name, str) or not name.strip() or name == ORIGINAL:
+            raise ParameterError(
+                f"a release must have a name of its own that is text, got {name!r:.80}"
+            )
+        if not isinstance(release, xr.DataArray | Release | SuppressionPattern):
+            raise ParameterError(
+                f"releases[{name!r:.80}] must be a perturbed table, a SuppressionPattern or a"
+                f" Release, got {type(release).__name__}"
+            )
+        if not isinstance(release, xr.DataArray):
+            _check_same(_release(release), name, table)
+    return dict(given)
+
+
+def _release(protection: Release | SuppressionPattern) -> Release:
+    return protection.release if isinstance(protection, SuppressionPattern) else protection
+
+
+def _check_same(release: Any, name: str, table: xr.DataArray) -> None:
+    """Raise unless a release is of this table, as far as it holds one."""
+    true = getattr(release, "true_table", None)
+    if true is None:
+        return
+    dims = [dim for dim in table_dims(table) if dim in table_dims(true)]
+    mine = margin(table, dims)
+    same = len(dims) == true.ndim and check_table(
+        _bare(true.transpose(*dims)), name="true_table"
+    ).equals(_bare(mine))
+    if not same:
+        raise ParameterError(f"releases[{name!r:.80}] is a release of another table than the fit's")
+
+
+def _bare(table: xr.DataArray) -> xr.DataArray:
+    """A table without the levels above its variables."""
+    return table.drop_vars([name for name in table.coords if name not in table.dims])
+
+
+def protections(
+    releases: Mapping[str, Protection], parts: FitParts, weights: Weights
+) -> xr.Dataset | None:
+    """The risk-utility map of the perturbed tables, with the table as it is; None
+    without any.
+    """
+    perturbed = {
+        name: release for name, release in releases.items() if isinstance(release, xr.DataArray)
+    }
+    if not perturbed:
+        return None
+    where = None
+    if parts.structural_zeros is not None:
+        where = ~parts.structural_zeros
+    return risk_utility(
+        {ORIGINAL: parts.sample, **perturbed},
+        table=parts.sample,
+        population=parts.population,
+        weights=weights,
+        where=where,
+    )
+
+
+def attack_findings(
+    releases: Mapping[str, Protection], *, progressbar: bool
+) -> tuple[Finding, ...]:
+    """What an attacker works out from each release that leaves cells to work out."""
+    return tuple(
+        _finding(name, release, progressbar=progressbar)
+        for name, release in releases.items()
+        if not isinstance(release, xr.DataArray)
+    )
+
+
+def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar: bool) -> Finding:
+    release = _release(protection)
+    knowledge = protection.knowledge if isinstance(protection, SuppressionPattern) else {}
+    hidden, disclosed = 0, 0
+    listed: list[tuple[str, float, float, float]] = []
+    for names, cells in _hidden(release):
+        bounds = attacker_bounds(
+            release,
+            margin=names,
+            cells=cells,
+            knowledge=knowledge or None,
+            progressbar=progressbar,
+        )
+        open_cells = (bounds["lower"].notnull() & ~bounds["published"]).values
+        found = bounds["n_values"].values
+        hidden += int(open_cells.sum())
+        disclosed += int((open_cells & (found == 1)).sum())
+        order = np.argsort(np.where(open_cells, found, np.inf), axis=None, kind="stable")
+        for flat in order[: min(_MOST_CELLS, int(open_cells.sum()))]:
+            place = tuple(int(i) for i in np.unravel_index(flat, found.shape))
+            label = cell_label(bounds["n_values"], place) or "grand total"
+            low, high = (float(bounds[end].values[place]) for end in ("lower", "upper"))
+            listed.append((label, low, high, float(found[place])))
+    listed.sort(key=lambda row: row[3])
+    fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
+    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS])
+
+
+def _hidden(release: Release) -> list[tuple[tuple[str, ...] | None, xr.DataArray | None]]:
+    """The margins in which cells are suppressed, and these; of a release without any,
+    such as a rounded table, all cells of its table.
+    """
+    found = [
+        (tuple(map(str, grid.values.dims)), grid.values.isnull())
+        for grid in release.published_tables()
+        if bool(grid.values.isnull().any())
+    ]
+    return [*found] or [(None, None)]

@@ -1,0 +1,222 @@
+"""The words and numbers of the page, for the office or for the public."""
+
+from collections.abc import Iterator
+from math import inf, isfinite, log2
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from taciturn.errors import TaciturnError
+from taciturn.fits.checks import check_frame, missed_lines
+from taciturn.fits.recorded import recorded_mapping
+from taciturn.reports.contents import Contents
+from taciturn.reports.pictures import (
+    category_picture,
+    check_picture,
+    map_picture,
+    yardstick_picture,
+)
+from taciturn.reports.releases import ORIGINAL
+from taciturn.reports.yardstick import between
+from taciturn.tables.spelling import legible
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["texts"]
+
+_MEASURES: Final = {
+    "R2": "risk of releasing the sample table",
+    "R1": "risk of releasing the whole population's table",
+    "zero_term": "its share of cells that are empty in the population",
+    "entropy_term": "how unevenly people are spread over cells",
+    "size_term": "the size of the population",
+    "tau1": "people alone in their cell in the sample and in the population",
+    "tau2": "matches of such people of the sample that are correct, expected",
+}
+_MOST_CATEGORIES: Final = 40
+
+
+def texts(
+    contents: Contents, *, threshold: float | None, public: bool, title: str | None
+) -> dict[str, Any]:
+    """What the template is given, by name."""
+    digits = 2 if public else 4
+    parts, found = contents.parts, contents.found
+    row = contents.row
+    low, high = row["2.5%"], row["97.5%"]
+    problems = [
+        # What follows quotes the sample.
+        problem.split(" (")[0] if public else problem
+        for problem in found.problems
+    ]
+    return {
+        "title": title or " × ".join(parts.variables),
+        "public": public,
+        "problems": problems,
+        "verdict": _verdict(contents, problems, threshold),
+        "rests_on": list(_rests_on(contents, public=public)),
+        "yardstick": yardstick_picture((low, row["mean"], high), contents.marks),
+        "between": between(row["mean"], contents.marks),
+        "measures": [
+            (name, _MEASURES[name], [f"{value:.{digits}f}" for value in found.table.loc[name][:5]])
+            for name in _MEASURES
+            if name in found.table.index
+        ],
+        "measure_columns": list(found.table.columns[:5]),
+        "categories": list(_categories(contents, digits)),
+        "uniques": [
+            (cell.label, f"{cell.p_unique:.2f}", f"{cell.p_match:.2f}") for cell in contents.uniques
+        ],
+        "n_uniques": contents.n_uniques,
+        "checks": None if found.checks is None else _checks(contents, public=public),
+        "check_picture": None if public or found.checks is None else check_picture(contents.fit),
+        "sensitivity": found.findings["Prior"].splitlines(),
+        "diagnostics": found.findings["Diagnostics"].splitlines(),
+        "map": None if contents.map is None or public else map_picture(contents.map),
+        "map_rows": [] if contents.map is None else _map_rows(contents.map, public=public),
+        "findings": [_finding(finding, public=public) for finding in contents.findings],
+        "versions": _versions(contents.fit),
+        "call": None if public else found.facts.get("Call"),
+        "settings": None if public else contents.fit.attrs.get("settings"),
+    }
+
+
+def _verdict(contents: Contents, problems: list[str], threshold: float | None) -> str:
+    """What the panel reads first."""
+    if problems:
+        return f"Do not rely on these numbers: {'; and '.join(problems)}."
+    row = contents.row
+    low, high = row["2.5%"], row["97.5%"]
+    said = [
+        f"Under this model, releasing the sample table carries a risk of R2 = {row['mean']:.2f}"
+        f" on a scale from 0 to 1; with probability 0.95 it is between {low:.2f} and {high:.2f}."
+    ]
+    if threshold is not None and contents.found.exceedance is not None:
+        said.append(f"It is above {threshold:g} {_with_probability(contents.found.exceedance)}.")
+    said += [
+        f"{finding.disclosed:,} of the {finding.hidden:,} unpublished cells of"
+        f" {legible(finding.name)} can be worked out: it must not be released as it is."
+        for finding in contents.findings
+        if finding.disclosed
+    ]
+    return " ".join(said)
+
+
+def _with_probability(share: float) -> str:
+    if share < 0.005:
+        return "with probability below 0.01"
+    if share > 0.995:
+        return "with probability above 0.99"
+    return f"with probability {share:.2f}"
+
+
+def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
+    """What the verdict rests on, each with its name."""
+    parts, found = contents.parts, contents.found
+    size = int(parts.sample.sum())
+    yield (
+        "Sample",
+        f"{size:,} of {parts.population_size:,} people, a fraction of"
+        f" {size / parts.population_size:.3g}; taken as a simple random sample without replacement",
+    )
+    variables = " × ".join(f"{name} ({parts.sample.sizes[name]})" for name in parts.variables)
+    closed = parts.sample.size - parts.cells
+    zeros = f", {closed:,} structural zeros" if closed else ""
+    counts = int((parts.sample == 0).sum()) - closed, contents.n_uniques
+    seen = "" if public else f"; {counts[0]:,} empty, {counts[1]:,} with one person in the sample"
+    yield "Table", f"{variables}: {parts.cells:,} cells{zeros}{seen}"
+    yield "Model", found.facts["Estimator"]
+    if "Known" in found.facts:
+        yield "Known", found.facts["Known"]
+    yield "Weights", ", ".join(f"{weight:g}" for weight in contents.weights)
+    yield "Sampler", "no problem found" if found.converged else "did not converge"
+    if found.checks is None:
+        yield "Model checks", "none: the fit holds no samples of the fitted model"
+    else:
+        good = not any("the fitted model does not" in problem for problem in found.problems)
+        said = "looks" if good else "DOES NOT LOOK"
+        yield "Model checks", f"the sample {said} like samples that the fitted model gives"
+    yield "Prior", found.findings["Prior"].splitlines()[0]
+
+
+def _categories(contents: Contents, digits: int) -> Iterator[dict[str, Any]]:
+    """Each variable with its riskiest categories, in the order of the table."""
+    for own in contents.categories:
+        order = np.argsort(-np.nan_to_num(own.risk[:, 1], nan=-1.0), kind="stable")
+        chosen = np.sort(order[:_MOST_CATEGORIES])
+        labels = [own.labels[at] for at in chosen]
+        risk = own.risk[chosen]
+        yield {
+            "variable": own.variable,
+            "left_out": len(own.labels) - len(chosen),
+            "picture": category_picture(own.variable, labels, risk),
+            "rows": [
+                (label, [f"{value:.{digits}f}" if isfinite(value) else "nobody" for value in ends])
+                for label, ends in zip(labels, risk, strict=True)
+            ],
+        }
+
+
+def _checks(contents: Contents, *, public: bool) -> dict[str, Any]:
+    checks = contents.found.checks
+    assert checks is not None
+    frame = check_frame(checks)
+    if public:
+        whole = checks.isel(member=0) if "member" in checks.dims else checks
+        inside = (whole["lower"] <= whole["observed"]) & (whole["observed"] <= whole["upper"])
+        rows = [
+            (name, ["inside the 95 % interval" if within else "OUTSIDE the 95 % interval"])
+            for name, within in zip(frame.index, inside.values, strict=True)
+        ]
+        return {"columns": ["", "the sample is"], "rows": rows, "missed": []}
+    rows = list(zip(frame.index, frame.values.tolist(), strict=True))
+    return {"columns": ["", *frame.columns], "rows": rows, "missed": missed_lines(checks)}
+
+
+def _map_rows(utility: "xr.Dataset", *, public: bool) -> list[tuple[str, list[str]]]:
+    """R2 of each protection with its interval, and for the office what it changes,
+    which tells of the table itself.
+    """
+    rows = []
+    for name in utility["protection"].values.tolist():
+        own = utility.sel(protection=name)
+        values = own["R2"].values.tolist()
+        if not public:
+            values += [float(own[loss][0]) for loss in ("hellinger", "mean_absolute_error")]
+        shown = "the sample as it is" if name == ORIGINAL else legible(name)
+        rows.append((shown, [f"{value:.{2 if public else 4}f}" for value in values]))
+    return rows
+
+
+def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
+    if finding.disclosed:
+        said = f"{finding.disclosed:,} of them can be worked out exactly: it must not be released."
+    elif finding.fewest == inf:
+        said = "none of them can be worked out."
+    else:
+        said = (
+            f"none of them can be worked out; at least {finding.fewest:,.0f} values remain possible"
+            f" for each, a risk of at most {1 / log2(finding.fewest):.2f} (1/bits)."
+        )
+    rows = [
+        (label, [f"{low:,.10g}", f"{high:,.10g}", _number(count)])
+        for label, low, high, count in finding.riskiest
+    ]
+    return {
+        "name": legible(finding.name),
+        "said": f"{finding.hidden:,} cells and totals are not published; {said}",
+        "rows": [] if public else rows,
+    }
+
+
+def _number(count: float) -> str:
+    return "∞" if count == inf else f"{count:,.0f}"
+
+
+def _versions(fit: "xr.DataTree") -> dict[str, str]:
+    try:
+        found = recorded_mapping(fit, "versions")
+    except TaciturnError:  # somebody's own model
+        return {}
+    return {str(name): str(version) for name, version in found.items()}

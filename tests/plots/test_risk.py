@@ -1,0 +1,72 @@
+"""Plots of risk show the numbers that the summary gives."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import taciturn as tc
+
+
+def test_each_fit_has_its_row_with_median_and_interval(fit_loglinear, fit_urn):
+    axes = tc.plot_risk({"log-linear": fit_loglinear, "urn": fit_urn}, measure="R1", truth=0.2315)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["urn", "log-linear"]
+    assert axes.get_xlabel() == "R1"
+    draws = tc.assess(fit_urn)["risk"]["R1"].values
+    interval, middle = axes.lines[0], axes.lines[1]
+    np.testing.assert_allclose(interval.get_xdata(), np.quantile(draws, [0.025, 0.975]))
+    np.testing.assert_allclose(middle.get_xdata(), [np.quantile(draws, 0.5)])
+    assert axes.lines[-1].get_xdata()[0] == 0.2315
+
+
+def test_a_single_fit_and_given_axes(fit_loglinear):
+    _, axes = plt.subplots()
+    assert tc.plot_risk(fit_loglinear, ax=axes) is axes
+
+
+@pytest.mark.parametrize(
+    ("fits", "options", "message"),
+    [
+        ({}, {}, "no fit"),
+        (None, {"measure": "R3"}, "measure must be"),
+        (None, {"probability": 0.0}, "probability"),
+    ],
+)
+def test_plot_risk_refuses(fit_loglinear, fits, options, message):
+    with pytest.raises(tc.TaciturnError, match=message):
+        tc.plot_risk(fit_loglinear if fits is None else fits, **options)
+
+
+def bars(axes):
+    """Heights of the bars by their middles, of each row from the top."""
+    rows = [{} for _ in axes.get_yticks()]
+    for bar in axes.patches:
+        middle = bar.get_x() + bar.get_width() / 2
+        rows[len(rows) - 1 - round(bar.get_y())][middle] = bar.get_height()
+    return rows
+
+
+def test_counts_of_people_are_bars_one_for_each_number(fit_loglinear, fit_urn):
+    fits = {"log-linear": fit_loglinear, "urn": fit_urn}
+    axes = tc.plot_risk(fits, measure="tau1")
+    assert "people alone in their cell" in axes.get_xlabel()
+    for fit, drawn in zip(fits.values(), bars(axes), strict=True):
+        draws = tc.assess(fit)["risk"]["tau1"].values.ravel()
+        values, numbers = np.unique(draws, return_counts=True)
+        assert sorted(drawn) == pytest.approx(values)
+        heights = [drawn[at] for at in sorted(drawn)]
+        np.testing.assert_allclose(heights, 0.75 * numbers / numbers.max())
+    axes.figure.canvas.draw()
+    assert all(float(at).is_integer() for at in axes.xaxis.get_majorticklocs())
+    assert len(tc.plot_risk(fits, measure="R2").patches) == 0
+
+
+def test_many_numbers_share_bars_and_a_constant_has_one(fit_loglinear):
+    fit = tc.assess(fit_loglinear)
+    tau1 = fit["risk"]["tau1"]
+    wide = fit.copy(deep=True)
+    wide["risk"]["tau1"] = tau1.copy(data=np.arange(tau1.size).reshape(tau1.shape))
+    (drawn,) = bars(tc.plot_risk(wide, measure="tau1"))
+    assert len(drawn) == 50
+    assert max(drawn.values()) == 0.75
+    wide["risk"]["tau1"] = tau1 * 0 + 3
+    assert bars(tc.plot_risk(wide, measure="tau1")) == [{3.0: 0.75}]

@@ -1,0 +1,288 @@
+"""The page of a panel: what it says is what the functions give, and what it must not
+say it does not."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.reports.yardstick import between, yardstick
+
+SILENT = {"progressbar": False}
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """The text of each element and the rows of tables; fails where tags do not nest."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.html, self.open, self.rows, self.text, self.links = html, [], [], [], []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+    def row(self, first: str) -> list[str]:
+        (found,) = [row[1:] for row in self.rows if row and row[0] == first]
+        return found
+
+    @property
+    def said(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+    @property
+    def verdict(self) -> str:
+        (found,) = re.findall(r'<p class="verdict[^>]*>(.*?)</p>', self.html)
+        return unescape(found)
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Writes a report and reads it."""
+
+    def page(fit, name="panel.html", **given) -> Page:
+        tc.report(fit, tmp_path / name, **given, **SILENT)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        return Page((tmp_path / name).read_text(encoding="utf-8"))
+
+    return page
+
+
+def test_the_numbers_are_those_of_the_functions(page, fit_pool, religion_sample):
+    read = page(fit_pool, threshold=0.15)
+    found = tc.summary(tc.assess(fit_pool), threshold=0.15)
+    r2 = found.table.loc["R2"]
+    assert read.row("R2")[:5] == [f"{value:.4f}" for value in r2.iloc[:5]]
+    assert read.verdict.startswith(
+        f"Under this model, releasing the sample table carries a risk of R2 = {r2['mean']:.2f}"
+    )
+    assert f"above 0.15 with probability {found.exceedance:.2f}." in read.verdict
+    by = tc.assess(fit_pool, by="religion")["risk_by_religion"].to_dataset()["R2"]
+    ends = by.quantile([0.025, 0.5, 0.975], ("chain", "draw"), skipna=True)
+    rows = [row for row in read.rows if row[0] == "9" and len(row) == 4]
+    assert [f"{value:.4f}" for value in ends.sel(religion="9")] in [row[1:] for row in rows]
+    population = fit_pool["posterior_predictive"]["population"]
+    cells = tc.risk.cell_uniques(population, religion_sample)
+    listed = [row for row in read.rows if row[0].startswith("area=") and len(row) == 3]
+    assert len(listed) == int((religion_sample == 1).sum())
+    shown = [float(row[1]) for row in listed]
+    assert shown == sorted(shown, reverse=True)
+    for label, unique, match in listed:
+        at = dict(part.split("=") for part in label.split(", "))
+        assert int(religion_sample.sel(at)) == 1
+        assert unique == f"{float(cells['p_unique'].sel(at)):.2f}"
+        assert match == f"{float(cells['p_match'].sel(at)):.2f}"
+    checks = tc.fits.predictive_checks(fit_pool).sel(statistic="uniques", member="all")
+    assert read.row("uniques")[0] == str(int(checks["observed"]))
+    assert repr(tc.LinearPool()) in read.html
+    assert "random_seed=1" in read.html
+
+
+def test_releases_are_compared_and_attacked(page, fit_pool, religion_sample):
+    small = (religion_sample > 0) & (religion_sample < 2)
+    rounded = tc.random_round(religion_sample, rounding_base=3, replicates=20, random_seed=1)
+    pattern = tc.suppress(religion_sample, small, progressbar=False)
+    alone = tc.Suppression(religion_sample, small)
+    read = page(
+        fit_pool,
+        releases={"rounded": rounded, "suppressed": pattern, "small ones only": alone},
+    )
+    found = tc.risk_utility(
+        {"rounded": rounded},
+        table=religion_sample,
+        population=fit_pool["posterior_predictive"]["population"],
+    ).isel(protection=0)
+    numbers = [*found["R2"].values, found["hellinger"][0], found["mean_absolute_error"][0]]
+    assert read.row("rounded") == [f"{float(value):.4f}" for value in numbers]
+    assert read.row("the sample as it is")[0] == read.row("R2")[0]
+    bounds = tc.attacker_bounds(alone, progressbar=False)
+    hidden = ~bounds["published"]
+    worked_out = int((bounds["disclosed"] & hidden).sum())
+    assert worked_out > 0
+    told = f"{worked_out} of the {int(hidden.sum())} unpublished cells of small ones only"
+    assert told in read.verdict
+    assert "of suppressed can be worked out" not in read.verdict
+    place = tuple(int(i) for i in np.argwhere((bounds["disclosed"] & hidden).values)[0])
+    area, religion = (bounds[dim].values[i] for dim, i in zip(bounds.dims, place, strict=False))
+    rows = [row for row in read.rows if row[0] == f"area={area}, religion={religion}"]
+    assert ["1", "1", "1"] in [row[1:] for row in rows]
+
+
+def test_the_public_page_has_nothing_of_single_cells(page, fit_pool, religion_sample):
+    small = (religion_sample > 0) & (religion_sample < 2)
+    given = {
+        "releases": {
+            "rounded": tc.random_round(religion_sample, replicates=20, random_seed=1),
+            "suppressed": tc.suppress(religion_sample, small, progressbar=False),
+        },
+        "threshold": 0.2,
+        "public": True,
+    }
+    read = page(fit_pool, **given)
+    assert "area=" not in read.html
+    assert not re.search(r"\d\.\d{3,}", read.said)
+    uniques = int((religion_sample == 1).sum())
+    assert f"{uniques} cells" not in read.said
+    assert "one person in the sample" not in read.said
+    assert "random_seed" not in read.html
+    assert "Hellinger" not in read.said
+    assert read.row("uniques") == ["inside the 95 % interval"]
+    assert read.row("rounded")[0] == f"{float(read.row('rounded')[0]):.2f}"
+    assert "Not for release" not in read.said
+    leaky = tc.Suppression(religion_sample, small)
+    with pytest.raises(tc.TaciturnError, match="which a public page must not say"):
+        tc.report(fit_pool, "p.html", releases={"x": leaky}, public=True, **SILENT)
+
+
+def test_a_fit_that_failed_says_so_first(page, fit_as_chain):
+    stuck = fit_as_chain.copy(deep=True)
+    stuck["posterior"]["theta"][0] += 1e4
+    for public in (False, True):
+        read = page(stuck, public=public, overwrite=True)
+        assert read.verdict.startswith("Do not rely on these numbers: the sampler did not")
+        assert read.row("Sampler") == ["did not converge"]
+    wrong = fit_as_chain.copy()
+    samples = wrong["posterior_predictive"]["count"]
+    wrong["posterior_predictive"] = wrong["posterior_predictive"].copy()
+    wrong["posterior_predictive"]["count"] = samples.where(samples != 1, 0)
+    read = page(wrong, overwrite=True)
+    assert read.verdict.startswith("Do not rely on these numbers: the fitted model does not")
+    assert "DOES NOT LOOK" in read.row("Model checks")[0]
+
+
+def test_a_public_page_of_a_failed_check_gives_no_count(page, fit_as_chain):
+    wrong = fit_as_chain.copy()
+    samples = wrong["posterior_predictive"]["count"]
+    wrong["posterior_predictive"] = wrong["posterior_predictive"].copy()
+    wrong["posterior_predictive"]["count"] = samples.where(samples != 1, 0)
+    read = page(wrong, public=True)
+    assert read.verdict == (
+        "Do not rely on these numbers: the fitted model does not give samples like this one."
+    )
+    assert "in the sample," not in read.said
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_labels_are_text_wherever_they_stand(page):
+    labels = [HOSTILE, "$x$", "&amp;"]
+    sample = xr.DataArray(
+        [[3, 1, 0], [2, 4, 1]],
+        dims=(HOSTILE, "b"),
+        coords={HOSTILE: ["{{ 7 * 7 }}", "</style>"], "b": labels},
+    )
+    fit = tc.LogLinear().fit(sample, population_size=40, draws=60, random_seed=1)
+    release = tc.Suppression(sample, sample == 1)
+    read = page(fit, releases={HOSTILE: release}, title=HOSTILE)
+    assert "<img" not in read.html
+    assert HOSTILE in read.said
+    assert "{{ 7 * 7 }}" in read.said
+    assert "$x$" in read.said
+
+
+def test_the_page_stands_alone(page, fit_pool):
+    read = page(fit_pool)
+    assert all(link.startswith("#") for link in read.links)
+    assert "default-src 'none'" in read.html
+    assert set(re.findall(r"https?://[^\"\s<]+", read.html)) <= {
+        "http://www.w3.org/1999/xlink",
+        "http://www.w3.org/2000/svg",
+    }
+    ids = re.findall(r' id="([^"]+)"', read.html)
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', read.html))
+    assert used <= set(ids)
+    again = page(fit_pool, overwrite=True)
+    assert again.html == read.html
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_one_variable_structural_zeros_and_no_samples_of_the_model(page, public):
+    sample = xr.DataArray([5, 0, 1, 2], coords={"a": list("wxyz")}, dims="a")
+    zeros = sample.copy(data=[False, True, False, False])
+    fit = tc.LogLinear().fit(
+        sample, population_size=40, structural_zeros=zeros, draws=60, random_seed=1
+    )
+    del fit["posterior_predictive"]["count"]
+    read = page(fit, public=public, title="One variable")
+    assert "One variable" in read.said
+    assert "3 cells, 1 structural zeros" in read.row("Table")[0]
+    assert "none: the fit holds no samples" in read.row("Model checks")[0]
+    assert "Where the risk is" not in read.said
+
+
+def test_a_category_with_one_cell_is_not_a_table_of_its_own(page):
+    """Its risk would be that of a cell."""
+    sample = xr.DataArray([[5], [1], [2]], dims=("a", "b"), coords={"a": list("xyz"), "b": ["u"]})
+    fit = tc.LogLinear().fit(sample, population_size=40, draws=60, random_seed=1)
+    read = page(fit, public=True)
+    assert re.findall(r"<h3>(\w+)</h3>", read.html)[:1] == ["b"]
+
+
+TABLE = xr.DataArray([3, 1], dims="z")
+OTHER = tc.Suppression(TABLE, TABLE > 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"path": "panel.pdf"}, "panel.pdf: cannot be written with the ending '.pdf'"),
+        ({"threshold": 2}, "threshold must be"),
+        ({"title": " "}, "title must be text"),
+        ({"releases": []}, "releases must map names to releases, got list"),
+        ({"releases": {"": None}}, "a name of its own"),
+        ({"releases": {"as it is": None}}, "a name of its own"),
+        ({"releases": {"x": 3}}, "must be a perturbed table, a SuppressionPattern or a Release"),
+        ({"releases": {"x": OTHER}}, "is a release of another table"),
+    ],
+)
+def test_what_is_refused(fit_loglinear, tmp_path, change, message):
+    given = {"path": "panel.html", **change}
+    path = tmp_path / given.pop("path")
+    with pytest.raises(tc.TaciturnError, match=re.escape(message)):
+        tc.report(fit_loglinear, path, **given, **SILENT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_only_when_told_to(fit_loglinear, tmp_path):
+    (tmp_path / "panel.html").write_text("old")
+    with pytest.raises(tc.TaciturnError, match="exists already"):
+        tc.report(fit_loglinear, tmp_path / "panel.html", **SILENT)
+    assert (tmp_path / "panel.html").read_text() == "old"
+
+
+def test_marks_are_risks_of_packaged_tables():
+    marks = {mark.name: mark.risk for mark in yardstick((0.1, 0.8, 0.1))}
+    census = tc.load_dataset("area_by_religion")
+    assert marks["area × religion, everybody"] == float(tc.disclosure_risk(census)["R1"])
+    assert marks["area × religion, everybody, rounded to 10"] < marks["area × religion, everybody"]
+    assert 0 < marks["area × sex, everybody"] < 0.02
+    said = between(0.2, yardstick((0.1, 0.8, 0.1)))
+    assert said.startswith("R2 of this table is 0.20: above area × religion, everybody, rounded")
+    assert "above" not in between(0.0, yardstick((0.1, 0.8, 0.1)))
+    assert "below" not in between(0.99, yardstick((0.1, 0.8, 0.1)))
