@@ -25,10 +25,10 @@ __all__ = [
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
     "StandardInput",
+    "check_ending",
     "check_output",
     "check_page_ending",
     "check_readable",
-    "check_release_ending",
     "whole_file",
 ]
 
@@ -98,12 +98,15 @@ def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:
         raise FileFormatError(f"{path}: no such file")
 
 
-def check_release_ending(path: Path) -> None:
-    """Raise unless a release can be written to a file of this ending."""
+def check_ending(path: Path, endings: tuple[str, ...]) -> None:
+    """Raise unless a file of this ending can be written: it is one of these, and what
+    writes it is installed.
+    """
     ending = path.suffix.lower()
-    if ending not in RELEASE_ENDINGS:
+    if ending not in endings:
         raise FileFormatError(
-            f"{path}: a release is written to a file that ends in {', '.join(RELEASE_ENDINGS)}"
+            f"{path}: cannot be written with the ending {ending!r}; give the file a name that ends"
+            f" in {', '.join(endings)}"
         )
     library, extra = _LIBRARIES.get(ending, (None, None))
     if library is not None and find_spec(library) is None:

@@ -152,7 +152,8 @@ def test_a_release_says_nothing_of_how_it_was_drawn(path, tmp_path, capsys, monk
     outs = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for out in outs:
         arguments = ["--method", "add-noise", "--epsilon", 0.5, "--output", out]
-        assert run(capsys, monkeypatch, path, *arguments) == (0, "", "")
+        said = f"1 release by add-noise written to {out}\n"
+        assert run(capsys, monkeypatch, path, *arguments) == (0, said, "")
     one, two = (pd.read_csv(out) for out in outs)
     assert list(one.columns) == ["area", "religion", "count", "status"]
     assert not one.equals(two)

@@ -16,7 +16,7 @@ from jsonstat_validator import validate_jsonstat
 
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError
-from taciturn.files import RELEASE_ENDINGS, check_release_ending
+from taciturn.files import RELEASE_ENDINGS, check_ending
 from taciturn.publication.release_file import WRITERS
 from taciturn.suppression.protected import ProtectedTable
 
@@ -194,7 +194,7 @@ def test_categories_that_would_be_written_alike():
 
 
 def test_an_ending_in_capitals_is_taken_and_others_are_named(tmp_path):
-    check_release_ending(tmp_path / "OUT.CSV")
+    check_ending(tmp_path / "OUT.CSV", RELEASE_ENDINGS)
     with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json, \.xlsx$"):
-        check_release_ending(tmp_path / "out.xls")
+        check_ending(tmp_path / "out.xls", RELEASE_ENDINGS)
     assert tuple(WRITERS) == RELEASE_ENDINGS

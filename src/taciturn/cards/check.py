@@ -81,7 +81,7 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     path : path
         A model card.
     progressbar : bool
-        Show the sampler's progress.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------

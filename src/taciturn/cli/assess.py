@@ -11,16 +11,17 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_records,
+    Source,
     check_tables,
     force_option,
+    read_counts,
+    variables_option,
 )
 from taciturn.cli.fitting import fitted, print_summary
 from taciturn.cli.options import (
     MOST_COUNT,
     SEED,
     Model,
-    Names,
     Number,
     Weights,
     Whole,
@@ -29,6 +30,7 @@ from taciturn.cli.options import (
     is_card,
 )
 from taciturn.cli.printing import Format, format_option
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ __all__ = ["assess"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("sample", type=Input())
+@click.argument("sample", type=Input(stream=True))
 @click.option(
     "--population-size",
     "-N",
@@ -47,11 +49,7 @@ __all__ = ["assess"]
     help="Individuals in the population.",
 )
 @click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
-@click.option(
-    "--variables",
-    type=Names(),
-    help="SAMPLE is microdata: count its records by these columns first.",
-)
+@variables_option
 @click.option(
     "--model",
     type=Model(),
@@ -62,7 +60,7 @@ __all__ = ["assess"]
 )
 @click.option(
     "--known-margins",
-    type=Input(),
+    type=Input(stream=True),
     help="File of the population's table over some of the variables.",
 )
 @click.option(
@@ -99,7 +97,7 @@ __all__ = ["assess"]
 @click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
 @click.option(
     "--save",
-    type=Output(),
+    type=Output(".nc"),
     help="Write the fit to this netCDF file, which ArviZ reads.",
 )
 @fail_on_option("risk", CHECKS)
@@ -107,12 +105,12 @@ __all__ = ["assess"]
 @csv_options
 @force_option
 def assess(
-    sample: Path,
+    sample: Source,
     population_size: int,
     count: str,
     variables: tuple[str, ...] | None,
     model: str,
-    known_margins: Path | None,
+    known_margins: Source | None,
     formula: str | None,
     weights: tuple[float, float, float],
     threshold: float | None,
@@ -130,10 +128,11 @@ def assess(
 ) -> None:
     """Estimate the disclosure risk of a sample table.
 
-    SAMPLE is a CSV or Parquet file in long form: one row per cell, one column per
-    variable, one column of counts. List categories that nobody in the sample has with
-    count 0: they are cells too. With --variables it has one row per individual instead;
-    for missing labels, and categories that nobody in the sample has, tabulate it first.
+    SAMPLE is a CSV or Parquet file in long form, or CSV from standard input, '-': one
+    row per cell, one column per variable, one column of counts. List categories that
+    nobody in the sample has with count 0: they are cells too. With --variables it has
+    one row per individual instead; for missing labels, and categories that nobody in
+    the sample has, tabulate it first.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler did not converge,
     4 a condition of --fail-on holds.
@@ -142,15 +141,13 @@ def assess(
 
     check_model(model, formula)
     check_tables(sample, known_margins)
-    read = partial(tc.read_table, count=count, sep=sep, encoding=encoding)
-    if variables is None:
-        table = read(sample)
-    else:
-        check_records(sample, count, sep=sep, encoding=encoding)
-        table = tc.tabulate(sample, variables, sep=sep, encoding=encoding)
-    margins = None if known_margins is None else read(known_margins)
+    with working("loading libraries, reading the table"):
+        read = partial(read_counts, count=count, sep=sep, encoding=encoding)
+        table = read(sample, variables=variables)
+        margins = None if known_margins is None else read(known_margins, variables=None)
+        estimator = _estimator(model, formula)
     fit = fitted(
-        _estimator(model, formula),
+        estimator,
         table,
         population_size=population_size,
         known_margins=margins,
@@ -160,8 +157,9 @@ def assess(
         random_seed=seed,
         method=method,
     )
-    fit = tc.assess(fit, weights=weights)
-    found = tc.summary(fit, threshold=threshold)
+    with working("summarising the risk"):
+        fit = tc.assess(fit, weights=weights)
+        found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)

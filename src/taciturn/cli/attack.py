@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,15 +12,20 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_csv,
+    Source,
+    StandardOutput,
+    Target,
     check_release_file,
     check_tables,
     force_option,
     hierarchy_option,
+    variables_option,
     write_csv,
 )
 from taciturn.cli.options import Names, Whole, csv_options
+from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
+from taciturn.cli.working import working
 from taciturn.errors import TableError
 
 if TYPE_CHECKING:
@@ -36,17 +40,18 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("table", type=Input())
+@click.argument("table", type=Input(stream=True))
 @click.option("--count", default="count", show_default=True, help="Column of values in TABLE.")
+@variables_option
 @click.option(
     "--release",
     "file",
-    type=Input(),
+    type=Input(stream=True),
     help="File of a release of TABLE, such as suppress or rules writes.",
 )
 @click.option(
     "--suppressed",
-    type=Input(),
+    type=Input(stream=True),
     multiple=True,
     help=(
         "File of cells that are not published, one per row, whose columns are named after the"
@@ -87,69 +92,78 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 @click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @click.option(
     "--output",
-    type=Output(),
-    help="Write the bounds of all cells to this CSV file.",
+    type=Output(".csv", stream=True),
+    help="Write the bounds of all cells to this CSV file; - is standard output.",
 )
 @fail_on_option(DISCLOSED)
+@format_option
 @csv_options
 @force_option
 def attack(
-    table: Path,
+    table: Source,
     count: str,
-    file: Path | None,
-    suppressed: tuple[Path, ...],
+    variables: tuple[str, ...] | None,
+    file: Source | None,
+    suppressed: tuple[Source, ...],
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
-    hierarchy: tuple[Path, ...],
+    hierarchy: tuple[Source, ...],
     margin: tuple[str, ...] | None,
     decimals: int,
     total: str,
     top: int,
-    output: Path | None,
+    output: Target | None,
     fail_on: tuple[Condition, ...],
+    form: Format,
     force: bool,
     sep: str | None,
     encoding: str | None,
 ) -> None:
     """Bound the cells that a release does not show, riskiest first.
 
-    TABLE is the true table, a CSV or Parquet file in long form as for assess; with
-    --decimals its values may be magnitudes. What is released is what the file of
-    --release publishes: .csv in UTF-8, .parquet or .json, as suppress and rules write
-    it. Or it is the cells of TABLE and all totals, or the projections of --linked,
-    without the cells of --suppressed. If these files have a column `status`, it holds
-    published or suppressed, or safe, primary or secondary; published and safe cells are
-    released.
+    TABLE is the true table, a CSV or Parquet file in long form as for assess, or CSV
+    from standard input, '-'; with --decimals its values may be magnitudes. What is
+    released is what the file of --release publishes: .csv in UTF-8, .parquet or .json,
+    as suppress and rules write it. Or it is the cells of TABLE and all totals, or the
+    projections of --linked, without the cells of --suppressed. If these files have a
+    column `status`, it holds published or suppressed, or safe, primary or secondary;
+    published and safe cells are released.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 4 a condition of --fail-on holds.
     """
     _check_options(file, suppressed, linked, totals)
     check_release_file(file)
     check_tables(table, *suppressed, *hierarchy)
-    check_csv(output)
     written = {"sep": sep, "encoding": encoding}
-    true = read_values(table, count=count, decimals=decimals, **written)
+    with working("loading libraries, reading the table"):
+        true = read_values(table, count=count, variables=variables, decimals=decimals, **written)
     for path in hierarchy:
         true = read_level(path, true, **written)
-    if margin is not None:
-        from taciturn.tables.margins import margin_names
-
-        margin = margin_names(margin, true, name="--margin")
+    margin = _checked_margin(margin, true)
     if file is not None:
         release, hidden = read_file(file, true, total=total, decimals=decimals)
     else:
         release, hidden = _release(true, suppressed, linked, totals, decimals, written)
     rows = _bounds(release, true, hidden, margin)
     if output is not None:
-        write_csv(rows.set_index(rows.columns[0]), output, overwrite=force)
-    click.echo(_text(rows, top, decimals))
+        write_csv(rows, output, overwrite=force)
     disclosed = int(rows["disclosed"].sum())
-    exit_if(
-        [f"{disclosed:,} cells that are not published are disclosed"] * bool(fail_on and disclosed)
+    print_as(
+        form,
+        text=_text(rows, top, decimals),
+        facts={
+            "not_published": len(rows),
+            "disclosed": disclosed,
+            "cells": rows.to_dict("records"),
+        },
+        table=rows,
+        to_stderr=isinstance(output, StandardOutput),
     )
+    if fail_on and disclosed:
+        exit_if([f"{disclosed:,} cells that are not published are disclosed"])
 
 
-def _check_options(file: Path | None, suppressed: Any, linked: Any, totals: Any) -> None:
+def _check_options(file: Source | None, suppressed: Any, linked: Any, totals: Any) -> None:
     """Raise unless the options say, once, what is released."""
     if linked and totals:
         raise click.UsageError(
@@ -165,9 +179,20 @@ def _check_options(file: Path | None, suppressed: Any, linked: Any, totals: Any)
         )
 
 
+def _checked_margin(
+    margin: tuple[str, ...] | None, table: "xr.DataArray"
+) -> tuple[str, ...] | None:
+    """The margin to bound, if one is given."""
+    if margin is None:
+        return None
+    from taciturn.tables.margins import margin_names
+
+    return margin_names(margin, table, name="--margin")
+
+
 def _release(
     table: "xr.DataArray",
-    files: tuple[Path, ...],
+    files: tuple[Source, ...],
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
     decimals: int,

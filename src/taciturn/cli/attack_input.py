@@ -2,9 +2,11 @@
 and suppressed cells. `written` is how a CSV file is, its `sep` and `encoding`.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from taciturn.cli.files import Source, read_counts
 from taciturn.errors import TableError
 
 if TYPE_CHECKING:
@@ -15,20 +17,25 @@ if TYPE_CHECKING:
 __all__ = ["read_file", "read_level", "read_suppressed", "read_values"]
 
 
-def read_values(path: Path, *, count: str, decimals: int, **written: Any) -> "xr.DataArray":
-    """Read a table in long form whose values have at most so many decimals; numbers are
-    read exactly as written.
+def read_values(
+    path: Source, *, count: str, variables: tuple[str, ...] | None, decimals: int, **written: Any
+) -> "xr.DataArray":
+    """Read a table in long form whose values have at most so many decimals, or count
+    microdata; numbers are read exactly as written.
     """
-    import taciturn as tc
     from taciturn.tables.reading import read_steps
 
     if decimals == 0:
-        return tc.read_table(path, count=count, **written)
+        return read_counts(path, count=count, variables=variables, **written)
+    if variables is not None:
+        raise click.UsageError(
+            "--variables count microdata, and --decimals are those of magnitudes"
+        )
     return read_steps(path, count, decimals=decimals, **written) / 10.0**decimals
 
 
 def read_file(
-    path: Path, table: "xr.DataArray", *, total: str, decimals: int
+    path: Source, table: "xr.DataArray", *, total: str, decimals: int
 ) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
     """The release in a file, and which cells of each projection are suppressed."""
     import taciturn as tc
@@ -51,7 +58,7 @@ def read_file(
     return release, hidden
 
 
-def read_level(path: Path, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
+def read_level(path: Source, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
     """The table with a further level, read from a file that says to which group each
     category of a variable belongs.
     """
@@ -89,7 +96,7 @@ def read_level(path: Path, table: "xr.DataArray", **written: Any) -> "xr.DataArr
 
 
 def read_suppressed(
-    path: Path, table: "xr.DataArray", projections: list[tuple[str, ...]], **written: Any
+    path: Source, table: "xr.DataArray", projections: list[tuple[str, ...]], **written: Any
 ) -> tuple[tuple[str, ...], "xr.DataArray"]:
     """The projection whose variables are the columns of a file, and a mask of the cells
     in its rows.
@@ -135,7 +142,7 @@ def _positions(table: "xr.DataArray", dim: str) -> dict[str, int]:
     return {str(label): place for place, label in enumerate(table[dim].values.tolist())}
 
 
-def _place(path: Path, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
+def _place(path: Source, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
     place = categories.get(str(label))
     if place is None:
         raise TableError(

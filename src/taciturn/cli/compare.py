@@ -7,6 +7,8 @@ import click
 
 from taciturn.cli.files import FileCommand, Input, Output, force_option
 from taciturn.cli.options import SEED
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
@@ -25,15 +27,17 @@ __all__ = ["compare"]
 @click.option("--seed", type=SEED, help="The same seed saves the same mixture.")
 @click.option(
     "--save",
-    type=Output(),
+    type=Output(".nc"),
     help="Write the mixture with these weights to this netCDF file.",
 )
+@format_option
 @force_option
 def compare(
     fits: tuple[Path, ...],
     method: Literal["stacking", "bb-pseudo-bma", "pseudo-bma"],
     seed: int | None,
     save: Path | None,
+    form: Format,
     force: bool,
 ) -> None:
     """Compare saved fits by leave-one-out prediction.
@@ -58,8 +62,9 @@ def compare(
         raise ParameterError(f"a comparison needs at least two fits, got {names}")
     for path in fits:
         check_readable(path)
-    named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
-    with warnings.catch_warnings():
+    with working("loading libraries, reading the fits"):
+        named = {name: tc.read_fit(path) for name, path in zip(names, fits, strict=True)}
+    with working("comparing the fits"), warnings.catch_warnings():
         # The table and the text say so.
         warnings.simplefilter("ignore", tc.errors.ComparisonWarning)
         table = tc.compare(named, method=method)
@@ -69,5 +74,10 @@ def compare(
     from taciturn.fits.comparison import comparison_text
 
     shown = table.drop(columns=["rank", "diag_diff", "high_k"])
-    click.echo(shown.to_string(float_format=lambda value: f"{value:.2f}"))
-    click.echo(f"\n{comparison_text(table)}")
+    rows, words = table.rename_axis("fit").reset_index(), comparison_text(table)
+    print_as(
+        form,
+        text=f"{shown.to_string(float_format=lambda value: f'{value:.2f}')}\n\n{words}",
+        facts={"method": method, "fits": rows.to_dict("records"), "sentence": words, "saved": save},
+        table=rows,
+    )

@@ -1,85 +1,147 @@
-"""Files that commands read and write, checked before any work is done."""
+"""Files that commands read and write, and the standard streams in their place, checked
+before any work is done.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.options import Model, is_card
-from taciturn.errors import FileFormatError, TableError
+from taciturn.cli.options import Model, Names, is_card
+from taciturn.errors import TableError
 from taciturn.files import (
     READABLE_RELEASES,
     TABLE_ENDINGS,
+    StandardInput,
+    check_ending,
     check_output,
     check_readable,
-    check_release_ending,
     whole_file,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from taciturn.publication.published import Releasable
 
 __all__ = [
     "FileCommand",
     "Input",
     "Output",
-    "check_csv",
+    "Source",
+    "StandardOutput",
+    "Target",
     "check_records",
-    "check_release",
     "check_release_file",
     "check_tables",
     "force_option",
     "hierarchy_option",
-    "print_csv",
+    "read_counts",
+    "variables_option",
     "write_csv",
+    "write_release",
 ]
 
-_PARQUET: Final = (".parquet", ".pq")
+_STREAM: Final = "-"
+
+
+class StandardOutput:
+    """Standard output in the place of a CSV file."""
+
+    def __str__(self) -> str:
+        return "standard output"
+
+
+type Source = Path | StandardInput
+"""Where a table is read from."""
+type Target = Path | StandardOutput
+"""Where a table is written to."""
 
 
 class Input(click.Path):
-    """A file that is read."""
+    """A file that is read; with `stream` one of a table, which may be ``-``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stream: bool = False) -> None:
         super().__init__(path_type=Path)
+        self.stream = stream
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take ``-`` as standard input, or refuse it."""
+        if value == _STREAM and self.stream:
+            return StandardInput()
+        if value != _STREAM:
+            return super().convert(value, param, ctx)
+        raise click.BadParameter(
+            "'-', standard input, can hold a table as CSV and nothing else: give the name of a"
+            " file",
+            ctx,
+            param,
+        )
 
 
 class Output(click.Path):
-    """A file that is written, or continued where it is `resumed`."""
+    """A file that is written, with one of these endings where there are any, or
+    continued where it is `resumed`; with `stream` one of a table, which may be ``-``.
+    """
 
-    def __init__(self, *, resumed: bool = False) -> None:
+    def __init__(self, *endings: str, stream: bool = False, resumed: bool = False) -> None:
         super().__init__(path_type=Path)
+        self.endings = endings
+        self.stream = stream
         self.resumed = resumed
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take ``-`` as standard output, or refuse it."""
+        if value == _STREAM and self.stream:
+            return StandardOutput()
+        if value != _STREAM:
+            return super().convert(value, param, ctx)
+        raise click.BadParameter(
+            "'-', standard output, can take a table as CSV and nothing else: give the name of a"
+            " file",
+            ctx,
+            param,
+        )
 
 
 class FileCommand(click.Command):
-    """A command that holds each of its outputs to `check_output` before it begins."""
+    """A command that holds each of its outputs to `check_output` and to its endings
+    before it begins, and reads standard input once.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check, then run."""
         read: list[Path] = []
-        written: list[tuple[Path, bool]] = []
+        streams: list[str] = []
+        written: list[tuple[Path, Output]] = []
         for param in self.params:
             given = ctx.params.get(str(param.name))
             for value in given if isinstance(given, tuple) else (given,):
-                if value is None:
-                    continue
-                if isinstance(param.type, Output):
-                    written.append((value, param.type.resumed))
-                elif isinstance(param.type, Input):
+                if isinstance(value, StandardInput):
+                    streams.append(param.get_error_hint(ctx))
+                elif isinstance(value, Path) and isinstance(param.type, Output):
+                    written.append((value, param.type))
+                elif isinstance(value, Path) and isinstance(param.type, Input):
                     read.append(value)
-                elif isinstance(param.type, Model) and is_card(value):
+                elif isinstance(param.type, Model) and value is not None and is_card(value):
                     read.append(Path(value))
-        for number, (path, resumed) in enumerate(written):
+        if len(streams) > 1:
+            raise click.UsageError(
+                f"standard input can be read once, and '-' is given for {' and '.join(streams)}"
+            )
+        for number, (path, kind) in enumerate(written):
             others = [other for other, _ in written[:number]]
-            overwrite = resumed or ctx.params["force"]
+            overwrite = kind.resumed or ctx.params["force"]
             check_output(path, inputs=read, outputs=others, overwrite=overwrite)
+            if kind.endings:
+                check_ending(path, kind.endings)
         return super().invoke(ctx)
 
 
 hierarchy_option: Final = click.option(
     "--hierarchy",
-    type=Input(),
+    type=Input(stream=True),
     multiple=True,
     help=(
         "File of two columns, a variable and a level above it, such as region and country;"
@@ -92,48 +154,63 @@ force_option: Final = click.option(
 )
 
 
-def check_tables(*paths: Path | None) -> None:
+variables_option: Final = click.option(
+    "--variables",
+    type=Names(),
+    help="The input is microdata: count its records by these columns first.",
+)
+
+
+def check_tables(*sources: Source | None) -> None:
     """Raise unless every file that is named exists and can be a table."""
-    for path in paths:
-        if path is not None:
-            check_readable(path, TABLE_ENDINGS)
+    for source in sources:
+        if isinstance(source, Path):
+            check_readable(source, TABLE_ENDINGS)
 
 
-def check_release_file(path: Path | None) -> None:
+def check_release_file(source: Source | None) -> None:
     """Raise unless the file that is named, if one is, exists and can be a release."""
-    if path is not None:
-        check_readable(path, READABLE_RELEASES)
+    if isinstance(source, Path):
+        check_readable(source, READABLE_RELEASES)
 
 
-def check_records(path: Path, count: str = "count", **written: str | None) -> None:
+def check_records(source: Source, count: str = "count", **written: str | None) -> None:
     """Raise if what is to be counted, a row an individual, has a column of counts."""
     from taciturn.tables.sources import open_source
 
-    if count in open_source(path, **written).names:
+    if count in open_source(source, **written).names:
         raise TableError(
-            f"{path}: has a column {count!r}, so that it is no microdata but a table, whose rows"
+            f"{source}: has a column {count!r}, so that it is no microdata but a table, whose rows"
             " are not to be counted; if it is none, call that column something else"
         )
 
 
-def check_csv(output: Path | None) -> None:
-    """Raise if the output, where there is one, has the ending of another format."""
-    if output is not None and output.suffix.lower() in _PARQUET:
-        raise FileFormatError(f"{output}: the output is a CSV file; give it another ending")
+def read_counts(
+    source: Source, *, count: str, variables: tuple[str, ...] | None, **written: Any
+) -> "xr.DataArray":
+    """A table of counts, or that of microdata by these variables."""
+    import taciturn as tc
+
+    if variables is None:
+        return tc.read_table(source, count=count, **written)
+    check_records(source, count, **written)
+    return tc.tabulate(source, variables, **written)
 
 
-def check_release(output: Path | None) -> None:
-    """Raise unless a release can be written to the output, where there is one."""
-    if output is not None:
-        check_release_ending(output)
-
-
-def print_csv(table: "pd.DataFrame") -> None:
-    """Print rows with their index, as `write_csv` writes them."""
-    click.echo(table.to_csv(lineterminator="\n"), nl=False)
-
-
-def write_csv(table: "pd.DataFrame", output: Path, *, overwrite: bool) -> None:
-    """Write rows with their index; the file appears complete or not at all."""
+def write_csv(table: "pd.DataFrame", output: Target, *, overwrite: bool) -> None:
+    """Write rows without their index; a file appears complete or not at all."""
+    if isinstance(output, StandardOutput):
+        click.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+        return
     with whole_file(output, overwrite=overwrite) as file:
-        table.to_csv(file, mode="wb")
+        table.to_csv(file, mode="wb", index=False)
+
+
+def write_release(release: "Releasable", output: Target, *, overwrite: bool, **given: Any) -> None:
+    """Write a release; a file appears complete or not at all."""
+    from taciturn.publication.release_file import release_csv, write_release
+
+    if isinstance(output, StandardOutput):
+        click.echo(release_csv(release, **given), nl=False)
+    else:
+        write_release(release, output, overwrite=overwrite, **given)

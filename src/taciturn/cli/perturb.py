@@ -1,7 +1,6 @@
 """``taciturn perturb``: protect a table of counts."""
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,16 +9,25 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_release,
+    Source,
+    StandardOutput,
+    Target,
     check_tables,
     force_option,
+    read_counts,
+    variables_option,
+    write_release,
 )
 from taciturn.cli.fitting import exit_unless, fitted
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
+from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     import xarray as xr
 
 __all__ = ["perturb"]
@@ -39,8 +47,9 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 
 
 @click.command(cls=FileCommand)
-@click.argument("table", type=Input())
+@click.argument("table", type=Input(stream=True))
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@variables_option
 @click.option(
     "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
 )
@@ -83,9 +92,10 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 )
 @click.option(
     "--output",
-    type=Output(),
-    help="Write the release to this .csv, .parquet, .json or .xlsx file.",
+    type=Output(*RELEASE_ENDINGS, stream=True),
+    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
 )
+@format_option
 @csv_options
 @force_option
 @click.option(
@@ -103,12 +113,14 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     help="Print how much risk the method leaves and what it costs; not for publication.",
 )
 def perturb(
-    table: Path,
+    table: Source,
     count: str,
+    variables: tuple[str, ...] | None,
     method: str,
     replicates: int,
     seed: int | None,
-    output: Path | None,
+    output: Target | None,
+    form: Format,
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -118,9 +130,9 @@ def perturb(
 ) -> None:
     """Protect a table: round, adjust or suppress cells, or add noise.
 
-    TABLE is a CSV or Parquet file in long form, as for assess. The output has a row for
-    each cell and its status, published or suppressed. Swapping records takes microdata:
-    see swap_records in Python.
+    TABLE is a CSV or Parquet file in long form, as for assess, or CSV from standard
+    input, '-'. The output has a row for each cell and its status, published or
+    suppressed. Swapping records takes microdata: see swap_records in Python.
 
     Several replicates show what the method may release; the file then has a column
     `replicate`. Whoever has many of them, or tries seeds, comes close to the true
@@ -129,8 +141,6 @@ def perturb(
     Exit status: 0 done, 1 error, 2 wrong usage, 3 the sampler that --population-size
     asks for did not converge.
     """
-    import taciturn as tc
-
     if output is None and not report:
         raise click.UsageError(
             "give --output, --report or both: otherwise nothing would be done with the release"
@@ -140,23 +150,29 @@ def perturb(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     _check_options(method, chosen, drawn=replicates > 1 or seed is not None)
     check_tables(table)
-    check_release(output)
-    original = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    import pandas as pd
+
+    with working("loading libraries, reading the table"):
+        original = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
     protect = _method(original, method, chosen, replicates, seed)
     release = protect()
-    text, converged = None, True
+    text = f"{_releases(replicates)} by {method} written to {output}"
+    facts = {"method": method, "replicates": replicates, "output": output}
+    rows, converged = pd.DataFrame([facts]), True
     if report:
         # Other draws than those of the file: the numbers must not tell what happened to
         # it.
         apart = output is not None and method not in _CERTAIN
-        measured = protect() if apart else release
         population, converged = _population(original, population_size, seed)
-        title = _title(method, measured.sizes["replicate"], population_size, apart=apart)
-        text = f"{title}\n\n{_report_text(original, measured, population, method)}"
+        rows = _measures(original, protect() if apart else release, population, method)
+        title = _title(method, replicates, population_size, apart=apart)
+        text = f"{title}\n\n{_report_text(rows, of_releases=population is None)}"
+        facts |= {"population_size": population_size, "measures": rows.to_dict("records")}
+        facts["not_for_release"] = "the measures tell of the true table"
     if output is not None:
         _write(release, count, output, seeded=seed is not None, overwrite=force)
-    if text is not None:
-        click.echo(text)
+    stream = isinstance(output, StandardOutput)
+    print_as(form, text=text, facts=facts, table=rows, to_stderr=stream)
     exit_unless(converged)
 
 
@@ -190,9 +206,13 @@ def _population(
     return fit["posterior_predictive"].to_dataset()["population"], converged
 
 
+def _releases(replicates: int) -> str:
+    return f"{replicates} release{'s' if replicates > 1 else ''}"
+
+
 def _title(method: str, replicates: int, population_size: int | None, *, apart: bool) -> str:
     """What the report is of, and whose the risk is."""
-    title = f"{replicates} release{'s' if replicates > 1 else ''} by {method}"
+    title = f"{_releases(replicates)} by {method}"
     whose = (
         "The table is taken as the population itself. If it is a sample, this is not its risk:\n"
         "give --population-size."
@@ -218,38 +238,46 @@ def _check_options(method: str, chosen: dict[str, Any], *, drawn: bool) -> None:
 
 
 def _write(
-    release: "xr.DataArray", count: str, output: Path, *, seeded: bool, overwrite: bool
+    release: "xr.DataArray", count: str, output: Target, *, seeded: bool, overwrite: bool
 ) -> None:
     """Write the release, and say in the file and on the terminal if it must not be
     one.
     """
-    import taciturn as tc
-
     several = release.sizes["replicate"] > 1
     why = [
         *(["it was drawn with --seed, and whoever tries seeds can undo it"] if seeded else []),
         *(["its replicates together come close to the true table"] if several else []),
     ]
-    tc.write_release(release, output, value=count, internal=bool(why), overwrite=overwrite)
+    write_release(release, output, value=count, internal=bool(why), overwrite=overwrite)
     if why:
         click.echo(f"taciturn: {output} must not be released: {'; '.join(why)}", err=True)
 
 
-def _report_text(
+def _measures(
     table: "xr.DataArray", measured: "xr.DataArray", population: "xr.DataArray | None", method: str
-) -> str:
-    """A line for each measure, before and after."""
+) -> "pd.DataFrame":
+    """A row for each measure, before and after."""
+    import pandas as pd
+
     import taciturn as tc
 
     released = {"as it is": table, method: measured}
     found = tc.risk_utility(released, table=table, population=population)
-    of = "of releases" if population is None else "interval"
-    percent = f"{100 * found.attrs['probability']:g} % {of}"
-    lines = [f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"]
+    rows = []
     for name, values in found.data_vars.items():
-        before = float(values.sel(protection="as it is", statistic="mean"))
         after, low, high = (float(v) for v in values.sel(protection=method))
+        before = float(values.sel(protection="as it is", statistic="mean"))
+        rows.append([str(name), before, after, low, high, found.attrs["probability"]])
+    columns = ["measure", "as_it_is", "released", "lower", "upper", "probability"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _report_text(rows: "pd.DataFrame", *, of_releases: bool) -> str:
+    """A line for each measure."""
+    of = "of releases" if of_releases else "interval"
+    percent = f"{100 * rows['probability'][0]:g} % {of}"
+    lines = [f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"]
+    for name, before, after, low, high, _ in rows.itertuples(index=False):
         shown = f"{low:.4f} to {high:.4f}"
-        title = str(name).replace("_", " ")
-        lines.append(f"{title:<20}{before:>12.4f}{after:>12.4f}{shown:>28}")
+        lines.append(f"{name.replace('_', ' '):<20}{before:>12.4f}{after:>12.4f}{shown:>28}")
     return "\n".join(lines)

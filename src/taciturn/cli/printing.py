@@ -31,15 +31,19 @@ def print_as(
     table: "pd.DataFrame",
     to_stderr: bool = False,
 ) -> None:
-    """Print one of three: the text; facts as JSON, with null for a number that is
-    missing or infinite; or the rows of a table without its index.
+    """Print the text, the facts as JSON or the rows of the table without its index.
+
+    In JSON a number that is missing or infinite is null, and what is no text, number or
+    list is its text.
     """
     if form == "text":
         shown = text
     elif form == "json":
         from taciturn.tables.values import json_value
 
-        shown = json.dumps(json_value(facts), indent=2, ensure_ascii=False, allow_nan=False)
+        shown = json.dumps(
+            json_value(facts), indent=2, ensure_ascii=False, allow_nan=False, default=str
+        )
     else:
         shown = table.to_csv(index=False, lineterminator="\n").removesuffix("\n")
     click.echo(shown, err=to_stderr)

@@ -1,23 +1,39 @@
 """``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.files import FileCommand, Input, Output, check_release, check_tables, force_option
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    Source,
+    StandardOutput,
+    Target,
+    check_tables,
+    force_option,
+    write_release,
+)
 from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
-from taciturn.cli.text import pattern_text, printable
+from taciturn.cli.patterns import pattern_facts, pattern_text
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.text import printable
+from taciturn.cli.working import working
+from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 __all__ = ["rules"]
 
+_REASON: Final = "reason_not_for_release"
+
 
 @click.command(cls=FileCommand)
-@click.argument("microdata", type=Input())
+@click.argument("microdata", type=Input(stream=True))
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option("--value", required=True, help="Column of the quantity.")
 @click.option(
@@ -50,13 +66,17 @@ __all__ = ["rules"]
 @search_options
 @click.option(
     "--output",
-    type=Output(),
-    help="Write the protected table to this .csv, .parquet, .json or .xlsx file.",
+    type=Output(*RELEASE_ENDINGS, stream=True),
+    help=(
+        "Write the protected table to this .csv, .parquet, .json or .xlsx file; - is standard"
+        " output."
+    ),
 )
+@format_option
 @csv_options
 @force_option
 def rules(
-    microdata: Path,
+    microdata: Source,
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
@@ -64,13 +84,15 @@ def rules(
     top: int,
     time_limit: float,
     seed: int,
-    output: Path | None,
+    output: Target | None,
+    form: Format,
     force: bool,
     **given: Any,
 ) -> None:
     """Find the sensitive cells of a magnitude table, and protect them.
 
-    MICRODATA is a CSV or Parquet file with one record per row; totals are cells, too.
+    MICRODATA is a CSV or Parquet file with one record per row, or CSV from standard
+    input, '-'; totals are cells, too.
     The output on the screen quotes true values and is not for release. With --output
     further cells are suppressed until no sensitive one can be worked out; the file
     holds the values of published cells, and the status of every cell: published or
@@ -81,12 +103,13 @@ def rules(
     import taciturn as tc
 
     check_tables(microdata)
-    check_release(output)
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
-        tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
+        with working("tabulating the records"):
+            tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
-        click.echo(_sensitive_text(found, top))
+        rows = _sensitive_rows(found, variables, total)
+        print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
         return
     protected = tc.protect_table(
         microdata,
@@ -98,10 +121,51 @@ def rules(
         progressbar=sys.stderr.isatty(),
         **given,
     )
-    tc.write_release(protected, output, total=total, overwrite=force)
-    click.echo(_sensitive_text(dict(protected.sensitive), top))
-    click.echo()
-    click.echo(pattern_text(protected.pattern))
+    write_release(protected, output, total=total, overwrite=force)
+    found = dict(protected.sensitive)
+    rows = _sensitive_rows(found, variables, total)
+    pattern = {"pattern": pattern_facts(protected.pattern), "output": output}
+    print_as(
+        form,
+        text=f"{_sensitive_text(found, top)}\n\n{pattern_text(protected.pattern)}",
+        facts=_facts(found, rows) | pattern,
+        table=rows,
+        to_stderr=isinstance(output, StandardOutput),
+    )
+
+
+def _sensitive_rows(
+    found: dict[tuple[str, ...], "xr.Dataset"], variables: tuple[str, ...], total: str
+) -> "pd.DataFrame":
+    """A row for each sensitive cell, with the reasons."""
+    import numpy as np
+    import pandas as pd
+
+    rows = []
+    for names, cells in found.items():
+        reasons = np.atleast_1d(cells["reason"].values)
+        for place in map(tuple, np.argwhere(np.atleast_1d(cells["sensitive"].values))):
+            labels = {name: cells[name].values[at] for name, at in zip(names, place, strict=False)}
+            rows.append(
+                {name: labels.get(name, total) for name in variables} | {_REASON: reasons[place]}
+            )
+    return pd.DataFrame(rows, columns=[*variables, _REASON])
+
+
+def _facts(found: dict[tuple[str, ...], "xr.Dataset"], rows: "pd.DataFrame") -> dict[str, Any]:
+    """How many cells of each margin are sensitive, and all of them."""
+    return {
+        "not_for_release": "the reasons quote true values",
+        "margins": [
+            {
+                "variables": list(names),
+                "sensitive": int(cells["sensitive"].sum()),
+                "unsafe_share": float(cells["unsafe_share"]),
+            }
+            for names, cells in found.items()
+        ],
+        "sensitive": rows.to_dict("records"),
+    }
 
 
 def _sensitive_text(found: dict[tuple[str, ...], "xr.Dataset"], top: int) -> str:

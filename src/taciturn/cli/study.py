@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,14 +10,21 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_csv,
+    Source,
+    StandardOutput,
+    Target,
     check_tables,
     force_option,
     write_csv,
 )
 from taciturn.cli.options import SEED, Weights, Whole, csv_options
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 from taciturn.validate import real_number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["study"]
 
@@ -40,7 +48,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 
 
 @click.command(cls=FileCommand)
-@click.argument("population", type=Input())
+@click.argument("population", type=Input(stream=True))
 @click.option("--count", default="count", show_default=True, help="Column of counts in POPULATION.")
 @click.option(
     "--model",
@@ -85,11 +93,16 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     type=Output(resumed=True),
     help="File that keeps what is done, and from which the study continues.",
 )
-@click.option("--output", type=Output(), help="Write the table to this CSV file.")
+@click.option(
+    "--output",
+    type=Output(".csv", stream=True),
+    help="Write the table to this CSV file; - is standard output.",
+)
+@format_option
 @csv_options
 @force_option
 def study(
-    population: Path,
+    population: Source,
     count: str,
     models: tuple[str, ...],
     fractions: tuple[float, ...],
@@ -99,7 +112,8 @@ def study(
     seed: int | None,
     workers: int | None,
     store: Path | None,
-    output: Path | None,
+    output: Target | None,
+    form: Format,
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -109,13 +123,16 @@ def study(
     Repeated samples are drawn from the population, and each estimator is fitted to
     every one of them.
 
-    POPULATION is a CSV or Parquet file in long form, as for assess.
+    POPULATION is a CSV or Parquet file in long form, as for assess, or CSV from
+    standard input, '-'.
+
+    Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import taciturn as tc
 
     check_tables(population)
-    check_csv(output)
-    table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
     try:
         result = tc.study(
             table,
@@ -135,9 +152,18 @@ def study(
         raise
     rows = tc.studies.study_table(result)
     if output is not None:
-        write_csv(rows.set_index("fraction"), output, overwrite=force)
-    shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
-    click.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
-    click.echo(
-        f"\n{samples} samples per fraction, {draws} draws each. Monte Carlo errors: --output."
+        write_csv(rows, output, overwrite=force)
+    note = f"{samples} samples per fraction, {draws} draws each. Monte Carlo errors: --format csv."
+    print_as(
+        form,
+        text=f"{_text(rows)}\n\n{note}",
+        facts={"samples": samples, "draws": draws, "statistics": rows.to_dict("records")},
+        table=rows,
+        to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _text(rows: "pd.DataFrame") -> str:
+    """The statistics, without their Monte Carlo errors."""
+    shown = rows[[name for name in rows.columns if not name.endswith("_mcse")]]
+    return shown.to_string(index=False, float_format=lambda value: f"{value:.4f}")

@@ -9,6 +9,7 @@ from taciturn.cli.files import FileCommand, Input
 from taciturn.cli.fitting import print_summary
 from taciturn.cli.options import Number
 from taciturn.cli.printing import Format, format_option
+from taciturn.cli.working import working
 from taciturn.files import check_readable
 
 __all__ = ["summary"]
@@ -46,7 +47,8 @@ def summary(
     check_readable(fit)
     import taciturn as tc
 
-    read = tc.read_fit(fit)
-    assessed = read if "risk" in read.children else tc.assess(read)
-    found = tc.summary(assessed, threshold=threshold, probability=probability)
+    with working("loading libraries, reading the fit"):
+        read = tc.read_fit(fit)
+        assessed = read if "risk" in read.children else tc.assess(read)
+        found = tc.summary(assessed, threshold=threshold, probability=probability)
     print_summary(found, form, assessed, fail_on)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +11,15 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_release,
+    Source,
+    StandardOutput,
+    Target,
     check_tables,
     force_option,
     hierarchy_option,
+    read_counts,
+    variables_option,
+    write_release,
 )
 from taciturn.cli.options import (
     MOST_COUNT,
@@ -26,7 +30,10 @@ from taciturn.cli.options import (
     search_options,
     total_option,
 )
-from taciturn.cli.text import pattern_text
+from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
+from taciturn.files import RELEASE_ENDINGS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,8 +44,9 @@ __all__ = ["suppress"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("table", type=Input())
+@click.argument("table", type=Input(stream=True))
 @click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@variables_option
 @click.option(
     "--threshold",
     type=Whole(2, MOST_COUNT),
@@ -72,23 +80,26 @@ __all__ = ["suppress"]
 @search_options
 @click.option(
     "--output",
-    type=Output(),
+    type=Output(*RELEASE_ENDINGS, stream=True),
     required=True,
-    help="Write the release to this .csv, .parquet, .json or .xlsx file.",
+    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
 )
+@format_option
 @csv_options
 @force_option
 def suppress(
-    table: Path,
+    table: Source,
     count: str,
+    variables: tuple[str, ...] | None,
     threshold: int,
     by: tuple[str, ...] | None,
     linked: tuple[tuple[str, ...], ...],
-    hierarchy: tuple[Path, ...],
+    hierarchy: tuple[Source, ...],
     rule_known: bool,
     total: str,
     seed: int,
-    output: Path,
+    output: Target,
+    form: Format,
     force: bool,
     sep: str | None,
     encoding: str | None,
@@ -96,7 +107,8 @@ def suppress(
 ) -> None:
     """Suppress small counts, and what else must be so that none can be worked out.
 
-    TABLE is a CSV or Parquet file in long form, as for assess. Counts from 1 to below
+    TABLE is a CSV or Parquet file in long form, as for assess, or CSV from standard
+    input, '-'. Counts from 1 to below
     the threshold are suppressed in the table and in its totals, and further cells at
     the least cost found. The file holds the published cells and totals, and the status
     of each: published or suppressed. A suppressed cell has no value, and is never 0.
@@ -106,13 +118,13 @@ def suppress(
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     check_tables(table, *hierarchy)
-    check_release(output)
 
     import taciturn as tc
     from taciturn.schema import table_dims
-    from taciturn.tables.margins import every_margin, margin_names, margin_of
+    from taciturn.tables.margins import every_margin, margin_names
 
-    true = tc.read_table(table, count=count, sep=sep, encoding=encoding)
+    with working("loading libraries, reading the table"):
+        true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
     if by is not None:
         true = tc.margin(true, by)
     for path in hierarchy:
@@ -121,18 +133,31 @@ def suppress(
     margins = tuple(margin_names(names, true, name="--linked") for names in margins)
     # What cannot be written is refused before the search.
     tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)
-    totals = {names: margin_of(true, names)[0] for names in margins}
-    primary: Mapping[Margin, xr.DataArray] = {
-        names: (each > 0) & (each < threshold) for names, each in totals.items()
-    }
     pattern = tc.suppress(
         true,
-        primary,
+        _small(true, margins, threshold),
         linked=margins,
         knowledge=(1, threshold - 1) if rule_known else None,
         random_seed=seed,
         progressbar=sys.stderr.isatty(),
         **given,
     )
-    tc.write_release(pattern, output, value=count, total=total, overwrite=force)
-    click.echo(pattern_text(pattern))
+    write_release(pattern, output, value=count, total=total, overwrite=force)
+    facts = pattern_facts(pattern)
+    print_as(
+        form,
+        text=pattern_text(pattern),
+        facts={**facts, "output": output},
+        table=margins_table(facts),
+        to_stderr=isinstance(output, StandardOutput),
+    )
+
+
+def _small(
+    table: "xr.DataArray", margins: tuple[tuple[str, ...], ...], threshold: int
+) -> Mapping["Margin", "xr.DataArray"]:
+    """The counts of each margin that are not published."""
+    from taciturn.tables.margins import margin_of
+
+    totals = {names: margin_of(table, names)[0] for names in margins}
+    return {names: (each > 0) & (each < threshold) for names, each in totals.items()}

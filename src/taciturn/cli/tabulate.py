@@ -1,6 +1,5 @@
 """``taciturn tabulate``: from records to a table of counts in long form."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,25 +8,27 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    check_csv,
+    Source,
+    StandardOutput,
+    Target,
     check_records,
     check_tables,
     force_option,
-    print_csv,
     write_csv,
 )
 from taciturn.cli.options import Names, csv_options
+from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.errors import TableError
 
 __all__ = ["tabulate"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("records", type=Input())
+@click.argument("records", type=Input(stream=True))
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option(
     "--categories",
-    type=Input(),
+    type=Input(stream=True),
     multiple=True,
     help=(
         "File that lists the categories of a variable, in the column called so, in their order;"
@@ -48,31 +49,37 @@ __all__ = ["tabulate"]
     help="Column of sampling weights: write their sums, which are no sample to assess.",
 )
 @csv_options
-@click.option("--output", type=Output(), help="Write the table to this CSV file.")
+@click.option(
+    "--output",
+    type=Output(".csv", stream=True),
+    help="Write the table to this CSV file; - is standard output.",
+)
+@format_option
 @force_option
 def tabulate(
-    records: Path,
+    records: Source,
     variables: tuple[str, ...],
-    categories: tuple[Path, ...],
+    categories: tuple[Source, ...],
     missing: str,
     sampling_weights: str | None,
     sep: str | None,
     encoding: str | None,
-    output: Path | None,
+    output: Target | None,
+    form: Format,
     force: bool,
 ) -> None:
     """Count records, one row an individual, by some of their columns.
 
-    RECORDS is a CSV or Parquet file. The table is in long form, as assess and the other
-    commands read it, with a row for each combination of categories, those that nobody
-    has included. Without --output it is printed.
+    RECORDS is a CSV or Parquet file, or CSV from standard input, '-'. The table is in
+    long form, as assess and the other commands read it, with a row for each combination
+    of categories, those that nobody has included. Without --output it is printed, as
+    CSV or JSON.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import taciturn as tc
 
     check_tables(records, *categories)
-    check_csv(output)
     written = {"sep": sep, "encoding": encoding}
     check_records(records, sep=sep, encoding=encoding)
     declared: dict[str, list[Any]] = {}
@@ -87,11 +94,22 @@ def tabulate(
         sep=sep,
         encoding=encoding,
     )
-    rows = table.to_dataframe()
+    rows = table.to_dataframe().reset_index()
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    else:
-        print_csv(rows)
+    written_to = f"{table.size:,} cells, which hold {rows.iloc[:, -1].sum():,}, to {output}"
+    print_as(
+        "csv" if output is None and form == "text" else form,
+        text=written_to,
+        facts={
+            "variables": {str(name): table.sizes[name] for name in table.dims},
+            "dropped": table.attrs.get("dropped", 0),
+            "output": output,
+            "cells": rows.to_dict("records"),
+        },
+        table=rows,
+        to_stderr=isinstance(output, StandardOutput),
+    )
     if table.attrs.get("dropped"):
         click.echo(
             f"taciturn: {table.attrs['dropped']:,} records that lack a label are left out", err=True
@@ -99,7 +117,7 @@ def tabulate(
 
 
 def _categories(
-    path: Path, variables: tuple[str, ...], written: dict[str, Any]
+    path: Source, variables: tuple[str, ...], written: dict[str, Any]
 ) -> dict[str, list[Any]]:
     """The categories of a variable, from the column of that name."""
     from taciturn.tables.sources import open_source

@@ -1,11 +1,6 @@
 """Text for a terminal."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from taciturn.suppression import SuppressionPattern
-
-__all__ = ["pattern_text", "printable"]
+__all__ = ["printable"]
 
 
 def printable(text: str) -> str:
@@ -16,11 +11,3 @@ def printable(text: str) -> str:
         mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii")
         for mark in text
     )
-
-
-def pattern_text(pattern: "SuppressionPattern") -> str:
-    """How many cells are primary and secondary, and whether there was time for all."""
-    lines = [printable(line) for line in str(pattern).splitlines()]
-    if not pattern.complete:
-        lines.append("the time limit ended the search; a longer one may suppress less")
-    return "\n".join(lines)

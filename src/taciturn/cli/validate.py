@@ -7,6 +7,8 @@ import click
 
 from taciturn.cli.files import FileCommand, Input
 from taciturn.cli.options import EXIT_ERROR
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.text import printable
 from taciturn.errors import FileFormatError, TaciturnError
 from taciturn.files import check_readable
 
@@ -14,21 +16,25 @@ __all__ = ["validate"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("cards", type=Input(), nargs=-1, required=True)
-def validate(cards: tuple[Path, ...]) -> None:
+@click.argument("cards", type=Input(), nargs=-1, required=True, metavar="CARD.toml ...")
+@format_option
+def validate(cards: tuple[Path, ...], form: Format) -> None:
     """Refit model cards and compare the results with their references.
 
-    CARDS are model cards or folders of them. Every mean must lie within four combined
-    Monte Carlo errors of its reference.
+    CARD.toml are model cards or folders of them. Every mean must lie within four
+    combined Monte Carlo errors of its reference.
 
-    Exit status: 0 all cards agree, 1 a card does not agree or cannot be read.
+    Exit status: 0 all cards agree, 1 a card does not agree or cannot be read, 2 wrong
+    usage.
     """
     import warnings
+
+    import pandas as pd
 
     import taciturn as tc
 
     paths = [path for given in cards for path in _cards_in(given)]
-    failed = []
+    texts, facts, tables = [], [], [pd.DataFrame(columns=["card", "quantity"])]
     for number, path in enumerate(paths, start=1):
         click.echo(f"{number}/{len(paths)} {path}", err=True)
         try:
@@ -37,14 +43,23 @@ def validate(cards: tuple[Path, ...]) -> None:
                 warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says so
                 check = tc.cards.validate_card(path)
         except TaciturnError as error:
-            failed.append(path)
-            click.echo(f"taciturn: error: {error}", err=True)
+            facts.append({"card": path, "passed": False, "problems": [str(error)]})
+            click.echo(f"taciturn: error: {printable(str(error))}", err=True)
             continue
-        click.echo(f"{check}\n")
-        if not check.passed:
-            failed.append(path)
-    click.echo(f"{len(paths) - len(failed)} of {len(paths)} cards agree with their references")
-    if failed:
+        texts.append(f"{check}\n\n")
+        rows = check.table.rename_axis("quantity").reset_index()
+        tables.append(rows.assign(card=str(path))[["card", *rows.columns]])
+        found = {"passed": check.passed, "problems": list(check.problems)}
+        facts.append({"card": path, **found, "quantities": rows.to_dict("records")})
+    agree = sum(each["passed"] is True for each in facts)
+    texts.append(f"{agree} of {len(paths)} cards agree with their references")
+    print_as(
+        form,
+        text="".join(texts),
+        facts={"agree": agree, "of": len(paths), "cards": facts},
+        table=pd.concat(tables),
+    )
+    if agree < len(paths):
         sys.exit(EXIT_ERROR)
 
 

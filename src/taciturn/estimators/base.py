@@ -27,6 +27,7 @@ from taciturn.estimators.settings import (
     seed_of,
 )
 from taciturn.estimators.specification import Specified
+from taciturn.progress import progress_steps
 from taciturn.schema import LATENT_CLASS
 
 __all__ = ["Estimator"]
@@ -102,7 +103,7 @@ class Estimator(Specified, ABC):
             The same seed gives the same numbers. A fit without one records the seed it
             chose.
         progressbar : bool
-            Show the sampler's progress.
+            Show progress, on standard error or below the cell of a notebook.
         method : {"fast", "nuts"}
             How a Bayesian estimator draws its parameters: ``"fast"`` without a Markov
             chain and without compiling, falling back on NUTS where its own diagnostics
@@ -151,18 +152,21 @@ class Estimator(Specified, ABC):
         self.saved_spec()
         settings = make_settings(draws, tune, chains, random_seed, progressbar, method)
         seed = int(seed_of("sampler", settings).generate_state(1)[0])
-        parameters = self.learn(problem, settings, seed)
-        terms = self.cell_log_likelihood(problem, settings, parameters)
-        groups = {
-            **_parameter_groups(parameters.posterior),
-            "sample_stats": parameters.sample_stats,
-            "posterior_predictive": self.draw_tables(problem, settings, parameters),
-            "log_likelihood": None if terms is None else self.log_likelihood(terms),
-            "cell_log_likelihood": terms,
-            "log_prior": self.log_prior(problem, parameters),
-            "observed_data": xr.Dataset({"count": problem.sample}),
-            "constant_data": xr.Dataset({**problem.constants, **parameters.constants}),
-        }
+        with progress_steps("learning the parameters", shown=progressbar) as say:
+            parameters = self.learn(problem, settings, seed)
+            say("leaving individuals out")
+            terms = self.cell_log_likelihood(problem, settings, parameters)
+            say("drawing populations and samples")
+            groups = {
+                **_parameter_groups(parameters.posterior),
+                "sample_stats": parameters.sample_stats,
+                "posterior_predictive": self.draw_tables(problem, settings, parameters),
+                "log_likelihood": None if terms is None else self.log_likelihood(terms),
+                "cell_log_likelihood": terms,
+                "log_prior": self.log_prior(problem, parameters),
+                "observed_data": xr.Dataset({"count": problem.sample}),
+                "constant_data": xr.Dataset({**problem.constants, **parameters.constants}),
+            }
         tree = xr.DataTree.from_dict(
             {name: group for name, group in groups.items() if group is not None}
         )

@@ -29,6 +29,7 @@ from taciturn.estimators.pointwise import by_individual, fits_by_individual
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
+from taciturn.progress import progress_steps
 from taciturn.schema import RESERVED_NAMES
 from taciturn.validate import real_number
 
@@ -142,10 +143,10 @@ class LinearPool(Estimator):
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         """Learn the parameters of every member, and assign each draw to a member."""
         *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
-        learned = {
-            name: member.learn(problem, settings, int(own.generate_state(1)[0]))
-            for (name, member), own in zip(self.members.items(), seeds, strict=True)
-        }
+        learned = {}
+        for (name, estimator), own in zip(self.members.items(), seeds, strict=True):
+            with progress_steps(f"learning the parameters of {name}", shown=settings.progressbar):
+                learned[name] = estimator.learn(problem, settings, int(own.generate_state(1)[0]))
         whose = turns(np.array(list(self.share_of.values())), settings.draws)
         # In random order, so that neighbouring draws of a chain are as independent as
         # any two draws.

@@ -72,7 +72,7 @@ class SamplerSettings:
     seed : int
         From which the seeds of all parts of a fit are derived.
     progressbar : bool
-        Show the sampler's progress.
+        Show progress, on standard error or below the cell of a notebook.
     method : {"fast", "nuts"}
         Without a Markov chain where that works, or by NUTS.
     """

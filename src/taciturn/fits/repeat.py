@@ -19,7 +19,7 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
     fit : DataTree
         A fit, as returned by an estimator or read from a file.
     progressbar : bool
-        Show the sampler's progress.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------

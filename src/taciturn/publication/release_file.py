@@ -1,16 +1,17 @@
 """A release as a file."""
 
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from taciturn.files import check_output, check_release_ending, whole_file
+from taciturn.files import RELEASE_ENDINGS, check_ending, check_output, whole_file
 from taciturn.publication.formats import to_csv, to_excel, to_parquet
 from taciturn.publication.json_stat import to_json_stat
 from taciturn.publication.published import Releasable, published
 from taciturn.publication.rows import long_form
 
-__all__ = ["WRITERS", "write_release"]
+__all__ = ["WRITERS", "release_csv", "write_release"]
 
 WRITERS: Final = {
     ".csv": to_csv,
@@ -83,9 +84,19 @@ def write_release(
     >>> tc.write_release(rounded, "rounded.csv")  # doctest: +SKIP
     """
     target = Path(path)
-    check_release_ending(target)
+    check_ending(target, RELEASE_ENDINGS)
     check_output(target, overwrite=overwrite)
     what = published(release, value=value, internal=internal)
     rows = long_form(what, total=total)
     with whole_file(target, overwrite=overwrite) as file:
         WRITERS[target.suffix.lower()](rows, what, file)
+
+
+def release_csv(
+    release: Releasable, *, value: str | None = None, total: str = "Total", internal: bool = False
+) -> bytes:
+    """What `write_release` writes to a CSV file."""
+    what = published(release, value=value, internal=internal)
+    buffer = BytesIO()
+    to_csv(long_form(what, total=total), what, buffer)
+    return buffer.getvalue()

@@ -9,14 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from taciturn.plots import plot_risk_utility
+from taciturn.plots import plot_checks, plot_risk_utility
 from taciturn.reports.yardstick import Mark
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["category_picture", "inline", "map_picture", "rc_of_page", "yardstick_picture"]
+__all__ = [
+    "category_picture",
+    "check_picture",
+    "inline",
+    "map_picture",
+    "rc_of_page",
+    "yardstick_picture",
+]
 
 _INK: Final = "#010203"  # stands for the colour of the page's text, light or dark
 _OURS: Final = "#2a7de1"  # legible on white and on black
@@ -51,7 +58,7 @@ def inline(figure: "Figure", name: str, description: str) -> Markup:
     )
     plt.close(figure)
     svg = file.getvalue()
-    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    svg = re.sub(f"{_INK}|#000000", "currentColor", svg[svg.index("<svg") :])
     svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     label = Markup('<svg role="img" aria-label="{}"').format(description)
     return Markup(svg.replace("<svg", label, 1))  # noqa: S704, matplotlib escapes labels
@@ -104,6 +111,16 @@ def _plain_axes(ax: Any) -> None:
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color=_INK, alpha=0.12)
     ax.set_axisbelow(True)
+
+
+def check_picture(fit: "xr.DataTree") -> Markup:
+    """The sample among samples that the fitted model gives: not for release."""
+    from matplotlib import pyplot as plt
+
+    name = "checks"
+    with plt.rc_context(rc_of_page(name)):
+        figure = plot_checks(fit)[0].figure
+        return inline(figure, name, "The sample among samples that the fitted model gives")
 
 
 def map_picture(utility: "xr.Dataset") -> Markup:

@@ -10,7 +10,12 @@ from taciturn.errors import TaciturnError
 from taciturn.fits.checks import check_frame, missed_lines
 from taciturn.fits.recorded import recorded_mapping
 from taciturn.reports.contents import Contents
-from taciturn.reports.pictures import category_picture, map_picture, yardstick_picture
+from taciturn.reports.pictures import (
+    category_picture,
+    check_picture,
+    map_picture,
+    yardstick_picture,
+)
 from taciturn.reports.releases import ORIGINAL
 from taciturn.reports.yardstick import between
 from taciturn.tables.spelling import legible
@@ -65,6 +70,7 @@ def texts(
         ],
         "n_uniques": contents.n_uniques,
         "checks": None if found.checks is None else _checks(contents, public=public),
+        "check_picture": None if public or found.checks is None else check_picture(contents.fit),
         "sensitivity": found.findings["Prior"].splitlines(),
         "diagnostics": found.findings["Diagnostics"].splitlines(),
         "map": None if contents.map is None or public else map_picture(contents.map),

@@ -87,7 +87,7 @@ def calibrate(
     random_seed : int or Generator, optional
         The same seed gives the same numbers, whatever the number of workers.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
     workers : int, optional
         Number of processes; all cores by default.
 

@@ -10,6 +10,7 @@ from threading import Thread
 from time import sleep
 from typing import Any, Final
 
+from taciturn.progress import progress_bar
 from taciturn.validate import whole_number
 
 __all__ = ["run_all"]
@@ -33,27 +34,12 @@ def run_all[T, R](
     caller receives Ctrl-C and requests to end.
     """
     import joblib
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
     cores = joblib.cpu_count() if workers is None else whole_number(workers, "workers", least=1)
     number = min(cores, max(len(tasks), 1))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not progressbar) as progress:
-        bar = progress.add_task(title, total=len(tasks))
+    with progress_bar(title, len(tasks), shown=progressbar) as bar:
         for result in map(work, tasks) if number == 1 else _in_processes(work, tasks, number):
-            progress.advance(bar)
+            bar.advance()
             yield result
 
 

@@ -98,7 +98,7 @@ def study(
         whatever other estimators, fractions and samples there are. If no seed is given,
         that of an existing `store` is used.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
     workers : int, optional
         Number of processes; all cores by default.
     store : path, optional

@@ -14,6 +14,7 @@ from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.releases.showing import Grid, Shown, sizes_label
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
+from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
@@ -155,20 +156,21 @@ def protect_table(
     ('suppressed', nan)
     """
     _check_names(value, [variables] if isinstance(variables, str) else variables)
-    tables = tabulate_margins(
-        records,
-        variables,
-        value,
-        contributor=contributor,
-        holding=holding,
-        sampling_weights=sampling_weights,
-        request=request,
-        decimals=decimals,
-        largest=largest,
-        categories=categories,
-        sep=sep,
-        encoding=encoding,
-    )
+    with progress_steps("tabulating the records", shown=progressbar):
+        tables = tabulate_margins(
+            records,
+            variables,
+            value,
+            contributor=contributor,
+            holding=holding,
+            sampling_weights=sampling_weights,
+            request=request,
+            decimals=decimals,
+            largest=largest,
+            categories=categories,
+            sep=sep,
+            encoding=encoding,
+        )
     return _protected(
         tables,
         value,

@@ -17,7 +17,7 @@ from taciturn.attack.releases.suppression import Suppression
 from taciturn.attack.solver import OutOfTimeError
 from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError, ParameterError
-from taciturn.progress import progress_bar
+from taciturn.progress import progress_bar, progress_steps
 from taciturn.schema import PRIMARY, SAFE, SECONDARY, STATUS
 from taciturn.suppression.arguments import (
     checked_cells,
@@ -133,7 +133,7 @@ def suppress(
         For the orders in which primary cells are taken. The same seed gives the same
         pattern, unless the time limit ends the search.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
@@ -183,13 +183,14 @@ def suppress(
     deadline = monotonic() + real_number(time_limit, "time_limit", above=0)
     if real_number(gap, "gap", least=0, most=1) == 1:
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
-    cells = checked_cells(table, linked, decimals)
-    required = checked_required(primary, protection, cells)
-    alone = checked_flags(singletons, cells, name="singletons")
-    prices = checked_costs(costs, cells)
-    known = checked_knowledge(knowledge, cells, required, prices)
-    task = Task(cells, prices, required.within(known), known)
-    search = DeviationSearch(task)
+    with progress_steps("setting up the equations", shown=progressbar):
+        cells = checked_cells(table, linked, decimals)
+        required = checked_required(primary, protection, cells)
+        alone = checked_flags(singletons, cells, name="singletons")
+        prices = checked_costs(costs, cells)
+        known = checked_knowledge(knowledge, cells, required, prices)
+        task = Task(cells, prices, required.within(known), known)
+        search = DeviationSearch(task)
     rng = generator(random_seed)
     pieces = _ORDERS * len(required.cells)
     with progress_bar("primary cells to protect", pieces, shown=progressbar) as bar:

@@ -8,7 +8,7 @@ from taciturn.attack.bounds.of_system import RESULTS, bounds_of, bounds_table
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
-from taciturn.progress import progress_bar
+from taciturn.progress import progress_bar, progress_steps
 from taciturn.schema import table_dims
 from taciturn.tables.margins import Margin, margin_names, margin_of
 from taciturn.tables.steps import checked_mask
@@ -64,7 +64,7 @@ def attacker_bounds(
           at least a step above the attackers' largest, at most the cell's upper bound
           less all of theirs.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
@@ -131,7 +131,8 @@ def attacker_bounds(
             "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
             f" {type(release).__name__}"
         )
-    system, contributions = with_knowledge(release.system, knowledge)
+    with progress_steps("setting up the equations", shown=progressbar):
+        system, contributions = with_knowledge(release.system, knowledge)
     variables = table_dims(system.published)
     names = variables
     if margin is not None:

@@ -17,7 +17,7 @@ from taciturn.attack.posterior.prior import expected_counts, finite_bounds
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import Integers, LinearSystem
 from taciturn.errors import ParameterError
-from taciturn.progress import progress_bar
+from taciturn.progress import progress_bar, progress_steps
 from taciturn.schema import DRAW_DIMS
 from taciturn.validate import generator, whole_number
 
@@ -79,7 +79,7 @@ def attacker_posterior(
     random_seed : int or Generator, optional
         The same seed gives the same numbers.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
@@ -162,7 +162,8 @@ def attacker_posterior(
     chains = whole_number(chains, "chains", least=2)
     tune = whole_number(tune, "tune", least=0)
     rng = generator(random_seed)
-    system = release.system
+    with progress_steps("setting up the equations", shown=progressbar):
+        system = release.system
     _check_size(system.published, chains, draws)
     expected = expected_counts(prior, system.published, system.decimals)
     with progress_bar("cells that are open", len(system.unknown), shown=progressbar) as bar:

@@ -3,7 +3,7 @@ independent.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
@@ -30,6 +30,7 @@ from taciturn.estimators.settings import (
     PriorDraws,
     SamplerSettings,
 )
+from taciturn.progress import progress_bar
 
 __all__ = ["LatentClass"]
 
@@ -164,15 +165,17 @@ class LatentClass(BayesianEstimator):
         def run(own: np.random.Generator, show: bool) -> list[Draw]:
             chain = Chain(problem, priors, own)
             kept = []
-            for number in _with_progress(
-                range(settings.tune + settings.draws), show and settings.progressbar
-            ):
-                if stop.is_set():
-                    break
-                for _ in range(_THIN if number >= settings.tune else 1):
-                    chain.sweep()
-                if number >= settings.tune:
-                    kept.append(chain.draw())
+            sweeps = settings.tune + settings.draws
+            title, shown = "latent classes, first chain", show and settings.progressbar
+            with progress_bar(title, sweeps, shown=shown) as bar:
+                for number in range(sweeps):
+                    if stop.is_set():
+                        break
+                    for _ in range(_THIN if number >= settings.tune else 1):
+                        chain.sweep()
+                    if number >= settings.tune:
+                        kept.append(chain.draw())
+                    bar.advance()
             return kept
 
         with ThreadPoolExecutor(min(settings.chains, os.cpu_count() or 1)) as pool:
@@ -249,15 +252,6 @@ class LatentClass(BayesianEstimator):
             for F in population
         ]
         return PriorDraws(parameters, np.array(sample), population)
-
-
-def _with_progress(sweeps: range, show: bool) -> Iterable[int]:
-    from rich.console import Console
-    from rich.progress import track
-
-    if not show:
-        return sweeps
-    return track(sweeps, "latent classes, first chain", console=Console(stderr=True))
 
 
 def _posterior(problem: Problem, chains: list[list[Draw]]) -> xr.Dataset:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import xarray as xr
 
 from taciturn.estimators.settings import SamplerSettings
+from taciturn.progress import Bar, progress_bar, progress_steps
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -62,10 +63,13 @@ def sample_posterior(
     with warnings.catch_warnings():
         # Convergence is checked by our own function, the same for both samplers.
         warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
-        if sampler == "nutpie":
-            trace = _run_nutpie(_compile(build, variables, key).with_data(**data), settings, seed)
-        else:
-            trace = _run_pymc(build(), settings, seed)
+        nutpie = sampler == "nutpie"
+        with progress_steps("compiling the model", shown=settings.progressbar):
+            model = _compile(build, variables, key).with_data(**data) if nutpie else build()
+        run = _run_nutpie if nutpie else _run_pymc
+        draws = settings.chains * (settings.tune + settings.draws)
+        with progress_bar("draws by NUTS", draws, shown=settings.progressbar) as bar:
+            trace = run(model, settings, seed, bar)
     posterior = trace["posterior"].to_dataset()[variables]
     stats = trace["sample_stats"].to_dataset()
     kept = [name for name in ("diverging", "n_steps", "energy", "step_size") if name in stats]
@@ -89,7 +93,7 @@ def _compile(build: Callable[[], "pm.Model"], variables: list[str], key: str) ->
     return _compiled[key]
 
 
-def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataTree:
+def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int, bar: Bar) -> xr.DataTree:
     import nutpie
 
     sampler = nutpie.sample(
@@ -100,7 +104,8 @@ def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataT
         cores=_cores(settings),
         seed=seed,
         target_accept=_TARGET_ACCEPT,
-        progress_bar=settings.progressbar,
+        progress_bar=False,
+        progress_callback=lambda chains: bar.reach(sum(chain.finished_draws for chain in chains)),
         blocking=False,  # else it takes Ctrl-C for an order to return what there is
     )
     try:
@@ -111,7 +116,7 @@ def _run_nutpie(compiled: Any, settings: SamplerSettings, seed: int) -> xr.DataT
     return trace
 
 
-def _run_pymc(model: "pm.Model", settings: SamplerSettings, seed: int) -> xr.DataTree:
+def _run_pymc(model: "pm.Model", settings: SamplerSettings, seed: int, bar: Bar) -> xr.DataTree:
     import pymc as pm
 
     with model:
@@ -123,8 +128,9 @@ def _run_pymc(model: "pm.Model", settings: SamplerSettings, seed: int) -> xr.Dat
             random_seed=seed,
             nuts_sampler="pymc",
             nuts={"target_accept": _TARGET_ACCEPT},
-            progressbar=settings.progressbar,
-            quiet=not settings.progressbar,
+            progressbar=False,
+            callback=lambda **_: bar.advance(),
+            quiet=True,
             compute_convergence_checks=False,
         )
     return trace
