@@ -27,7 +27,6 @@ __all__ = [
     "StandardInput",
     "check_ending",
     "check_output",
-    "check_page_ending",
     "check_readable",
     "whole_file",
 ]
@@ -41,8 +40,12 @@ RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
 """Files that a release is read from: all but those of Excel."""
 
-_LIBRARIES: Final = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("xlsxwriter", "excel")}
-"""What writes a release of this ending, and the extra that installs it."""
+_LIBRARIES: Final = {
+    ".parquet": ("pyarrow", "parquet"),
+    ".xlsx": ("xlsxwriter", "excel"),
+    ".html": ("jinja2", "report"),
+}
+"""What writes a file of this ending, and the extra that installs it."""
 
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",
@@ -113,17 +116,6 @@ def check_ending(path: Path, endings: tuple[str, ...]) -> None:
         raise MissingDependencyError(
             f"{path}: writing {ending} needs {library}: pip install 'taciturn[{extra}]'"
         )
-
-
-def check_page_ending(path: Path) -> None:
-    """Raise unless a report can be written to a file of this ending."""
-    if path.suffix.lower() != ".html":
-        raise FileFormatError(f"{path}: a report is written to a file that ends in .html")
-    for library in ("jinja2", "matplotlib"):
-        if find_spec(library) is None:
-            raise MissingDependencyError(
-                f"{path}: a report needs {library}: pip install 'taciturn[report]'"
-            )
 
 
 def check_output(

@@ -56,7 +56,7 @@ WITHOUT_LIBRARIES = [
     ([*ASSESS, "--draws", "0"], 2, "1<=x<=1000000"),
     (["summary", "no.nc"], 1, "no.nc: no such file"),
     (["summary", "one.nc", "--format", "yaml"], 2, "is not one of"),
-    (["report", "one.nc", "--output", "p.pdf"], 1, "p.pdf: a report is written to a file that"),
+    (["report", "one.nc", "--output", "p.pdf"], 1, "p.pdf: cannot be written with the ending"),
     (["report", "no.nc", "--output", "p.html"], 1, "no.nc: no such file"),
     (["report", "one.nc", "--output", "one.nc", "--force"], 1, "is the file that is read"),
     (["report", "one.nc", "--output", "p.html", "--release", "no.csv"], 1, "no.csv: no such file"),

@@ -43,9 +43,10 @@ EXAMPLES: dict[str, list[str]] = {
     "check": ["one.nc"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],
     "validate": ["card.toml"],
+    "report": ["one.nc", "--output", "out.html"],
 }
 """A working example of every command; the first word is what it reads."""
-NOT_CONVERGED = ("assess", "summary", "perturb", "check")
+NOT_CONVERGED = ("assess", "summary", "perturb", "check", "report")
 
 
 @pytest.fixture(scope="module")
@@ -106,14 +107,14 @@ def test_commands_stand_in_the_order_of_their_use(run):
     _, text, _ = run("--help")
     listed = [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line]
     order = ["tabulate", "assess", "summary", "compare", "perturb", "suppress", "attack", "rules"]
-    assert [name for name in listed if name != "report"] == [*order, "check", "study", "validate"]
+    assert listed == [*order, "check", "study", "validate", "report"]
 
 
 @each_command
 def test_text_json_and_csv(name, run, folder):
     status, text, said = run(name, *EXAMPLES[name])
     assert (status, bool(text.strip())) == (0, True), said
-    again = [name, *EXAMPLES[name], *(["--force"] if "out.csv" in EXAMPLES[name] else [])]
+    again = [name, *EXAMPLES[name], *(["--force"] if "--output" in EXAMPLES[name] else [])]
     status, whole, _ = run(*again, "--format", "json")
     found = json.loads(whole, parse_constant=pytest.fail)
     assert (status, type(found), bool(found)) == (0, dict, True)
@@ -128,7 +129,7 @@ def test_text_json_and_csv(name, run, folder):
 
 @pytest.mark.parametrize("name", READING)
 def test_a_table_from_standard_input(name, run, fed):
-    words = [*EXAMPLES[name][1:], *(["--force"] if "out.csv" in EXAMPLES[name] else [])]
+    words = [*EXAMPLES[name][1:], *(["--force"] if "--output" in EXAMPLES[name] else [])]
     expected = run(name, EXAMPLES[name][0], *words, "--format", "json")
     found = fed(EXAMPLES[name][0], name, "-", *words, "--format", "json")
     assert found == expected
@@ -151,7 +152,7 @@ def test_standard_input_is_held_to_the_same_rules(name, folder, fed):
 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_table_to_standard_output(name, run, folder):
-    words = [word for word in EXAMPLES[name] if word not in ("--output", "out.csv")]
+    words = [word for word in EXAMPLES[name] if word not in ("--output", "out.csv", "out.html")]
     printed = run(name, *words, "--output", "file.csv")
     status, text, said = run(name, *words, "--output", "-")
     assert (status, printed[0]) == (0, 0)
@@ -202,7 +203,9 @@ def test_two_inputs_are_not_both_standard_input(run):
 def test_the_ending_of_an_output_is_one_that_it_can_have(name, run, folder):
     for param in COMMANDS[name].params:
         if isinstance(param.type, Output) and not param.type.resumed:
-            words = [word for word in EXAMPLES[name] if word not in ("--output", "out.csv")]
+            words = [
+                word for word in EXAMPLES[name] if word not in ("--output", "out.csv", "out.html")
+            ]
             status, text, said = run(name, *words, param.opts[0], "out.txt")
             assert (status, text) == (1, "")
             assert "out.txt: cannot be written with the ending '.txt'" in said

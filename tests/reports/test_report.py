@@ -251,7 +251,7 @@ OTHER = tc.Suppression(TABLE, TABLE > 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"path": "panel.pdf"}, "panel.pdf: a report is written to a file that ends in .html"),
+        ({"path": "panel.pdf"}, "panel.pdf: cannot be written with the ending '.pdf'"),
         ({"threshold": 2}, "threshold must be"),
         ({"title": " "}, "title must be text"),
         ({"releases": []}, "releases must map names to releases, got list"),

@@ -1,6 +1,5 @@
 """What is printed of a suppression pattern, which is not for release."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.text import printable
@@ -41,10 +40,11 @@ def pattern_facts(pattern: "SuppressionPattern") -> dict[str, Any]:
     }
 
 
-def margins_table(facts: Mapping[str, Any]) -> "pd.DataFrame":
+def margins_table(pattern: "SuppressionPattern") -> "pd.DataFrame":
     """A row for each margin; its columns say what is not for release."""
     import pandas as pd
 
-    rows = [{**row, "variables": " x ".join(row["variables"])} for row in facts["margins"]]
+    margins = pattern_facts(pattern)["margins"]
+    rows = [{**row, "variables": " x ".join(row["variables"])} for row in margins]
     names = {name: f"{name}_not_for_release" for name in ("primary", "secondary")}
     return pd.DataFrame(rows).rename(columns=names)

@@ -91,14 +91,6 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     help="For a run that can be repeated; what it writes must not be released.",
 )
 @click.option(
-    "--output",
-    type=Output(*RELEASE_ENDINGS, stream=True),
-    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
-)
-@format_option
-@csv_options
-@force_option
-@click.option(
     "--population-size",
     "-N",
     type=Whole(1, MOST_COUNT),
@@ -112,6 +104,14 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     is_flag=True,
     help="Print how much risk the method leaves and what it costs; not for publication.",
 )
+@click.option(
+    "--output",
+    type=Output(*RELEASE_ENDINGS, stream=True),
+    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
+)
+@format_option
+@csv_options
+@force_option
 def perturb(
     table: Source,
     count: str,

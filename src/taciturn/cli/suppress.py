@@ -108,10 +108,10 @@ def suppress(
     """Suppress small counts, and what else must be so that none can be worked out.
 
     TABLE is a CSV or Parquet file in long form, as for assess, or CSV from standard
-    input, '-'. Counts from 1 to below
-    the threshold are suppressed in the table and in its totals, and further cells at
-    the least cost found. The file holds the published cells and totals, and the status
-    of each: published or suppressed. A suppressed cell has no value, and is never 0.
+    input, '-'. Counts from 1 to below the threshold are suppressed in the table and in
+    its totals, and further cells at the least cost found. The file holds the published
+    cells and totals, and the status of each: published or suppressed. A suppressed cell
+    has no value, and is never 0.
 
     What is printed tells how many cells are primary and is not for release.
 
@@ -120,8 +120,6 @@ def suppress(
     check_tables(table, *hierarchy)
 
     import taciturn as tc
-    from taciturn.schema import table_dims
-    from taciturn.tables.margins import every_margin, margin_names
 
     with working("loading libraries, reading the table"):
         true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
@@ -129,8 +127,7 @@ def suppress(
         true = tc.margin(true, by)
     for path in hierarchy:
         true = read_level(path, true, sep=sep, encoding=encoding)
-    margins = linked or (table_dims(true), *reversed(every_margin(true)))
-    margins = tuple(margin_names(names, true, name="--linked") for names in margins)
+    margins = _margins(true, linked)
     # What cannot be written is refused before the search.
     tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)
     pattern = tc.suppress(
@@ -143,14 +140,24 @@ def suppress(
         **given,
     )
     write_release(pattern, output, value=count, total=total, overwrite=force)
-    facts = pattern_facts(pattern)
     print_as(
         form,
         text=pattern_text(pattern),
-        facts={**facts, "output": output},
-        table=margins_table(facts),
+        facts=pattern_facts(pattern) | {"output": output},
+        table=margins_table(pattern),
         to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _margins(
+    table: "xr.DataArray", linked: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """What is released: the projections that are named, or the table and all totals."""
+    from taciturn.schema import table_dims
+    from taciturn.tables.margins import every_margin, margin_names
+
+    margins = linked or (table_dims(table), *reversed(every_margin(table)))
+    return tuple(margin_names(names, table, name="--linked") for names in margins)
 
 
 def _small(

@@ -27,13 +27,15 @@ def validate(cards: tuple[Path, ...], form: Format) -> None:
     Exit status: 0 all cards agree, 1 a card does not agree or cannot be read, 2 wrong
     usage.
     """
+    paths = [path for given in cards for path in _cards_in(given)]
+    if not any(path.is_file() for path in paths):
+        check_readable(paths[0])
     import warnings
 
     import pandas as pd
 
     import taciturn as tc
 
-    paths = [path for given in cards for path in _cards_in(given)]
     texts, facts, tables = [], [], [pd.DataFrame(columns=["card", "quantity"])]
     for number, path in enumerate(paths, start=1):
         click.echo(f"{number}/{len(paths)} {path}", err=True)

@@ -8,13 +8,13 @@ from typing import Any
 import xarray as xr
 
 from taciturn.errors import ParameterError
-from taciturn.files import check_output, check_page_ending, whole_file
+from taciturn.files import check_ending, check_output, whole_file
 from taciturn.fits.parts import fit_parts
 from taciturn.reports.contents import Contents, gathered
 from taciturn.reports.releases import Protection, checked_releases
 from taciturn.validate import real_number
 
-__all__ = ["report"]
+__all__ = ["report", "write_page"]
 
 
 def report(
@@ -92,18 +92,35 @@ def report(
     ... )  # doctest: +SKIP
     """
     target = Path(path)
-    check_page_ending(target)
+    check_ending(target, (".html",))
     check_output(target, overwrite=overwrite)
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
     _check_title(title)
     checked = checked_releases(releases, fit_parts(fit).sample)
-    template = _template()
     contents = gathered(fit, checked, threshold=threshold, progressbar=progressbar)
+    write_page(
+        contents, target, threshold=threshold, public=public, title=title, overwrite=overwrite
+    )
+
+
+def write_page(
+    contents: Contents,
+    path: Path,
+    *,
+    threshold: float | None,
+    public: bool,
+    title: str | None,
+    overwrite: bool,
+) -> None:
+    """Write what was gathered, for the office or for the public."""
+    from taciturn.reports.texts import texts
+
     if public:
         _check_public(contents)
-    page = template.render(**_variables(contents, threshold=threshold, public=public, title=title))
-    with whole_file(target, overwrite=overwrite) as file:
+    shown = texts(contents, threshold=threshold, public=public, title=title)
+    page = _template().render(shown)
+    with whole_file(path, overwrite=overwrite) as file:
         file.write(page.encode())
 
 
@@ -133,12 +150,3 @@ def _check_public(contents: Contents) -> None:
                 f" {finding.name!r:.80} can be worked out, which a public page must not say: leave"
                 " the release out, or write the page without public"
             )
-
-
-def _variables(
-    contents: Contents, *, threshold: float | None, public: bool, title: str | None
-) -> dict[str, Any]:
-    """What the template is given."""
-    from taciturn.reports.texts import texts
-
-    return texts(contents, threshold=threshold, public=public, title=title)
