@@ -1,6 +1,7 @@
 """Shared tables and fits: a PyMC model takes seconds to compile, so each is fitted once
 for all tests, whichever process they run in."""
 
+import gc
 from collections.abc import Callable, Iterator
 from math import log
 
@@ -23,6 +24,15 @@ settings.register_profile(
 )
 settings.register_profile("repeatable", settings.get_profile("taciturn"), derandomize=True)
 settings.load_profile("taciturn")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of later collections of garbage, and have fewer of
+    these: a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
+
 
 SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}
 

@@ -279,6 +279,7 @@ def test_without_a_population_size_the_report_says_whose_risk_it_is(capsys, monk
     assert f"{risk:.4f}" in shown
 
 
+@pytest.mark.slow  # two fits by the default estimator
 def test_with_a_population_size_the_risk_is_that_of_assess(capsys, monkeypatch) -> None:
     arguments = ["--method", "random-round", "--seed", 1, "-N", 2449, "--report"]
     status, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)

@@ -115,7 +115,15 @@ def test_dirichlet_draws_against_all_tables(margin, method) -> None:
 
 
 @pytest.mark.parametrize("estimator", [tc.LogLinear(), tc.DirichletLogLinear()], ids=repr)
-@pytest.mark.parametrize("dims", ["area", "religion", ["area", "religion"], ["religion", "area"]])
+@pytest.mark.parametrize(
+    "dims",
+    [
+        "area",
+        pytest.param("religion", marks=pytest.mark.slow),
+        pytest.param(["area", "religion"], marks=pytest.mark.slow),
+        ["religion", "area"],
+    ],
+)
 def test_every_draw_keeps_the_margins(estimator, dims, religion, religion_sample, tmp_path) -> None:
     known = tc.margin(religion, dims)
     fit = estimator.fit(

@@ -130,25 +130,30 @@ def test_leave_one_out_terms_are_those_of_all_draws_at_once(
         )
 
 
-def test_saved_without_tables_and_read_with_them(fits, tmp_path) -> None:
-    for name in ("pool", "urn"):
-        fit, path = fits[name], tmp_path / f"{name}.nc"
-        assessed = tc.assess(fit)
-        tc.save_fit(assessed, path)
-        with xr.open_datatree(path, engine="h5netcdf") as raw:
-            assert "posterior_predictive" not in raw.children
-        read = tc.read_fit(path)
-        assert not read["posterior_predictive"].to_dataset()["population"].variable._in_memory
-        xr.testing.assert_equal(
-            read["posterior_predictive"].to_dataset().compute(),
-            fit["posterior_predictive"].to_dataset().compute(),
-        )
-        assert tc.summary(read).text == tc.summary(assessed).text
-        tc.save_fit(read, path, overwrite=True)
+@pytest.mark.parametrize("name", ["pool", pytest.param("urn", marks=pytest.mark.slow)])
+def test_saved_without_tables_and_read_with_them(name, fits, tmp_path) -> None:
+    fit, path = fits[name], tmp_path / f"{name}.nc"
+    assessed = tc.assess(fit)
+    tc.save_fit(assessed, path)
+    with xr.open_datatree(path, engine="h5netcdf") as raw:
+        assert "posterior_predictive" not in raw.children
+    read = tc.read_fit(path)
+    assert not read["posterior_predictive"].to_dataset()["population"].variable._in_memory
+    xr.testing.assert_equal(
+        read["posterior_predictive"].to_dataset().compute(),
+        fit["posterior_predictive"].to_dataset().compute(),
+    )
+    assert tc.summary(read).text == tc.summary(assessed).text
+    tc.save_fit(read, path, overwrite=True)
 
 
 @pytest.mark.parametrize(
-    "part", [{"draw": slice(50, None)}, {"chain": [1]}, {"draw": slice(0, 60)}]
+    "part",
+    [
+        {"draw": slice(50, None)},
+        pytest.param({"chain": [1]}, marks=pytest.mark.slow),
+        pytest.param({"draw": slice(0, 60)}, marks=pytest.mark.slow),
+    ],
 )
 def test_some_of_the_draws_are_written_in_full(part, fits, tmp_path) -> None:
     """The seed belongs to all of them: drawn again, these would be others."""

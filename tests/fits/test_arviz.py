@@ -21,10 +21,10 @@ MARKOV_CHAIN = {"LatentClass": {"tune": 300, "chains": 2}}
 
 
 def drawn(*names: str) -> list:
-    """The members of the pool and the urn have the groups of the pool and of the
-    log-linear model: their plots are slow tests."""
-    alike = {"DirichletLogLinear", "ChineseRestaurant", "PolyaUrn"}
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in alike else []) for name in names]
+    """The default estimator and a plug-in one; the others have the same groups, and
+    their plots are slow tests."""
+    few = {"LinearPool", "LogLinear"}
+    return [pytest.param(name, marks=[] if name in few else [pytest.mark.slow]) for name in names]
 
 
 @pytest.fixture(scope="module")

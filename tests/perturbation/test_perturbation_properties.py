@@ -22,7 +22,7 @@ RANDOM = {
     "geometric": partial(tc.add_noise, epsilon=0.5),
     "cell key": partial(tc.cell_key, perturbation=tc.perturbation.perturbation_table(3, 1)),
 }
-FEWER = settings(max_examples=15)  # of each method
+FEWER = settings(max_examples=8)  # of each method
 CERTAIN = {
     "conventional": tc.perturbation.conventional_round,
     "suppressed": partial(tc.perturbation.suppress_small_cells, minimum=3),

@@ -63,10 +63,10 @@ PEOPLE = pd.DataFrame(
 @pytest.mark.parametrize(
     ("rate", "match", "at_risk", "pairs"),
     [
-        (1 / 3, [], [], 1),
-        (2 / 3, ["household"], [], 2),
+        pytest.param(1 / 3, [], [], 1, marks=pytest.mark.slow),
+        pytest.param(2 / 3, ["household"], [], 2, marks=pytest.mark.slow),
         (1 / 3, ["household"], ["religion"], 1),
-        (1, [], ["religion"], 3),
+        pytest.param(1, [], ["religion"], 3, marks=pytest.mark.slow),
     ],
 )
 def test_distribution_of_the_pairs(rate, match, at_risk, pairs):

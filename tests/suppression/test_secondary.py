@@ -46,6 +46,12 @@ def check_against_enumeration(table, margins, costs, primary, risk, options, nam
         assert np.nanmin(bounds["upper"] - bounds["lower"]) >= width
 
 
+def seeds(few: int, all_of_them: int) -> list:
+    """Some in the ordinary tests, the others in the slow ones."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, all_of_them)]
+    return [*range(few), *slow]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_table_with_totals_is_suppressed_at_the_least_cost_of_all_patterns(seed):
     generator = np.random.default_rng(seed)
@@ -61,7 +67,7 @@ def test_a_table_with_totals_is_suppressed_at_the_least_cost_of_all_patterns(see
     check_against_enumeration(table, margins, costs, primary, [1.0, 0.6][seed % 2], options, named)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(12, 40))
 def test_linked_tables_are_suppressed_at_the_least_cost_of_all_patterns(seed):
     generator = np.random.default_rng(1000 + seed)
     table = drawn_table(generator, [(2, 2, 2), (3, 2)], 7)

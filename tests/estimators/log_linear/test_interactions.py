@@ -77,6 +77,7 @@ def test_main_effects_are_added_up() -> None:
     )
 
 
+@pytest.mark.slow  # PyTensor takes seconds to make the model
 def test_the_model_is_the_density_written_out() -> None:
     """log p(sample) of the PyMC model at a point, against the formula with the effects
     of that point."""
