@@ -2,8 +2,10 @@
 
 ``python docs/run_notebooks.py`` runs a copy of each from its own folder and fails where
 a cell fails, writes to the error stream or stores what it should not: progress bars,
-paths of a machine, more than 600 kB. ``--write`` keeps the new outputs."""
+paths of a machine, more than 600 kB. ``--write`` keeps the new outputs. Names of
+notebooks, such as ``01_from_a_sample_to_its_risk``, run only these."""
 
+import argparse
 import os
 import re
 import sys
@@ -21,10 +23,16 @@ MACHINE_PATH = re.compile(r"/(home|root|tmp|work|Users|usr|var)/[\w.]")
 
 
 def main() -> int:
-    """Run all notebooks; the exit status is 0 where all are as they should be."""
-    keep = "--write" in sys.argv[1:]
+    """Run the notebooks; the exit status is 0 where all are as they should be."""
+    paths = {path.stem: path for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="keep the new outputs")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(paths)}")
+    given = parser.parse_args()
+    if unknown := sorted(set(given.names) - set(paths)):
+        parser.error(f"no notebook is named {', '.join(unknown)}; there are {', '.join(paths)}")
     failed = 0
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in [paths[name] for name in given.names] or paths.values():
         stored = nbformat.read(path, as_version=4)
         fresh = nbformat.from_dict(stored)
         NotebookClient(
@@ -32,7 +40,7 @@ def main() -> int:
         ).execute()
         tidy(fresh)
         problems = problems_of(fresh)
-        if keep:
+        if given.write:
             nbformat.write(fresh, path)
         else:
             problems += [f"as stored: {problem}" for problem in problems_of(stored)]
