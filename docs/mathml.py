@@ -1,6 +1,8 @@
 """Sphinx extension: formulas become MathML when the pages are built, so that they show
 without a network and without JavaScript."""
 
+import re
+
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
@@ -12,6 +14,7 @@ CONVERTER = LatexToMathML()
 
 def mathml(formula: str, *, block: bool) -> str:
     """MathML of a formula in TeX; one that cannot be converted ends the build."""
+    formula = re.sub(r"(?<!\\)\\\n", r"\\ ", formula)  # a space at the end of a line
     rows = r"\\" in formula and not formula.lstrip().startswith(r"\begin")
     tex = rf"\begin{{aligned}}{formula}\end{{aligned}}" if rows else formula
     try:

@@ -21,17 +21,17 @@ from taciturn.fits.stored import check_stored
 
 KINDS = run.kinds()
 SHARE = {
-    "counts, CSV": 150,
-    "counts, Parquet": 60,
-    "people, CSV": 100,
-    "people, CSV with semicolons in Latin-1": 100,
-    "magnitudes, CSV": 15,
-    "releases, CSV": 40,
-    "releases, JSON-stat": 40,
+    "counts, CSV": 60,
+    "counts, Parquet": 25,
+    "people, CSV": 40,
+    "people, CSV with semicolons in Latin-1": 40,
+    "magnitudes, CSV": 8,
+    "releases, CSV": 20,
+    "releases, JSON-stat": 20,
     "fits, attributes": 3,
-    "fits, bytes": 15,
-    "cards, texts": 100,
-    "stores": 30,
+    "fits, bytes": 8,
+    "cards, texts": 40,
+    "stores": 15,
 }
 """Cases of the kinds that have many or are long; all of the others."""
 
