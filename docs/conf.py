@@ -1,7 +1,6 @@
 """Sphinx configuration. Builds without a network: ``python -m sphinx -W -b html docs
 docs/_build/html``."""
 
-import shutil
 import sys
 from importlib import import_module
 from importlib.metadata import version as installed_version
@@ -29,9 +28,10 @@ extensions = [
 html_math_renderer = "mathml"
 
 # Notebooks live in notebooks/, where users look for them; their pages are copies made
-# by each build.
+# by each build, in which links to pages start from docs/tutorials.
 for notebook in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
-    shutil.copyfile(notebook, HERE / "tutorials" / notebook.name)
+    text = notebook.read_text(encoding="utf-8").replace("](../docs/", "](../")
+    (HERE / "tutorials" / notebook.name).write_text(text, encoding="utf-8")
 
 # A public name that has no place of its own on the reference page gets one at its end.
 page = (HERE / "reference" / "index.md").read_text(encoding="utf-8")
