@@ -3,23 +3,6 @@
 import pytest
 
 import taciturn as tc
-from taciturn import cli
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Runs the command; its status, output and messages."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["taciturn", *map(str, words)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as done:
-            status = int(done.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.mark.parametrize("public", [pytest.param(False, marks=pytest.mark.slow), True])

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import taciturn as tc
-from taciturn import cli
 
 
 @pytest.fixture(scope="module")
@@ -17,22 +16,6 @@ def saved(religion_sample, tmp_path_factory):
     path = tmp_path_factory.mktemp("fits") / "fit.nc"
     tc.save_fit(tc.assess(fit), path)
     return tc.assess(fit), path
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Runs the command; its status, output and messages."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["taciturn", *map(str, words)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as done:
-            status = int(done.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def test_text_is_that_of_the_summary(run, saved):
