@@ -41,8 +41,8 @@ from taciturn.suppression import (
 from taciturn.tables import on_demand as streaming
 from taciturn.tables.sources.base import Source
 
-SETTINGS = settings(deadline=None, max_examples=10, derandomize=True)
-SLOW = settings(SETTINGS, max_examples=4)
+SETTINGS = settings(deadline=None, max_examples=6, derandomize=True)
+SLOW = settings(SETTINGS, max_examples=3)
 MARGINS = [("a", "b"), ("a",), ("b",), ()]
 
 # Messages of errors are tested below; estimators and rules say what is to be done with

@@ -134,6 +134,7 @@ def test_one_total_under_expected_values_is_binomial(manner):
     assert (posterior_of(release, prior=expected * 7)["table"] == found["table"]).all()
 
 
+@pytest.mark.slow
 def test_margins_under_independence_are_hypergeometric():
     # 45 connected cells: with all odds ratios 1 a cell given its row and
     # column total is hypergeometric.
@@ -267,6 +268,7 @@ def test_tables_that_no_swap_connects(informed, manner):
     assert int((~found["disclosed"]).sum()) == 12
 
 
+@pytest.mark.slow
 def test_latin_squares(manner):
     # All margins of two variables are 1: the tables are the 12 Latin squares of order
     # 3, and no swap leads from one.

@@ -179,7 +179,7 @@ def enumerated(values, released, hidden, asked):
     return totals.min(axis=0), high
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), asked=st.sampled_from(EVERY))
 def test_bounds_of_totals_are_those_of_enumeration(data, asked):
     shape = data.draw(st.sampled_from([(2, 2, 2), (1, 3, 2), (2, 1, 3)]))

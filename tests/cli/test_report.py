@@ -22,7 +22,7 @@ def run(capsys, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("public", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_page_is_that_of_python(run, fit_pool, religion_sample, tmp_path, public):
     tc.save_fit(fit_pool, tmp_path / "fit.nc")
     rounded = tc.random_round(religion_sample, rounding_base=3).isel(replicate=0, drop=True)

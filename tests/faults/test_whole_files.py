@@ -48,7 +48,14 @@ def room_for(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize(("name", "ending"), FILES_WRITTEN)
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        # A report is made anew for every byte.
+        pytest.param(*each, marks=[pytest.mark.slow] if each[0] == "report" else [])
+        for each in FILES_WRITTEN
+    ],
+)
 def test_whichever_byte_fails_the_old_file_stays(name, ending, tmp_path):
     write = WRITERS[name][0]
     whole, path = tmp_path / f"whole{ending}", tmp_path / f"old{ending}"

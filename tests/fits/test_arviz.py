@@ -1,5 +1,5 @@
 """ArviZ takes every fit as it is: without an error or a warning, and with the same
-answers, or with an error of its own where it has no answer."""
+answers, or with an error of its own where it has no answer. Its plots are slow."""
 
 import warnings
 from collections.abc import Iterator
@@ -18,13 +18,6 @@ WITH_PARAMETERS = (*BAYESIAN, "stack")
 EVERY = (*BAYESIAN, *PLUG_IN, "stack")
 FAST = {"population_size": 2449, "draws": 500, "random_seed": 1, "progressbar": False}
 MARKOV_CHAIN = {"LatentClass": {"tune": 300, "chains": 2}}
-
-
-def drawn(*names: str) -> list:
-    """The default estimator and a plug-in one; the others have the same groups, and
-    their plots are slow tests."""
-    few = {"LinearPool", "LogLinear"}
-    return [pytest.param(name, marks=[] if name in few else [pytest.mark.slow]) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +71,22 @@ def test_summary_of_the_risk_of_rows(fits, name) -> None:
     assert np.isfinite(table["mean"]).all()
 
 
-@pytest.mark.parametrize("name", drawn(*WITH_PARAMETERS))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
 @pytest.mark.parametrize("plot", [az.plot_forest, az.plot_trace_dist])
 def test_plots_of_the_parameters(fits, name, plot) -> None:
     plot(fits[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plot", [az.plot_forest, az.plot_trace_dist])
 def test_plots_of_the_risk(fits, plot) -> None:
     for name in ("LinearPool", "LogLinear", "stack"):
         plot(fits[name], group="risk")
 
 
-@pytest.mark.parametrize("name", drawn(*EVERY))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
 def test_predictive_plots(fits, name) -> None:
     """Of counts by cumulative distributions; ArviZ draws a density, too, but warns that
     counts are discrete."""

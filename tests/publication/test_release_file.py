@@ -92,7 +92,7 @@ def written(protected, folder, ending):
     return cells_in(path)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     decimals=st.sampled_from([0, 1, 2, 6, 12]),
     steps=st.lists(st.integers(0, 10**SIGNIFICANT - 1), min_size=4, max_size=4),

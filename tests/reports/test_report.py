@@ -205,8 +205,8 @@ def test_labels_are_text_wherever_they_stand(page):
     assert "$x$" in read.said
 
 
-def test_the_page_stands_alone(page, fit_pool):
-    read = page(fit_pool)
+def test_the_page_stands_alone(page, fit_loglinear):
+    read = page(fit_loglinear)
     assert all(link.startswith("#") for link in read.links)
     assert "default-src 'none'" in read.html
     assert set(re.findall(r"https?://[^\"\s<]+", read.html)) <= {
@@ -217,7 +217,7 @@ def test_the_page_stands_alone(page, fit_pool):
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', read.html))
     assert used <= set(ids)
-    again = page(fit_pool, overwrite=True)
+    again = page(fit_loglinear, overwrite=True)
     assert again.html == read.html
 
 

@@ -155,6 +155,7 @@ def serial(religion):
     return tc.study(religion, PLUG_INS, fractions=(0.1, 0.01), samples=5, draws=20, **QUIET)
 
 
+@pytest.mark.slow
 def test_same_numbers_whatever_the_workers(religion, serial):
     settings = QUIET | {"workers": 2}
     parallel = tc.study(religion, PLUG_INS, fractions=(0.1, 0.01), samples=5, draws=20, **settings)

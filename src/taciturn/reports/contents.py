@@ -156,10 +156,18 @@ def _categories(assessed: xr.DataTree, parts: FitParts) -> tuple[CategoryRisk, .
     for name in parts.variables:
         if f"{RISK_BY}{name}" in assessed.children:
             risk = assessed[f"{RISK_BY}{name}"].to_dataset()["R2"]
-            ends = risk.quantile(_INTERVAL, ("chain", "draw"), skipna=True)
+            draws = risk.transpose(name, ...).values.reshape(risk.sizes[name], -1)
             labels = [str(label) for label in risk[name].values.tolist()]
-            found.append(CategoryRisk(name, labels, ends.transpose(name, "quantile").values))
+            found.append(CategoryRisk(name, labels, np.array([_ends(own) for own in draws])))
     return tuple(found)
+
+
+def _ends(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The interval over the draws that have somebody in the category; NaN without
+    any.
+    """
+    there = draws[~np.isnan(draws)]
+    return np.quantile(there, _INTERVAL) if there.size else np.full(len(_INTERVAL), np.nan)
 
 
 def _uniques(parts: FitParts) -> list[UniqueCell]:

@@ -88,7 +88,7 @@ def brute_force(counts, fillable, prior, size):
     [
         pytest.param(None, log(3), marks=pytest.mark.slow),
         (1, log(3)),
-        (None, log(300)),
+        pytest.param(None, log(300), marks=pytest.mark.slow),
         pytest.param(1, log(300), marks=pytest.mark.slow),
     ],
 )
