@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # another stores no figures
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 
 import nbformat
