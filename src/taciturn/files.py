@@ -114,7 +114,7 @@ def check_ending(path: Path, endings: tuple[str, ...]) -> None:
     library, extra = _LIBRARIES.get(ending, (None, None))
     if library is not None and find_spec(library) is None:
         raise MissingDependencyError(
-            f"{path}: writing {ending} needs {library}: pip install 'taciturn[{extra}]'"
+            f"{path}: writing {ending} needs {library}: install the extra {extra!r}"
         )
 
 

@@ -8,12 +8,10 @@ import taciturn as tc
 @pytest.mark.parametrize("public", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_page_is_that_of_python(run, fit_pool, religion_sample, tmp_path, public):
     tc.save_fit(fit_pool, tmp_path / "fit.nc")
-    rounded = tc.random_round(religion_sample, rounding_base=3).isel(replicate=0, drop=True)
+    rounded = tc.random_round(religion_sample, rounding_base=3).isel(replicate=0)
     small = (religion_sample > 0) & (religion_sample < 3)
     pattern = tc.suppress(religion_sample, small, progressbar=False)
-    tc.write_release(
-        rounded.expand_dims("replicate").assign_coords(replicate=[0]), tmp_path / "rounded.csv"
-    )
+    tc.write_release(rounded, tmp_path / "rounded.csv")
     tc.write_release(pattern, tmp_path / "suppressed.parquet", total="All")
     files = [tmp_path / "rounded.csv", tmp_path / "suppressed.parquet"]
     words = [word for file in files for word in ("--release", file)]

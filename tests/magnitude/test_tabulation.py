@@ -634,7 +634,7 @@ def test_sources_that_are_none(source):
 
 def test_without_duckdb_the_message_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'taciturn\[magnitude\]'"):
+    with pytest.raises(MissingDependencyError, match=r"install the extra 'magnitude'"):
         tc.tabulate_magnitude(FIRMS, "area", "turnover")
 
 

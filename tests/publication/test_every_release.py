@@ -312,7 +312,7 @@ def test_a_variable_that_is_called_suppressed():
 @pytest.mark.parametrize("ending", [".parquet", ".xlsx"])
 def test_a_library_that_is_missing_is_named_before_any_work(tmp_path, ending, table, monkeypatch):
     monkeypatch.setattr(files, "find_spec", lambda _: None)
-    with pytest.raises(MissingDependencyError, match=rf"out\{ending}.*pip install 'taciturn\["):
+    with pytest.raises(MissingDependencyError, match=rf"out\{ending}.*install the extra '"):
         tc.write_release(tc.Suppression(table, table == 8), tmp_path / f"out{ending}")
 
 

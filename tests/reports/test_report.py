@@ -283,6 +283,6 @@ def test_marks_are_risks_of_packaged_tables():
     assert marks["area × religion, everybody, rounded to 10"] < marks["area × religion, everybody"]
     assert 0 < marks["area × sex, everybody"] < 0.02
     said = between(0.2, yardstick((0.1, 0.8, 0.1)))
-    assert said.startswith("R2 of this table is 0.20: above area × religion, everybody, rounded")
+    assert said.startswith("R2 of this table is 0.20: about that of area × religion, everybody,")
     assert "above" not in between(0.0, yardstick((0.1, 0.8, 0.1)))
     assert "below" not in between(0.99, yardstick((0.1, 0.8, 0.1)))

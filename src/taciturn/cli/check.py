@@ -41,6 +41,7 @@ def check(fit: Path, form: Format) -> None:
     import pandas as pd
 
     import taciturn as tc
+    from taciturn.fits.summary import cautions_of
 
     read = tc.read_fit(fit)
     found = tc.summary(read)
@@ -56,16 +57,17 @@ def check(fit: Path, form: Format) -> None:
     verdict = (
         f"Do not rely on this fit: {'; and '.join(found.problems)}."
         if found.problems
-        else "Nothing was found that speaks against this fit."
+        else "No check failed. That is no proof: checks see the sample, not what lies behind it."
     )
     print_as(
         form,
-        text="\n".join([_aligned(rows), "", *_notes(found), verdict]),
+        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions_of(read))]),
         facts={
             "reliable": not found.problems,
             "problems": list(found.problems),
             "facts": found.facts,
             "findings": found.findings,
+            "cautions": list(cautions_of(read)),
             "checks": rows.to_dict("records"),
         },
         table=rows,
@@ -188,7 +190,7 @@ def _aligned(rows: "pd.DataFrame") -> str:
     return str(kept.to_string(index=False))
 
 
-def _notes(found: "tc.fits.Summary") -> list[str]:
+def _notes(found: "tc.fits.Summary", cautions: tuple[str, ...]) -> list[str]:
     """What no number stands for."""
     notes = []
     if found.diagnostics is None:
@@ -197,4 +199,5 @@ def _notes(found: "tc.fits.Summary") -> list[str]:
         notes.append("Model: the fit holds no samples of the fitted model.")
     if found.sensitivity is None:
         notes.append(f"Prior: {found.findings['Prior']}.")
-    return [*notes, *([""] if notes else [])]
+    notes += cautions
+    return [*([""] if notes else []), *notes]

@@ -8,13 +8,14 @@ import click
 from taciturn.cli.conditions import Condition, exit_if, found_in_fit
 from taciturn.cli.options import EXIT_NOT_CONVERGED
 from taciturn.cli.printing import Format, print_as
+from taciturn.cli.text import printable
 
 if TYPE_CHECKING:
     import xarray as xr
 
     import taciturn as tc
 
-__all__ = ["exit_unless", "fitted", "print_summary"]
+__all__ = ["exit_unless", "fitted", "print_summary", "warn_of"]
 
 
 def fitted(
@@ -42,8 +43,16 @@ def print_summary(
         facts=found.to_dict(),
         table=found.table.rename_axis("measure").reset_index(),
     )
+    if form != "text":
+        warn_of(found)
     exit_unless(found.converged)
     exit_if(found_in_fit(conditions, fit, found))
+
+
+def warn_of(found: "tc.fits.Summary") -> None:
+    """Say on the error stream that numbers are not to be relied on."""
+    if found.problems:
+        click.echo(f"taciturn: {printable(found.sentence)}", err=True)
 
 
 def exit_unless(converged: bool) -> None:

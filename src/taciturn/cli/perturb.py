@@ -18,7 +18,7 @@ from taciturn.cli.files import (
     variables_option,
     write_release,
 )
-from taciturn.cli.fitting import exit_unless, fitted
+from taciturn.cli.fitting import exit_unless, fitted, warn_of
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import xarray as xr
+
+    import taciturn as tc
 
 __all__ = ["perturb"]
 
@@ -158,22 +160,23 @@ def perturb(
     release = protect()
     text = f"{_releases(replicates)} by {method} written to {output}"
     facts = {"method": method, "replicates": replicates, "output": output}
-    rows, converged = pd.DataFrame([facts]), True
+    rows, found = pd.DataFrame([facts]), None
     if report:
         # Other draws than those of the file: the numbers must not tell what happened to
         # it.
         apart = output is not None and method not in _CERTAIN
-        population, converged = _population(original, population_size, seed)
+        population, found = _population(original, population_size, seed)
         rows = _measures(original, protect() if apart else release, population, method)
         title = _title(method, replicates, population_size, apart=apart)
-        text = f"{title}\n\n{_report_text(rows, of_releases=population is None)}"
-        facts |= {"population_size": population_size, "measures": rows.to_dict("records")}
-        facts["not_for_release"] = "the measures tell of the true table"
+        text = _report_text(rows, title, found)
+        facts = _facts(facts, rows, found) | {"population_size": population_size}
     if output is not None:
         _write(release, count, output, seeded=seed is not None, overwrite=force)
     stream = isinstance(output, StandardOutput)
     print_as(form, text=text, facts=facts, table=rows, to_stderr=stream)
-    exit_unless(converged)
+    if found is not None:
+        warn_of(found)
+        exit_unless(found.converged)
 
 
 def _method(
@@ -193,17 +196,17 @@ def _method(
 
 def _population(
     sample: "xr.DataArray", population_size: int | None, seed: int | None
-) -> tuple["xr.DataArray | None", bool]:
+) -> tuple["xr.DataArray | None", "tc.fits.Summary | None"]:
     """Draws of the population that a sample comes from, by the default estimator of
-    ``assess``, and whether they can be relied on; none for a population of its own.
+    ``assess``, and their summary; none for a population of its own.
     """
     if population_size is None:
-        return None, True
+        return None, None
     import taciturn as tc
 
     fit = fitted(tc.LinearPool(), sample, population_size=population_size, random_seed=seed)
-    converged = bool(tc.summary(tc.assess(fit)).converged)
-    return fit["posterior_predictive"].to_dataset()["population"], converged
+    found = tc.summary(tc.assess(fit))
+    return fit["posterior_predictive"].to_dataset()["population"], found
 
 
 def _releases(replicates: int) -> str:
@@ -272,11 +275,25 @@ def _measures(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _report_text(rows: "pd.DataFrame", *, of_releases: bool) -> str:
-    """A line for each measure."""
-    of = "of releases" if of_releases else "interval"
+def _facts(
+    facts: dict[str, Any], rows: "pd.DataFrame", found: "tc.fits.Summary | None"
+) -> dict[str, Any]:
+    """What the report says, after what is wrong with the fit."""
+    return {
+        "problems": [] if found is None else found.problems,
+        **facts,
+        "measures": rows.to_dict("records"),
+        "not_for_release": "the measures tell of the true table",
+    }
+
+
+def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | None") -> str:
+    """A line for each measure, after a warning where the fit is not to be relied on."""
+    warning = [found.sentence, ""] if found is not None and found.problems else []
+    of = "of releases" if found is None else "interval"
     percent = f"{100 * rows['probability'][0]:g} % {of}"
-    lines = [f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"]
+    heading = f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"
+    lines = [*warning, title, "", heading]
     for name, before, after, low, high, _ in rows.itertuples(index=False):
         shown = f"{low:.4f} to {high:.4f}"
         lines.append(f"{name.replace('_', ' '):<20}{before:>12.4f}{after:>12.4f}{shown:>28}")

@@ -22,7 +22,7 @@ from taciturn.cli.files import (
     check_release_file,
     force_option,
 )
-from taciturn.cli.fitting import exit_unless
+from taciturn.cli.fitting import exit_unless, warn_of
 from taciturn.cli.options import Number, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
@@ -119,6 +119,7 @@ def report(
         facts={"output": output, "public": public, **_facts(contents, rows)},
         table=rows,
     )
+    warn_of(contents.found)
     exit_unless(contents.found.converged)
     exit_if(_held(contents, fail_on))
 

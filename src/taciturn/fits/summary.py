@@ -27,7 +27,7 @@ from taciturn.validate import real_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "summary"]
+__all__ = ["Summary", "cautions_of", "summary"]
 
 TITLE: Final = "Disclosure risk of a sample table"
 
@@ -101,9 +101,10 @@ class Summary:
         Returns
         -------
         dict
-            ``facts``, ``measures`` (each measure with its mean, sd, quantiles and
-            Monte Carlo error), ``exceedance``, ``checks``, ``sensitivity``,
-            ``diagnostics``, ``converged``, ``problems``, ``findings`` and ``sentence``.
+            ``sentence``, ``problems``, ``converged``, ``facts``, ``measures`` (each
+            measure with its mean, sd, quantiles and Monte Carlo error),
+            ``exceedance``, ``checks``, ``sensitivity``, ``diagnostics`` and
+            ``findings``.
 
         Examples
         --------
@@ -115,16 +116,16 @@ class Summary:
         """
         checks = None if self.checks is None else self.checks.to_dataframe().reset_index()
         found = {
+            "sentence": self.sentence,
+            "problems": list(self.problems),
+            "converged": self.converged,
             "facts": dict(self.facts),
             "measures": self.table.to_dict("index"),
             "exceedance": self.exceedance,
             "checks": None if checks is None else checks.to_dict("records"),
             "sensitivity": None if self.sensitivity is None else self.sensitivity.to_dict("index"),
             "diagnostics": None if self.diagnostics is None else asdict(self.diagnostics),
-            "converged": self.converged,
-            "problems": list(self.problems),
             "findings": dict(self.findings),
-            "sentence": self.sentence,
         }
         return {name: json_value(value) for name, value in found.items()}
 
@@ -352,7 +353,11 @@ def _sentence(fit: xr.DataTree, parts: FitParts, table: "pd.DataFrame", probabil
         f" Sample uniques, people alone in their cell: {uniques}; expected to be alone in the"
         f" population too: {tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
+    return " ".join([text, *cautions_of(fit)])
+
+
+def cautions_of(fit: xr.DataTree) -> tuple[str, ...]:
+    """What is to be borne in mind of the estimators that made a fit."""
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
-    cautions = dict.fromkeys(own.caution for own in made_by if own is not None)
-    return " ".join([text, *filter(None, cautions)])
+    return tuple(dict.fromkeys(own.caution for own in made_by if own is not None and own.caution))

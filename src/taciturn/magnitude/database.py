@@ -77,7 +77,7 @@ def open_database(source: Source, roles: Roles, *, decimals: int) -> Iterator[Da
         import pyarrow  # noqa: F401 - hands columns over
     except ImportError as error:
         raise MissingDependencyError(
-            f"magnitude tables need DuckDB and pyarrow: pip install 'taciturn[magnitude]' ({error})"
+            f"magnitude tables need DuckDB and pyarrow: install the extra 'magnitude' ({error})"
         ) from error
     with workspace() as connection:
         labels = [Labels(dim, source.origin) for dim in roles.variables]

@@ -22,9 +22,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise MissingDependencyError(
-            "plots need matplotlib: pip install 'taciturn[plots]'"
-        ) from error
+        raise MissingDependencyError("plots need matplotlib: install the extra 'plots'") from error
     return plt
 
 

@@ -80,7 +80,8 @@ def read_release(
         A `Suppression` where the table is released and only cells of it are suppressed,
         else `LinkedTables`. Where no cell is suppressed and values differ from the true
         ones, which is a perturbed table, the released table, int64, with the dimensions
-        and categories of `table`.
+        and categories of `table`, and with the coordinate ``replicate``, as a
+        protection method returns it.
 
     Raises
     ------
@@ -318,6 +319,7 @@ def _perturbed(
         )
     values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
     released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)
+    released = released.assign_coords({_REPLICATE: 0})
     released.attrs = {}
     if rows.value.endswith(f"_{MARK}"):
         released.attrs[MARK] = "the file that it was read from says so"

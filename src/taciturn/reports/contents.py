@@ -12,7 +12,7 @@ from taciturn.fits import Summary, assess, summary
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import RISK_BY
 from taciturn.progress import progress_bar
-from taciturn.reports.releases import Finding, Protection, attack_findings, protections
+from taciturn.reports.releases import REPLICATE, Finding, Protection, attack_findings, protections
 from taciturn.reports.yardstick import Mark, yardstick
 from taciturn.risk import cell_uniques
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
@@ -85,6 +85,8 @@ class Contents:
         How many there are.
     map : Dataset or None
         What `risk_utility` says of perturbed tables.
+    single : set of str
+        Those of them that are one release, and not many of a method.
     findings : sequence of Finding
         What an attacker works out from the others.
     """
@@ -98,6 +100,7 @@ class Contents:
     uniques: Sequence[UniqueCell]
     n_uniques: int
     map: xr.Dataset | None
+    single: frozenset[str]
     findings: Sequence[Finding]
 
     @property
@@ -135,6 +138,11 @@ def gathered(
         uniques[:_MOST_CELLS],
         len(uniques),
         utility,
+        frozenset(
+            name
+            for name, release in releases.items()
+            if isinstance(release, xr.DataArray) and release.sizes.get(REPLICATE, 1) == 1
+        ),
         attack_findings(releases, progressbar=progressbar),
     )
 

@@ -20,12 +20,21 @@ from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
 from taciturn.tables.checks import check_table
 
-__all__ = ["Finding", "Protection", "attack_findings", "checked_releases", "protections"]
+__all__ = [
+    "REPLICATE",
+    "Finding",
+    "Protection",
+    "attack_findings",
+    "checked_releases",
+    "protections",
+]
 
 type Protection = xr.DataArray | Release | SuppressionPattern
 """What the page compares: a perturbed table, or a release with cells to work out."""
 
 ORIGINAL: Final = "as it is"
+REPLICATE: Final = "replicate"
+MOST_CHANGE: Final = 10  # people a cell by which a release may differ on average
 _MOST_CELLS: Final = 10  # of a release that are listed
 
 
@@ -75,9 +84,29 @@ def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection
                 f"releases[{name!r:.80}] must be a perturbed table, a SuppressionPattern or a"
                 f" Release, got {type(release).__name__}"
             )
-        if not isinstance(release, xr.DataArray):
+        if isinstance(release, xr.DataArray):
+            _check_perturbed(release, name, table)
+        else:
             _check_same(_release(release), name, table)
     return dict(given)
+
+
+def _check_perturbed(release: xr.DataArray, name: str, table: xr.DataArray) -> None:
+    """Raise unless a table may be a release of this one: it comes from a protection
+    method or a file of a release, and holds about as many people.
+    """
+    if REPLICATE not in release.coords:
+        raise ParameterError(
+            f"releases[{name!r:.80}] must be what a protection method returned, with its coordinate"
+            f" 'replicate': this table has {list(map(str, release.coords))}"
+        )
+    size, cells = int(table.sum()), table.size
+    total = float(release.sum()) / release.sizes.get(REPLICATE, 1)
+    if abs(total - size) > max(size / 10, MOST_CHANGE * cells):
+        raise ParameterError(
+            f"releases[{name!r:.80}] holds {total:,.0f} people, the sample of the fit {size:,}: it"
+            " is a release of another table"
+        )
 
 
 def _release(protection: Release | SuppressionPattern) -> Release:
@@ -154,8 +183,8 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
         found = bounds["n_values"].values
         hidden += int(open_cells.sum())
         disclosed += int((open_cells & (found == 1)).sum())
-        order = np.argsort(np.where(open_cells, found, np.inf), axis=None, kind="stable")
-        for flat in order[: min(_MOST_CELLS, int(open_cells.sum()))]:
+        left = np.flatnonzero(open_cells)
+        for flat in left[np.argsort(found.ravel()[left], kind="stable")][:_MOST_CELLS]:
             place = tuple(int(i) for i in np.unravel_index(flat, found.shape))
             label = cell_label(bounds["n_values"], place) or "grand total"
             low, high = (float(bounds[end].values[place]) for end in ("lower", "upper"))

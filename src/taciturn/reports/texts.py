@@ -9,6 +9,7 @@ import numpy as np
 from taciturn.errors import TaciturnError
 from taciturn.fits.checks import check_frame, missed_lines
 from taciturn.fits.recorded import recorded_mapping
+from taciturn.fits.summary import cautions_of
 from taciturn.reports.contents import Contents
 from taciturn.reports.pictures import (
     category_picture,
@@ -28,13 +29,16 @@ __all__ = ["texts"]
 _MEASURES: Final = {
     "R2": "risk of releasing the sample table",
     "R1": "risk of releasing the whole population's table",
-    "zero_term": "its share of cells that are empty in the population",
-    "entropy_term": "how unevenly people are spread over cells",
-    "size_term": "the size of the population",
-    "tau1": "people alone in their cell in the sample and in the population",
-    "tau2": "matches of such people of the sample that are correct, expected",
+    "zero_term": "part of R2: what is known of empty cells",
+    "entropy_term": "part of R2: how unevenly people are spread, as far as the release shows it",
+    "size_term": "part of R2: how small the population is",
+    "tau1": "number of people who are alone in their cell both in the sample and in the population",
+    "tau2": "number of correct matches to be expected if each person who is alone in a cell of the"
+    " sample is matched with somebody of that cell in the population",
 }
+_PUBLIC_MEASURES: Final = ("R2", "R1")
 _MOST_CATEGORIES: Final = 40
+_COARSE: Final = 0.05  # to which R2 of categories is rounded for the public
 
 
 def texts(
@@ -56,25 +60,27 @@ def texts(
         "problems": problems,
         "verdict": _verdict(contents, problems, threshold),
         "rests_on": list(_rests_on(contents, public=public)),
-        "yardstick": yardstick_picture((low, row["mean"], high), contents.marks),
+        "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),
         "measures": [
             (name, _MEASURES[name], [f"{value:.{digits}f}" for value in found.table.loc[name][:5]])
-            for name in _MEASURES
+            for name in (_PUBLIC_MEASURES if public else _MEASURES)
             if name in found.table.index
         ],
         "measure_columns": list(found.table.columns[:5]),
-        "categories": list(_categories(contents, digits)),
+        "categories": list(_categories(contents, public=public)),
         "uniques": [
             (cell.label, f"{cell.p_unique:.2f}", f"{cell.p_match:.2f}") for cell in contents.uniques
         ],
         "n_uniques": contents.n_uniques,
         "checks": None if found.checks is None else _checks(contents, public=public),
         "check_picture": None if public or found.checks is None else check_picture(contents.fit),
-        "sensitivity": found.findings["Prior"].splitlines(),
-        "diagnostics": found.findings["Diagnostics"].splitlines(),
+        "sensitivity": found.findings["Prior"].splitlines()[: 1 if public else None],
+        "diagnostics": [_sampler(contents)]
+        if public
+        else found.findings["Diagnostics"].splitlines(),
         "map": None if contents.map is None or public else map_picture(contents.map),
-        "map_rows": [] if contents.map is None else _map_rows(contents.map, public=public),
+        "map_rows": _map_rows(contents, public=public),
         "findings": [_finding(finding, public=public) for finding in contents.findings],
         "versions": _versions(contents.fit),
         "call": None if public else found.facts.get("Call"),
@@ -92,6 +98,7 @@ def _verdict(contents: Contents, problems: list[str], threshold: float | None) -
         f"Under this model, releasing the sample table carries a risk of R2 = {row['mean']:.2f}"
         f" on a scale from 0 to 1; with probability 0.95 it is between {low:.2f} and {high:.2f}."
     ]
+    said += cautions_of(contents.fit)
     if threshold is not None and contents.found.exceedance is not None:
         said.append(f"It is above {threshold:g} {_with_probability(contents.found.exceedance)}.")
     said += [
@@ -129,8 +136,9 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     yield "Model", found.facts["Estimator"]
     if "Known" in found.facts:
         yield "Known", found.facts["Known"]
-    yield "Weights", ", ".join(f"{weight:g}" for weight in contents.weights)
-    yield "Sampler", "no problem found" if found.converged else "did not converge"
+    zero, entropy, size_weight = (f"{weight:g}" for weight in contents.weights)
+    yield "Weights", f"{zero} for empty cells, {entropy} for unevenness, {size_weight} for size"
+    yield "Sampler", _sampler(contents)
     if found.checks is None:
         yield "Model checks", "none: the fit holds no samples of the fitted model"
     else:
@@ -140,19 +148,42 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     yield "Prior", found.findings["Prior"].splitlines()[0]
 
 
-def _categories(contents: Contents, digits: int) -> Iterator[dict[str, Any]]:
-    """Each variable with its riskiest categories, in the order of the table."""
+def _sampler(contents: Contents) -> str:
+    if not contents.found.converged:
+        return "did not converge"
+    if contents.found.diagnostics is None:
+        return "none: no parameters were sampled"
+    return "no problem found"
+
+
+def _shown(numbers: tuple[float, float, float], public: bool) -> tuple[float, float, float]:
+    """Numbers as they are drawn: for the public no more exact than they are printed."""
+    low, middle, high = numbers
+    return (round(low, 2), round(middle, 2), round(high, 2)) if public else numbers
+
+
+def _categories(contents: Contents, *, public: bool) -> Iterator[dict[str, Any]]:
+    """Each variable with its riskiest categories, these first; for the public without
+    numbers, which together would tell the table from others like it.
+    """
     for own in contents.categories:
         order = np.argsort(-np.nan_to_num(own.risk[:, 1], nan=-1.0), kind="stable")
-        chosen = np.sort(order[:_MOST_CATEGORIES])
+        chosen = order[:_MOST_CATEGORIES]
+        if public:  # not even their order
+            chosen = np.sort(chosen)
         labels = [own.labels[at] for at in chosen]
         risk = own.risk[chosen]
+        if public:
+            risk = np.round(risk[:, 1:2] / _COARSE).repeat(3, axis=1) * _COARSE
         yield {
             "variable": own.variable,
             "left_out": len(own.labels) - len(chosen),
             "picture": category_picture(own.variable, labels, risk),
-            "rows": [
-                (label, [f"{value:.{digits}f}" if isfinite(value) else "nobody" for value in ends])
+            "shown": len(chosen),
+            "rows": []
+            if public
+            else [
+                (label, [f"{value:.4f}" if isfinite(value) else "nobody" for value in ends])
                 for label, ends in zip(labels, risk, strict=True)
             ],
         }
@@ -174,12 +205,17 @@ def _checks(contents: Contents, *, public: bool) -> dict[str, Any]:
     return {"columns": ["", *frame.columns], "rows": rows, "missed": missed_lines(checks)}
 
 
-def _map_rows(utility: "xr.Dataset", *, public: bool) -> list[tuple[str, list[str]]]:
+def _map_rows(contents: Contents, *, public: bool) -> list[tuple[str, list[str]]]:
     """R2 of each protection with its interval, and for the office what it changes,
-    which tells of the table itself.
+    which tells of the table itself, as do the measures of a single release.
     """
+    utility = contents.map
+    if utility is None:
+        return []
     rows = []
     for name in utility["protection"].values.tolist():
+        if public and name in contents.single:
+            continue
         own = utility.sel(protection=name)
         values = own["R2"].values.tolist()
         if not public:

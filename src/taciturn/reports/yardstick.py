@@ -62,15 +62,18 @@ def yardstick(weights: Weights) -> tuple[Mark, ...]:
 
 
 def between(risk: float, marks: Sequence[Mark]) -> str:
-    """In words, which marks are next to a value."""
-    below = max((mark for mark in marks if mark.risk <= risk), key=_risk, default=None)
-    above = min((mark for mark in marks if mark.risk > risk), key=_risk, default=None)
-    said = [
-        f"{word} {mark.name} ({mark.risk:.2f})"
+    """In words, which marks are next to a value, to two decimals as they are shown."""
+    shown = round(risk, 2)
+    same = [mark for mark in marks if round(mark.risk, 2) == shown]
+    below = max((mark for mark in marks if round(mark.risk, 2) < shown), key=_risk, default=None)
+    above = min((mark for mark in marks if round(mark.risk, 2) > shown), key=_risk, default=None)
+    said = [f"about that of {mark.name}" for mark in same[:1]]
+    said += [
+        f"{word} that of {mark.name} ({mark.risk:.2f})"
         for word, mark in (("above", below), ("below", above))
         if mark is not None
     ]
-    return f"R2 of this table is {risk:.2f}: {', and '.join(said)}."
+    return f"R2 of this table is {shown:.2f}: {', '.join(said)}."
 
 
 def _risk(mark: Mark) -> float:

@@ -28,7 +28,7 @@ class ParquetSource(Source):
             import pyarrow.parquet  # noqa: F401 - must be there
         except ImportError as error:
             raise MissingDependencyError(
-                f"{path}: reading Parquet needs pyarrow: pip install 'taciturn[parquet]'"
+                f"{path}: reading Parquet needs pyarrow: install the extra 'parquet'"
             ) from error
         self.path = path
         with self._opened() as file:

@@ -29,7 +29,7 @@ class RelationSource(Source):
             import pyarrow  # noqa: F401 - hands columns over
         except ImportError as error:
             raise MissingDependencyError(
-                "reading a relation of DuckDB needs pyarrow: pip install 'taciturn[magnitude]'"
+                "reading a relation of DuckDB needs pyarrow: install the extra 'magnitude'"
             ) from error
         self._relation = relation
         super().__init__("the relation", list(relation.columns))
