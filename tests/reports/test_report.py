@@ -286,3 +286,48 @@ def test_marks_are_risks_of_packaged_tables():
     assert said.startswith("R2 of this table is 0.20: about that of area × religion, everybody,")
     assert "above" not in between(0.0, yardstick((0.1, 0.8, 0.1)))
     assert "below" not in between(0.99, yardstick((0.1, 0.8, 0.1)))
+
+
+def test_the_public_page_is_no_fingerprint(page, fit_pool, religion_sample):
+    """No number is there, or drawn, that is more exact than what is printed."""
+    single = tc.random_round(religion_sample, rounding_base=3)
+    read = page(fit_pool, public=True, releases={"one release": single})
+    assert "k-hat" not in read.said
+    assert "tau1" not in read.said
+    assert "The numbers" not in read.said
+    assert "one release" not in read.said
+    marks = [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"', read.html)]
+    assert marks
+    r2 = tc.assess(fit_pool, by="area")["risk_by_area"].to_dataset()["R2"]
+    exact = r2.median(("chain", "draw")).values
+    assert not np.allclose(exact, np.round(exact / 0.05) * 0.05, atol=1e-3)
+    internal = page(fit_pool, releases={"one release": single}, overwrite=True)
+    drawn = set(re.findall(r'<use [^>]*x="([\d.]+)"', internal.html))
+    shared = drawn & {f"{mark:.6f}" for mark in marks}
+    assert len(drawn - shared) > 20  # medians of categories, at least
+
+
+def test_a_plug_in_says_what_its_interval_leaves_out(page, fit_loglinear):
+    assert tc.LogLinear.caution in page(fit_loglinear).verdict
+
+
+def test_only_cells_that_are_not_published_are_listed(page, fit_loglinear, religion_sample):
+    """Without totals nothing limits them."""
+    release = tc.Suppression(religion_sample, religion_sample == 1, totals=False)
+    read = page(fit_loglinear, releases={"by hand": release})
+    assert "nan" not in read.said
+    rows = [row for row in read.rows if len(row) == 4 and row[3] == "∞"]
+    assert len(rows) == min(10, int((religion_sample == 1).sum()))
+    for label, least, most, _ in rows:
+        at = dict(part.split("=") for part in label.split(", "))
+        assert (int(religion_sample.sel(at)), least, most) == (1, "0", "∞")
+
+
+@pytest.mark.parametrize("name", ["the population", "the table itself"])
+def test_a_table_that_is_no_release_is_refused(fit_loglinear, religion, tmp_path, name):
+    table = religion if name == "the population" else religion // 10
+    with pytest.raises(tc.TaciturnError, match="must be what a protection method returned"):
+        tc.report(fit_loglinear, tmp_path / "p.html", releases={name: table}, **SILENT)
+    rounded = tc.random_round(religion, rounding_base=3)
+    with pytest.raises(tc.TaciturnError, match="people, the sample of the fit 245: it is a rel"):
+        tc.report(fit_loglinear, tmp_path / "p.html", releases={name: rounded}, **SILENT)

@@ -236,7 +236,7 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
             f" for each, a risk of at most {1 / log2(finding.fewest):.2f} (1/bits)."
         )
     rows = [
-        (label, [f"{low:,.10g}", f"{high:,.10g}", _number(count)])
+        (label, [f"{low:,.10g}", _bound(high), _number(count)])
         for label, low, high, count in finding.riskiest
     ]
     return {
@@ -244,6 +244,10 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
         "said": f"{finding.hidden:,} cells and totals are not published; {said}",
         "rows": [] if public else rows,
     }
+
+
+def _bound(value: float) -> str:
+    return "∞" if value == inf else f"{value:,.10g}"
 
 
 def _number(count: float) -> str:
