@@ -246,7 +246,7 @@ def test_files_that_hold_no_fit_are_refused(plug_in, tmp_path):
     with pytest.raises(tc.TaciturnError, match="no such file"):
         tc.read_fit(path)
     path.write_bytes(b"not netCDF at all")
-    with pytest.raises(tc.TaciturnError, match="not a readable netCDF"):
+    with pytest.raises(tc.TaciturnError, match="not a fit, which save_fit"):
         tc.read_fit(path)
     tc.save_fit(plug_in, path, overwrite=True)
     whole = path.read_bytes()

@@ -181,7 +181,9 @@ def _read_netcdf(path: Path, most_bytes: int) -> xr.DataTree:
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error!s:.400}") from error
     except Exception as error:  # whatever the libraries make of a broken file
-        raise FileFormatError(f"{path}: not a readable netCDF file: {error!s:.400}") from error
+        raise FileFormatError(
+            f"{path}: not a fit, which save_fit and assess --save write as netCDF: {error!s:.400}"
+        ) from error
 
 
 def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
