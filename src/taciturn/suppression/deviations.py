@@ -112,10 +112,11 @@ class DeviationSearch:
         """
         cell = int(self._required.cells[position])
         for whole in (False, True):
-            found = [
-                self._along(position, way, pattern, reach, whole=whole)
-                for way in self._ways[position]
-            ]
+            found = []
+            for way in self._ways[position]:
+                found.append(self._along(position, way, pattern, reach, whole=whole))
+                if found[-1][1] == 0:
+                    break  # protected already by what is suppressed
             witnesses, cost = min(found, key=lambda each: each[1])
             if cost < np.inf:
                 return witnesses
@@ -225,9 +226,9 @@ class DeviationSearch:
         costs = price
         self._left()
         best = self._cubes.cheapest(cell, deviation, free, price)
-        if best is not None and monotonic() > self._patience:
-            return best
         least = np.inf if best is None else float(price[self._differs(best)].sum())
+        if least == 0 or (best is not None and monotonic() > self._patience):
+            return best
         # Totals are expensive, and programs that may suppress them take several times
         # as long.
         table = self._cells.column >= 0
