@@ -173,11 +173,13 @@ class Task:
                         known=self.cells.table.values.ravel() if attained else None,
                         deadline=deadline,
                     )
-                except (AttackError, TableError):
-                    # The true table is compatible, so only a solver can say otherwise.
-                    if not attained:
-                        raise
-                    continue
+                except (AttackError, TableError) as error:
+                    if attained:
+                        continue
+                    if isinstance(error, TableError):
+                        reason = "the solver finds no table, although the true one is compatible"
+                        raise AttackError(reason) from error
+                    raise
                 lower[part], upper[part] = low, high
         return lower, upper
 
