@@ -36,6 +36,8 @@ from taciturn.suppression import (
     hypercubes,
     known as knowns,
     published,
+    reach,
+    search,
     task,
 )
 from taciturn.tables import on_demand as streaming
@@ -78,7 +80,11 @@ HOLD_NO_TABLE = {
 # They hold tables or solutions, and print no more than their name and address.
 SHOW_NOTHING = {
     cuts.PatternProgram,
+    deviations.Completed,
     deviations.DeviationSearch,
+    reach.Reach,
+    search.Found,
+    search.PatternSearch,
     hypercubes.Hypercubes,
     parts.Part,
     parts.PartPosterior,

@@ -5,6 +5,8 @@ ValueError`` keeps working. A message names the value, its place and what would 
 accepted.
 """
 
+from typing import Any
+
 __all__ = [
     "AttackError",
     "ComparisonWarning",
@@ -18,6 +20,7 @@ __all__ = [
     "PriorError",
     "TableError",
     "TaciturnError",
+    "UnprovedWarning",
 ]
 
 
@@ -50,7 +53,16 @@ class PerturbationError(TaciturnError, RuntimeError):
 
 
 class AttackError(TaciturnError, RuntimeError):
-    """The bounds of a cell cannot be computed exactly."""
+    """The bounds of a cell cannot be computed exactly, or no pattern is proved to
+    protect.
+
+    Attributes
+    ----------
+    pattern : SuppressionPattern or None
+        What `suppress` had found, which must not be released.
+    """
+
+    pattern: Any = None
 
 
 class FileFormatError(TaciturnError, OSError):
@@ -63,6 +75,12 @@ class MissingDependencyError(TaciturnError, ImportError):
 
 class ComparisonWarning(UserWarning):
     """Fits are compared by leave-one-out terms, some of which are not reliable."""
+
+
+class UnprovedWarning(UserWarning):
+    """A pattern of suppressed cells is not proved to protect all primary cells: it must
+    not be released.
+    """
 
 
 class ConvergenceWarning(UserWarning):

@@ -10,7 +10,7 @@ import xarray as xr
 import taciturn as tc
 from patterns import all_tables, cheapest, margin, published_values, tables_with_totals
 from taciturn.errors import AttackError, ParameterError, TableError
-from taciturn.suppression import secondary
+from taciturn.suppression import search
 
 
 def protected(table, primary, **options):
@@ -240,7 +240,7 @@ def test_what_the_rule_gives_away_without_and_with_protection_against_it():
 
 
 def test_a_table_too_large_for_the_cheapest_pattern(monkeypatch):
-    monkeypatch.setattr(secondary, "_SMALL", 0)
+    monkeypatch.setattr(search, "_SMALL", 0)
     table, primary = small_tables(4)
     pattern = protected(table, primary, knowledge=(1, 2))
     assert pattern.bound == 0

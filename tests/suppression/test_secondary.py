@@ -11,7 +11,14 @@ import taciturn as tc
 from patterns import cheapest, margin
 from taciturn.attack.releases import linked, suppression
 from taciturn.errors import AttackError, ParameterError, TableError
-from taciturn.suppression import arguments, cheapest as cuts, deviations, secondary
+from taciturn.suppression import (
+    arguments,
+    cheapest as cuts,
+    deviations,
+    search as searches,
+    secondary,
+)
+from taciturn.suppression.reach import Reach
 from taciturn.tables.steps import in_steps
 
 PAIRS = [("a", "s"), ("a", "r"), ("s", "r")]
@@ -197,7 +204,7 @@ def test_a_table_too_large_for_the_cheapest_pattern_is_protected():
 
 
 def test_the_same_seed_gives_the_same_pattern_of_a_large_table(monkeypatch):
-    monkeypatch.setattr(secondary, "_SMALL", 0)  # as of a table with more than 2,000 cells
+    monkeypatch.setattr(searches, "_SMALL", 0)  # as of a table with more than 2,000 cells
     generator = np.random.default_rng(1)
     table = xr.DataArray(generator.poisson(generator.gamma(0.5, 20, (20, 20))), dims=("a", "b"))
     patterns = [protected(table, (table > 0) & (table < 3), time_limit=600) for _ in range(2)]
@@ -357,16 +364,29 @@ def test_nothing_to_protect():
     assert (pattern.status["a", "b"] == "safe").all()
 
 
+def lying(required):
+    """Witnesses that are not compatible with what is published."""
+    reach = Reach(required)
+    far = np.full(len(required.cells), 9)
+    everywhere = np.ones(9, dtype=bool)
+    reach.add(np.array([0, 0, 0, 9, 0, 0, 0, 0, 0]), far, everywhere)
+    reach.add(np.array([0, 0, 0, -8, 0, 0, 0, 0, 0]), -far, everywhere)
+    return reach
+
+
 def test_the_audit_refuses_a_pattern_that_does_not_protect(monkeypatch):
     table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
-    monkeypatch.setattr(secondary, "_SMALL", 0)
+    monkeypatch.setattr(searches, "_SMALL", 0)
     monkeypatch.setattr(
-        secondary.DeviationSearch,
+        searches.DeviationSearch,
         "complete",
-        lambda self, pattern, order, **options: (pattern.copy(), True),
+        lambda self, pattern, order, **options: deviations.Completed(
+            pattern.copy(), lying(self._required), True
+        ),
     )
-    with pytest.raises(AttackError, match=r"does not protect a=1, b=0$"):
+    with pytest.raises(AttackError, match=r"does not protect a=1, b=0$") as caught:
         protected(table, table == 8)
+    assert "NOT PROVED to protect 1 of 1 primary cells" in str(caught.value.pattern)
 
 
 def test_the_table_is_checked_once_at_the_door_and_once_for_the_release(monkeypatch):
@@ -396,7 +416,7 @@ def test_the_time_limit_is_honoured_and_said(monkeypatch):
     # A clock that stands still until the cheapest pattern is looked for, and has passed
     # the limit then: on any machine there is a first pattern, and no time for more.
     clock = {"now": 0.0}
-    for module in (secondary, deviations, cuts):
+    for module in (secondary, searches, deviations, cuts):
         monkeypatch.setattr(module, "monotonic", lambda: clock["now"])
     relax = cuts.PatternProgram.relax
 

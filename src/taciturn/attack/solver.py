@@ -1,8 +1,12 @@
 """Linear and integer programs over one matrix, solved again and again by HiGHS, which
 starts each time from where it ended.
+
+HiGHS may fail with large numbers: it calls a solution optimal and then not feasible, or
+says that there is none. The program is then solved again from scratch, in other ways.
 """
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final
 
 import highspy
@@ -19,15 +23,33 @@ Floats = npt.NDArray[np.float64]
 ANY_SOLUTION: Final = 1e9
 """A relative gap with which the first solution found will do."""
 
-_FOUND: Final = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
 _NONE: Final = (
     highspy.HighsModelStatus.kInfeasible,
     highspy.HighsModelStatus.kUnboundedOrInfeasible,
 )
+_TOLERANCE: Final = 1e-7  # of a row or a column, as of HiGHS; of relative size for large ones
+_NO_TIME: Final = "the solver found no solution within the time it had; a longer time_limit may do"
+_MODERATE: Final = 1e4  # numbers up to this size need no other unit
+_AGAIN: Final[tuple[tuple[dict[str, str | int], bool], ...]] = (
+    ({"simplex_scale_strategy": 0, "presolve": "off"}, False),
+    ({"simplex_scale_strategy": 0}, True),
+    ({"solver": "ipm", "run_crossover": "on"}, True),
+)
+"""Options for solving a linear program again, and whether in other units."""
+_AGAIN_WHOLE: Final[tuple[tuple[dict[str, str | int], bool], ...]] = (
+    ({"presolve": "off"}, False),
+    ({"random_seed": 1}, False),
+)
+"""The same for integer programs, which are neither scaled nor solved by interior
+points: whole numbers would be lost."""
 
 
 class OutOfTimeError(AttackError):
     """The time was up before there was a solution."""
+
+
+class _NoAnswerError(AttackError):
+    """One way of solving a program came to no answer."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,10 +111,7 @@ class Program:
         model.a_matrix_.start_ = by_column.indptr
         model.a_matrix_.index_ = by_column.indices
         model.a_matrix_.value_ = by_column.data.astype(float)
-        self._highs = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)  # the same numbers on any machine
-        self._highs.passModel(model)
+        self._highs = _solver(model)
         self._every = np.arange(columns, dtype=np.int32)
         self._linear = whole is None or not whole.any()
         if whole is not None:
@@ -113,16 +132,19 @@ class Program:
         most: npt.NDArray[Any] | None = None,
         gap: float = 0.0,
         seconds: float = np.inf,
+        sure: bool = False,
     ) -> Solved | None:
-        """The cheapest solution, up to a relative gap; None where there is none.
+        """The cheapest solution, up to a relative gap; None where there is none: this
+        is believed at once or, if `sure`, when every way of solving says so.
 
         Raises
         ------
         OutOfTimeError
             No solution within the time.
         AttackError
-            The solver stopped without an answer.
+            The solver stopped without an answer, whichever way the program was solved.
         """
+        deadline = monotonic() + seconds
         size = len(self._every)
         self._highs.changeColsCost(size, self._every, costs.astype(float))
         if lower is not None and upper is not None:
@@ -133,27 +155,84 @@ class Program:
             rows = np.arange(len(least), dtype=np.int32)
             self._highs.changeRowsBounds(len(rows), rows, least.astype(float), most.astype(float))
         self._highs.setOptionValue("mip_rel_gap", gap)
-        self._highs.setOptionValue(
-            "time_limit", self._highs.getRunTime() + max(seconds, 0.0)
-        )  # the clock runs on
-        self._highs.run()
-        status = self._highs.getModelStatus()
+        try:
+            solved = self._answer(self._highs, deadline)
+            if solved is not None or not sure:
+                return solved
+        except _NoAnswerError:
+            self._highs.clearSolver()
+        return self._again(gap, deadline)
+
+    def _again(self, gap: float, deadline: float) -> Solved | None:
+        """Solve from scratch, in one way after another."""
+        reason = AttackError("the solver stopped without an answer")
+        none = False
+        for options, in_units in _AGAIN if self._linear else _AGAIN_WHOLE:
+            model = self._highs.getLp()
+            unit = max(1.0, _largest(model) / _MODERATE) if in_units else 1.0
+            for name in ("col_lower_", "col_upper_", "row_lower_", "row_upper_"):
+                setattr(model, name, np.array(getattr(model, name)) / unit)
+            fresh = _solver(model)
+            for option, value in options.items():
+                fresh.setOptionValue(option, value)
+            fresh.setOptionValue("mip_rel_gap", gap)
+            try:
+                solved = self._answer(fresh, deadline, unit)
+            except _NoAnswerError as error:
+                reason = error
+                continue
+            if solved is not None:
+                return solved
+            none = True
+        if none:
+            return None
+        raise AttackError(str(reason)) from reason
+
+    def _answer(self, highs: highspy.Highs, deadline: float, unit: float = 1.0) -> Solved | None:
+        """Run the solver, and take its answer if it holds to within tolerances."""
+        seconds = deadline - monotonic()
+        if seconds < 0:
+            raise OutOfTimeError(_NO_TIME)
+        highs.setOptionValue("time_limit", highs.getRunTime() + seconds)  # the clock runs on
+        highs.run()
+        status = highs.getModelStatus()
         if status in _NONE:
             return None
-        info = self._highs.getInfo()
+        info = highs.getInfo()
         found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        if status == highspy.HighsModelStatus.kTimeLimit and not found:
-            raise OutOfTimeError(
-                "the solver found no solution within the time it had; a longer time_limit may do"
-            )
-        if status not in _FOUND or not found:
-            reason = self._highs.modelStatusToString(status)
-            raise AttackError(f"the solver stopped without an answer: {reason.lower()}")
-        solution = self._highs.getSolution()
-        objective = info.objective_function_value
+        timed_out = status == highspy.HighsModelStatus.kTimeLimit
+        if timed_out and (self._linear or not found):
+            raise OutOfTimeError(_NO_TIME)
+        if status == highspy.HighsModelStatus.kOptimal and not found:
+            beyond = info.max_primal_infeasibility * unit
+            found = beyond <= _TOLERANCE * max(1.0, 1e-6 * _largest(highs.getLp()) * unit)
+        if not found or not (timed_out or status == highspy.HighsModelStatus.kOptimal):
+            reason = highs.modelStatusToString(status).lower()
+            if status == highspy.HighsModelStatus.kOptimal:
+                reason += f", but its solution is off by {info.max_primal_infeasibility * unit:.2g}"
+            raise _NoAnswerError(f"the solver stopped without an answer: {reason}")
+        solution = highs.getSolution()
+        objective = info.objective_function_value * unit
         return Solved(
-            values=np.array(solution.col_value),
+            values=np.array(solution.col_value) * unit,
             objective=objective,
             bound=objective if self._linear else info.mip_dual_bound,
             duals=np.array(solution.row_dual),
         )
+
+
+def _solver(model: highspy.HighsLp) -> highspy.Highs:
+    """HiGHS with a model of its own."""
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)  # the same numbers on any machine
+    highs.passModel(model)
+    return highs
+
+
+def _largest(model: highspy.HighsLp) -> float:
+    """The largest finite bound of a row or a column."""
+    bounds = np.abs(
+        np.concatenate([model.col_lower_, model.col_upper_, model.row_lower_, model.row_upper_])
+    )
+    return float(bounds[np.isfinite(bounds)].max(initial=0.0))

@@ -113,6 +113,12 @@ class LinearSystem:
             f" {self.published.size:,} cells)"
         )
 
+    def holds(self, cells: Integers) -> bool:
+        """Whether values of the unknown cells are within all bounds."""
+        sums = self.matrix @ cells
+        inside = (self.lower <= cells).all() and (cells <= self.upper).all()
+        return bool(inside and (self.least <= sums).all() and (sums <= self.most).all())
+
     def most_of_cells(self) -> Integers:
         """The largest value of each unknown cell that its own bound and each of its
         totals, taken alone, allow.

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from taciturn.cli.text import printable
 
 if TYPE_CHECKING:
@@ -9,13 +11,21 @@ if TYPE_CHECKING:
 
     from taciturn.suppression import SuppressionPattern
 
-__all__ = ["margins_table", "pattern_facts", "pattern_text"]
+__all__ = ["margins_table", "pattern_facts", "pattern_text", "show_unproved"]
+
+
+def show_unproved(pattern: "SuppressionPattern") -> None:
+    """Print a pattern that is not proved to protect, which is then not written."""
+    if pattern.unproved:
+        click.echo(pattern_text(pattern), err=True)
 
 
 def pattern_text(pattern: "SuppressionPattern") -> str:
     """How many cells are primary and secondary, and whether there was time for all."""
     lines = [printable(line) for line in str(pattern).splitlines()]
-    if not pattern.complete:
+    if pattern.unproved:
+        lines.append("nothing is written; a longer time limit may do")
+    elif not pattern.complete:
         lines.append("the time limit ended the search; a longer one may suppress less")
     return "\n".join(lines)
 
@@ -37,6 +47,7 @@ def pattern_facts(pattern: "SuppressionPattern") -> dict[str, Any]:
         "gap": pattern.gap if pattern.bound > 0 or pattern.cost == 0 else None,
         "rank_decrease": pattern.rank_decrease,
         "complete": pattern.complete,
+        "unproved": pattern.n_unproved,
     }
 
 

@@ -17,7 +17,7 @@ from taciturn.cli.files import (
     write_release,
 )
 from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
-from taciturn.cli.patterns import pattern_facts, pattern_text
+from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
@@ -121,6 +121,7 @@ def rules(
         progressbar=sys.stderr.isatty(),
         **given,
     )
+    show_unproved(protected.pattern)
     write_release(protected, output, total=total, overwrite=force)
     found = dict(protected.sensitive)
     rows = _sensitive_rows(found, variables, total)

@@ -30,7 +30,7 @@ from taciturn.cli.options import (
     search_options,
     total_option,
 )
-from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text
+from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
 from taciturn.files import RELEASE_ENDINGS
@@ -139,6 +139,7 @@ def suppress(
         progressbar=sys.stderr.isatty(),
         **given,
     )
+    show_unproved(pattern)
     write_release(pattern, output, value=count, total=total, overwrite=force)
     print_as(
         form,

@@ -61,6 +61,13 @@ def published(release: Releasable, *, value: str | None, internal: bool) -> Publ
     """What a release publishes; with `internal` the status that is not for release, and
     what must not be released at all.
     """
+    pattern = release.pattern if isinstance(release, ProtectedTable) else release
+    if isinstance(pattern, SuppressionPattern) and pattern.unproved and not internal:
+        raise ParameterError(
+            f"release must not be released: {pattern.n_unproved} of {pattern.n_primary} primary"
+            " cells are not proved to be protected; give the search a longer time_limit, or write"
+            " it with internal=True"
+        )
     match release:
         case ProtectedTable():
             tables = [(table["value"], table[STATUS]) for table in release.tables.values()]

@@ -55,9 +55,10 @@ def write_release(
         are in the column of the variable, too.
     internal : bool
         For use within the office: tell primary cells from secondary ones, and write
-        what must not be released, which is what was drawn with a seed, or several
-        replicates. The file says that it is not for release: by the name of a column,
-        ``status_not_for_release`` or ``count_not_for_release``, and in JSON-stat by a
+        what must not be released, which is what was drawn with a seed, several
+        replicates, or a pattern that is not proved to protect. The file says that it is
+        not for release: by the name of a column, ``status_not_for_release`` or
+        ``count_not_for_release``, and in JSON-stat by a
         ``note``.
     overwrite : bool
         Replace a file that exists.
@@ -66,10 +67,10 @@ def write_release(
     ------
     ParameterError
         No release, or one of no table; a table without the coordinate ``replicate``,
-        which may be the true one; several replicates or a table drawn with a seed,
-        without `internal`; `total` is a category of a variable; two categories, also of
-        a variable and a level above it, would be written alike; a variable has the name
-        of another column.
+        which may be the true one; several replicates, a table drawn with a seed or a
+        pattern with `unproved` cells, without `internal`; `total` is a category of a
+        variable; two categories, also of a variable and a level above it, would be
+        written alike; a variable has the name of another column.
     FileFormatError
         Another ending; something is there already, and it is no regular file or
         `overwrite` is False; the file cannot be written, or has more cells than a sheet

@@ -17,16 +17,20 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from taciturn.attack.solver import Floats, Program
-from taciturn.attack.system import Booleans
+from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.task import Task
 
-__all__ = ["PatternProgram"]
+__all__ = ["PatternProgram", "Proof"]
 
 _VIOLATED: Final = 1e-4  # of an inequality's right-hand side
 _SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
 _COST: Final = 1e3  # of the first pattern, in the programs' units
 _MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
+
+
+type Proof = tuple[Integers, Integers]
+"""How far below and above each primary cell is possible."""
 
 
 class PatternProgram:
@@ -65,7 +69,7 @@ class PatternProgram:
         idle = 0
         while idle < 5 and monotonic() < deadline:
             try:
-                solved = self._relaxed.solve(self._costs)
+                solved = self._relaxed.solve(self._costs, seconds=deadline - monotonic())
             except AttackError:
                 return
             if solved is None:
@@ -75,9 +79,9 @@ class PatternProgram:
             if not self._forbid(solved.values, deadline):
                 return
 
-    def next_pattern(self, *, deadline: float) -> tuple[Booleans, bool] | None:
-        """The cheapest pattern not yet ruled out, and whether it protects; None if the
-        time is up or the solver fails.
+    def next_pattern(self, *, deadline: float) -> tuple[Booleans, Proof | None] | None:
+        """The cheapest pattern not yet ruled out, and the proof that it protects, if it
+        does; None if the time is up or the solver fails.
 
         If it protects, no pattern is cheaper. If not, it is ruled out from then on.
         """
@@ -94,15 +98,18 @@ class PatternProgram:
             return None  # stopped before it was proved to be the cheapest
         pattern = solved.values > 0.5
         if self._forbid(pattern.astype(float), deadline):
-            return pattern, False
-        if self._task.protects(pattern):
-            return pattern, True
-        self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
-        return pattern, False
+            return pattern, None
+        try:
+            proof = self._task.proof(pattern, deadline=deadline)
+        except AttackError:
+            return None  # whether it protects is not known, so it cannot be ruled out
+        if proof is None:
+            self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
+        return pattern, proof
 
-    def of_cost(self, most: float, *, deadline: float) -> Iterator[Booleans]:
-        """Protecting patterns that cost no more than `most`, those that use few
-        categories first.
+    def of_cost(self, most: float, *, deadline: float) -> Iterator[tuple[Booleans, Proof]]:
+        """Protecting patterns that cost no more than `most`, with their proofs, those
+        that use few categories first.
         """
         size, categories = len(self._costs), self._cells.categories
         used = categories.shape[1]
@@ -135,17 +142,20 @@ class PatternProgram:
         )
         few = np.concatenate([np.zeros(size), np.ones(used)])
         while monotonic() < deadline:
+            known = len(self._rows)
             try:
                 solved = program.solve(few, seconds=deadline - monotonic())
+                if solved is None:
+                    return
+                pattern = solved.values[:size] > 0.5
+                ruled_out, proof = self._forbid(pattern.astype(float), deadline), None
+                if not ruled_out:
+                    proof = self._task.proof(pattern, deadline=deadline)
             except AttackError:
                 return
-            if solved is None:
-                return
-            pattern = solved.values[:size] > 0.5
-            known = len(self._rows)
-            if not self._forbid(pattern.astype(float), deadline):
-                if self._task.protects(pattern):
-                    yield pattern
+            if not ruled_out:
+                if proof is not None:
+                    yield pattern, proof
                 # Costs are above 0, so no pattern contains another of the same cost.
                 self._add((~pattern).astype(float), 1.0)
             for row, asked in zip(self._rows[known:], self._least[known:], strict=True):
@@ -164,7 +174,7 @@ class PatternProgram:
         for position in range(len(self._task.required.cells)):
             if monotonic() > deadline:
                 break
-            for row, asked in self._attack.limits(position, pattern):
+            for row, asked in self._attack.limits(position, pattern, deadline):
                 row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
                 if row @ pattern < 1 - _VIOLATED:
                     self._add(row, 1.0)
@@ -210,15 +220,17 @@ class _Attack:
         zeros = np.zeros(len(self._outer))
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)
 
-    def limits(self, position: int, pattern: Floats) -> Iterator[tuple[Floats, float]]:
+    def limits(
+        self, position: int, pattern: Floats, deadline: float
+    ) -> Iterator[tuple[Floats, float]]:
         """Inequalities, as coefficients and least value, that all patterns satisfy
         which protect this primary cell.
         """
         required = self._required
         up, down, width = (float(x[position]) for x in (required.up, required.down, required.width))
         cell = int(required.cells[position])
-        above, above_open = self._limit(cell, 1, pattern)
-        below, below_open = self._limit(cell, -1, pattern)
+        above, above_open = self._limit(cell, 1, pattern, deadline)
+        below, below_open = self._limit(cell, -1, pattern, deadline)
         both = above + below, above_open + below_open
         for (row, open_), asked in (
             ((above, above_open), up),
@@ -229,7 +241,9 @@ class _Attack:
             if asked - open_ > _VIOLATED * max(1.0, asked):
                 yield row, asked - open_
 
-    def _limit(self, cell: int, sign: int, pattern: Floats) -> tuple[Floats, float]:
+    def _limit(
+        self, cell: int, sign: int, pattern: Floats, deadline: float
+    ) -> tuple[Floats, float]:
         """How much each suppressed cell adds to the deviation of a cell, and how far it
         can deviate under any pattern.
         """
@@ -248,7 +262,14 @@ class _Attack:
         )
         low, high, least, most = (np.clip(bound / self._unit, -_MANY, _MANY) for bound in bounds)
         try:
-            solved = self._program.solve(-direction, lower=low, upper=high, least=least, most=most)
+            solved = self._program.solve(
+                -direction,
+                lower=low,
+                upper=high,
+                least=least,
+                most=most,
+                seconds=deadline - monotonic(),
+            )
         except AttackError:
             solved = None
         # Whatever the multipliers of the totals are, those of the cells follow, and the

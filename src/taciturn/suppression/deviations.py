@@ -9,6 +9,7 @@ cheapest.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
@@ -19,15 +20,27 @@ from taciturn.attack.solver import Floats, OutOfTimeError, Program
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.hypercubes import Hypercubes
-from taciturn.suppression.task import Required, Task
+from taciturn.suppression.reach import Reach
+from taciturn.suppression.task import ImpossibleError, Required, Task
 
-__all__ = ["DeviationSearch"]
+__all__ = ["Completed", "DeviationSearch"]
 
 _ROUNDS: Final = 3  # of linear programs for one witness
 _SPREAD: Final = 1e-3
 """What a category that is new to a pattern adds to a cost: by Propositions 1 to 3 few
 categories are better."""
 _MANY: Final = 1e6  # typical costs or deviations, beyond which more makes no difference
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Completed:
+    """A pattern, the witnesses that prove which primary cells it protects, and whether
+    there was time for everything.
+    """
+
+    pattern: Booleans
+    reach: Reach
+    complete: bool
 
 
 class DeviationSearch:
@@ -46,6 +59,8 @@ class DeviationSearch:
         self._table = _Deviations(task, totals=False)
         self._wide = _Deviations(task, totals=True)
         self._patience = self._deadline = np.inf
+        self.latest: Completed | None = None
+        """What the last search had found when it ended or was interrupted."""
 
     def complete(
         self,
@@ -54,52 +69,59 @@ class DeviationSearch:
         *,
         deadline: float,
         on_cell: Callable[[], object],
-    ) -> tuple[Booleans, bool]:
+    ) -> Completed:
         """A pattern that contains `suppressed` and protects the primary cells, which
-        are taken in this order; and whether there was time for everything.
+        are taken in this order.
 
         After half of the time hypercubes, the quickest witnesses to find, are enough.
+        Primary cells for which there was no time, or for which the solver failed, are
+        not protected by the witnesses found.
 
         Raises
         ------
-        OutOfTimeError
-            The deadline passed before a pattern was found.
-        AttackError
+        ImpossibleError
             No pattern protects.
         """
         pattern = suppressed.copy()
-        reach = _Reach(self._required)
+        reach = Reach(self._required)
+        self.latest = Completed(pattern, reach, False)
         self._patience, self._deadline = (monotonic() + deadline) / 2, deadline
         for position in order:
             if not reach.enough(position):
-                if monotonic() > deadline:
-                    raise OutOfTimeError(
-                        "no pattern was found within time_limit; a longer one, or a weaker"
-                        " protection, may do"
-                    )
-                for witness in self._protecting(int(position), pattern, reach):
+                try:
+                    witnesses = self._protecting(int(position), pattern, reach)
+                except OutOfTimeError:
+                    return self.latest
+                except ImpossibleError:
+                    raise
+                except AttackError:
+                    continue
+                for witness in witnesses:
                     pattern |= self._differs(witness)
-                    reach.add(self._at_primaries(witness), self._differs(witness))
+                    reach.add(witness, self._at_primaries(witness), self._differs(witness))
             on_cell()
         hurried = monotonic() > self._patience
-        pattern, whole = self._without_spare(pattern, reach)
-        return pattern, whole and not hurried
+        if reach.all_enough():
+            pattern, reach, whole = self._without_spare(pattern, reach)
+            self.latest = Completed(pattern, reach, whole and not hurried)
+        return self.latest
 
-    def _protecting(self, position: int, pattern: Booleans, reach: "_Reach") -> list[Integers]:
+    def _protecting(self, position: int, pattern: Booleans, reach: Reach) -> list[Integers]:
         """The cheapest witnesses for a primary cell, of those that deviate above, below
         or on both sides.
         """
         cell = int(self._required.cells[position])
         for whole in (False, True):
-            found = [
-                self._along(position, way, pattern, reach, whole=whole)
-                for way in self._ways[position]
-            ]
+            found = []
+            for way in self._ways[position]:
+                found.append(self._along(position, way, pattern, reach, whole=whole))
+                if found[-1][1] == 0:
+                    break  # protected already by what is suppressed
             witnesses, cost = min(found, key=lambda each: each[1])
             if cost < np.inf:
                 return witnesses
             if not whole:
-                down, up = self._task.reachable(position)
+                down, up = self._task.reachable(position, deadline=self._deadline)
                 up = min(up, int(self._task.up[cell]))
                 # Between these two there may be values that no table of whole steps
                 # attains.
@@ -113,7 +135,7 @@ class DeviationSearch:
         position: int,
         way: tuple[int, int],
         pattern: Booleans,
-        reach: "_Reach",
+        reach: Reach,
         *,
         whole: bool,
     ) -> tuple[list[Integers], float]:
@@ -132,40 +154,39 @@ class DeviationSearch:
                 witnesses.append(witness)
         return witnesses, float(self._task.costs[widened & ~pattern].sum())
 
-    def _without_spare(self, pattern: Booleans, reach: "_Reach") -> tuple[Booleans, bool]:
+    def _without_spare(self, pattern: Booleans, reach: Reach) -> tuple[Booleans, Reach, bool]:
         """Publish what turns out not to be needed, the most expensive first, while
         there is time.
         """
         spare = np.setdiff1d(np.flatnonzero(pattern), self._required.cells)
         for cell in spare[np.argsort(-self._task.costs[spare], kind="stable")]:
-            if monotonic() > self._deadline:
-                return pattern, False
             fewer = pattern.copy()
             fewer[cell] = False
             without = reach.without(int(cell))
-            if self._still(fewer, without):
-                pattern, reach = fewer, without
-        return pattern, True
+            try:
+                if self._still(fewer, without):
+                    pattern, reach = fewer, without
+            except OutOfTimeError:
+                return pattern, reach, False
+        return pattern, reach, True
 
-    def _still(self, pattern: Booleans, reach: "_Reach") -> bool:
+    def _still(self, pattern: Booleans, reach: Reach) -> bool:
         """Whether a pattern protects; adds the witnesses that prove it."""
         for position in range(len(self._required.cells)):
             if reach.enough(position):
                 continue
             for way in self._ways[position]:
-                if monotonic() > self._deadline:
-                    return False
                 witnesses = self._within(position, way, pattern, reach)
                 if witnesses is not None:
                     break
             else:
                 return False
             for witness in witnesses:
-                reach.add(self._at_primaries(witness), self._differs(witness))
+                reach.add(witness, self._at_primaries(witness), self._differs(witness))
         return True
 
     def _within(
-        self, position: int, way: tuple[int, int], pattern: Booleans, reach: "_Reach"
+        self, position: int, way: tuple[int, int], pattern: Booleans, reach: Reach
     ) -> list[Integers] | None:
         """Witnesses that differ in suppressed cells only; None where linear programs
         find none in whole numbers.
@@ -175,9 +196,10 @@ class DeviationSearch:
         witnesses = []
         for deviation in (way[0], -way[1]):
             if deviation and not reach.beyond(position, deviation):
+                seconds = self._left()
                 witness = self._cubes.cheapest(cell, deviation, pattern, none)
                 if witness is None:
-                    found = self._table.least(cell, deviation, pattern, none)
+                    found = self._table.least(cell, deviation, pattern, none, seconds=seconds)
                     witness = (
                         None if found is None else self._exact(found, cell, deviation, pattern)
                     )
@@ -185,6 +207,13 @@ class DeviationSearch:
                     return None
                 witnesses.append(witness)
         return witnesses
+
+    def _left(self) -> float:
+        """Seconds that are left; raises `OutOfTimeError` if there are none."""
+        left = self._deadline - monotonic()
+        if left < 0:
+            raise OutOfTimeError("the time was up before a pattern was found")
+        return left
 
     def _cheapest(
         self, cell: int, deviation: int, pattern: Booleans, *, whole: bool
@@ -195,19 +224,20 @@ class DeviationSearch:
         free = np.isfinite(self._task.costs) | pattern
         price = np.where(free & ~pattern, self._price, 0.0) * self._newness(pattern)
         costs = price
+        self._left()
         best = self._cubes.cheapest(cell, deviation, free, price)
-        if best is not None and monotonic() > self._patience:
-            return best
         least = np.inf if best is None else float(price[self._differs(best)].sum())
+        if least == 0 or (best is not None and monotonic() > self._patience):
+            return best
         # Totals are expensive, and programs that may suppress them take several times
         # as long.
         table = self._cells.column >= 0
         program, open_ = self._table, np.where(table, free, pattern)
         for number in range(_ROUNDS):
-            found = program.least(cell, deviation, open_, costs)
+            found = program.least(cell, deviation, open_, costs, seconds=self._left())
             if found is None and number == 0:
                 program, open_ = self._wide, free
-                found = program.least(cell, deviation, open_, costs)
+                found = program.least(cell, deviation, open_, costs, seconds=self._left())
             if found is None:
                 break
             witness = self._exact(found, cell, deviation, free)
@@ -223,9 +253,7 @@ class DeviationSearch:
             moved = np.abs(self._cells.matrix @ found)
             costs = price / (moved / abs(deviation) + 0.01)
         if best is None and whole:
-            found = self._wide.least(
-                cell, deviation, free, price, whole=True, seconds=self._deadline - monotonic()
-            )
+            found = self._wide.least(cell, deviation, free, price, whole=True, seconds=self._left())
             best = None if found is None else self._exact(found, cell, deviation, free)
         return best
 
@@ -284,7 +312,7 @@ class _Deviations:
         seconds: float = np.inf,
     ) -> Floats | None:
         """Deviations of the table's cells, with one published cell's fixed; None if the
-        free cells have none.
+        free cells have none, or the solver fails.
         """
         size = float(abs(deviation))
         up, down = np.where(free, self._up, 0.0), np.where(free, self._down, 0.0)
@@ -311,16 +339,16 @@ class _Deviations:
             np.clip(bound / unit, -most_units, most_units) for bound in bounds
         )
         program = self._program(least, most, low, high, whole=whole)
-        solved = program.solve(
-            np.concatenate(price)
-            + 1e-6,  # so that no cell deviates up and down at once, or for nothing
-            lower=low,
-            upper=high,
-            least=least,
-            most=most,
-            gap=0.1,
-            seconds=seconds,
-        )
+        # So that no cell deviates up and down at once, or for nothing.
+        prices = np.concatenate(price) + 1e-6
+        try:
+            solved = program.solve(
+                prices, lower=low, upper=high, least=least, most=most, gap=0.1, seconds=seconds
+            )
+        except OutOfTimeError:
+            raise
+        except AttackError:
+            return None
         if solved is None:
             return None
         return unit * (solved.values[: self._size] - solved.values[self._size : 2 * self._size])
@@ -342,47 +370,6 @@ class _Deviations:
         if not len(self._cells.inner):
             return np.broadcast_to(np.asarray(otherwise, dtype=float), (self._size,)).copy()
         return np.asarray(cells[self._cells.inner], dtype=np.float64)
-
-
-class _Reach:
-    """How far witnesses let each primary cell deviate, and which cells each witness
-    needs.
-    """
-
-    def __init__(self, required: Required) -> None:
-        self._required = required
-        self._found: list[tuple[Integers, Booleans]] = []
-        self._high = np.zeros(len(required.cells), dtype=np.int64)
-        self._low = np.zeros(len(required.cells), dtype=np.int64)
-
-    def enough(self, position: int) -> bool:
-        """Whether a primary cell is protected."""
-        low, high = int(self._low[position]), int(self._high[position])
-        required = self._required
-        enough = high >= required.up[position] and -low >= required.down[position]
-        return bool(enough and high - low >= required.width[position])
-
-    def beyond(self, position: int, deviation: int) -> bool:
-        """Whether a primary cell can deviate that far."""
-        return bool(
-            self._high[position] >= deviation if deviation > 0 else self._low[position] <= deviation
-        )
-
-    def add(self, at_primaries: Integers, needs: Booleans) -> None:
-        """Add a witness: its deviations at the primary cells, and the cells in which it
-        differs from the true table.
-        """
-        self._found.append((at_primaries, needs))
-        np.maximum(self._high, at_primaries, out=self._high)
-        np.minimum(self._low, at_primaries, out=self._low)
-
-    def without(self, cell: int) -> "_Reach":
-        """What remains when a cell is published."""
-        left = _Reach(self._required)
-        for at_primaries, needs in self._found:
-            if not needs[cell]:
-                left.add(at_primaries, needs)
-        return left
 
 
 def _ways(required: Required, position: int, most_down: int, most_up: int) -> list[tuple[int, int]]:

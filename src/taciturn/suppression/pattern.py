@@ -12,7 +12,7 @@ import xarray as xr
 from taciturn.attack.releases.linked import LinkedTables
 from taciturn.attack.releases.showing import Shown, counts_of, margin_label
 from taciturn.attack.releases.suppression import Suppression
-from taciturn.schema import PUBLISHED, STATUS, SUPPRESSED
+from taciturn.schema import PRIMARY, PUBLISHED, STATUS, SUPPRESSED
 
 __all__ = ["SuppressionPattern"]
 
@@ -50,8 +50,11 @@ class SuppressionPattern:
         Number of patterns of the same cost from which the one with the largest
         `rank_decrease` was taken.
     complete : bool
-        False if the time limit ended the search; another run may then give another
-        pattern.
+        False if the time limit ended the search or the audit; another run may then give
+        another pattern.
+    unproved : mapping of tuple of str to DataArray of bool
+        True for primary cells that are not proved to be protected, for each margin that
+        has any: not for release. As long as there are any, nothing of this pattern is.
     knowledge : mapping of tuple of str to Dataset
         The ranges that the attacker is assumed to know, as `attacker_bounds` takes
         them; empty if none.
@@ -65,6 +68,7 @@ class SuppressionPattern:
     rank_decrease: int
     compared: int
     complete: bool
+    unproved: Mapping[tuple[str, ...], xr.DataArray]
     knowledge: Mapping[tuple[str, ...], xr.Dataset]
 
     @property
@@ -79,6 +83,16 @@ class SuppressionPattern:
             status = hidden.copy(data=np.where(hidden, SUPPRESSED, PUBLISHED))
             found[names] = xr.Dataset({"value": grid.values, STATUS: status})
         return found
+
+    @property
+    def n_primary(self) -> int:
+        """Number of primary cells."""
+        return sum(int((status == PRIMARY).sum()) for status in self.status.values())
+
+    @property
+    def n_unproved(self) -> int:
+        """Number of primary cells that are not proved to be protected."""
+        return sum(int(cells.sum()) for cells in self.unproved.values())
 
     @property
     def gap(self) -> float:
@@ -113,4 +127,10 @@ class SuppressionPattern:
             quality = f"at most {100 * (self.cost / self.bound - 1):.3g} % above the cheapest"
         else:
             quality = "not compared with the cheapest"
-        return [f"secondary cells: {quality}; rank decrease {self.rank_decrease}"]
+        lines = [f"secondary cells: {quality}; rank decrease {self.rank_decrease}"]
+        if self.unproved:
+            lines.append(
+                f"NOT PROVED to protect {self.n_unproved} of {self.n_primary} primary cells: do not"
+                " release this pattern"
+            )
+        return lines

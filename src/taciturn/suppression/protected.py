@@ -33,8 +33,9 @@ class ProtectedTable:
     Attributes
     ----------
     tables : mapping of tuple of str to Dataset
-        What may be released: for each margin, by its variables, ``value`` (float64, NaN
-        where suppressed) and ``status`` (``published`` or ``suppressed``).
+        What may be released, unless ``pattern.unproved`` names any cell: for each
+        margin, by its variables, ``value`` (float64, NaN where suppressed) and
+        ``status`` (``published`` or ``suppressed``).
     value : str
         Name of the quantity.
     decimals : int
@@ -62,10 +63,10 @@ class ProtectedTable:
 
     def _shown(self) -> Shown:
         grids = [Grid(table["value"], self.decimals) for table in self.tables.values()]
-        return Shown(
-            [f"Protected table of {self.value!r}, {sizes_label(grids[0].values, self.decimals)}"],
-            grids,
-        )
+        title = f"Protected table of {self.value!r}, {sizes_label(grids[0].values, self.decimals)}"
+        if self.pattern.unproved:
+            title += ": NOT FOR RELEASE, not all sensitive cells are proved to be protected"
+        return Shown([title], grids)
 
 
 def protect_table(
@@ -124,6 +125,11 @@ def protect_table(
         `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
+
+    Warns
+    -----
+    UnprovedWarning
+        Some sensitive cells are not proved to be protected, as in `suppress`.
 
     Notes
     -----

@@ -2,8 +2,8 @@
 primary ones cannot be worked out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Final
 
@@ -11,14 +11,9 @@ import numpy as np
 import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge
-from taciturn.attack.bounds.of_system import bounds_table
-from taciturn.attack.releases.linked import LinkedTables
-from taciturn.attack.releases.suppression import Suppression
 from taciturn.attack.solver import OutOfTimeError
-from taciturn.attack.system import Booleans
-from taciturn.errors import AttackError, ParameterError
+from taciturn.errors import AttackError, ParameterError, UnprovedWarning
 from taciturn.progress import progress_bar, progress_steps
-from taciturn.schema import PRIMARY, SAFE, SECONDARY, STATUS
 from taciturn.suppression.arguments import (
     checked_cells,
     checked_costs,
@@ -26,30 +21,16 @@ from taciturn.suppression.arguments import (
     checked_knowledge,
     checked_required,
 )
-from taciturn.suppression.cheapest import PatternProgram
-from taciturn.suppression.deviations import DeviationSearch
+from taciturn.suppression.audit import audited, unaudited
 from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.search import PatternSearch
 from taciturn.suppression.task import Task
 from taciturn.tables.margins import Margin
 from taciturn.validate import generator, real_number
 
 __all__ = ["suppress"]
 
-_SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
-_ORDERS: Final = 3  # of the primary cells, tried for a first pattern
-_TIES: Final = 50  # patterns of the same cost, compared by their rank
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Found:
-    """A pattern, a lower bound of the cost of all, the number of equally cheap ones it
-    was chosen from, and whether there was time for everything.
-    """
-
-    pattern: Booleans
-    bound: float
-    compared: int
-    complete: bool
+_SEARCH: Final = 0.9  # of the time; what is left is for single contributors and the audit
 
 
 def suppress(
@@ -87,7 +68,8 @@ def suppress(
     an integer program then looks for the cheapest pattern and, once it is found, for
     others of the same cost: of up to 50 the one with the largest rank decrease is
     taken. Larger tables keep the first pattern. In all cases the result is audited as
-    by `attacker_bounds`.
+    by `attacker_bounds`. What a solver claims is believed only where tables of whole
+    steps prove it.
 
     Parameters
     ----------
@@ -125,8 +107,9 @@ def suppress(
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
-        Seconds after which the best pattern found so far is taken; an audit that is
-        under way and the final one are completed.
+        Seconds, for search and audit together, after which the best pattern found so
+        far is taken. Where there was no time to audit it, the bounds of `audit` are
+        those that are proved to be possible.
     gap : float
         Relative distance to the least cost that is good enough, from 0 to below 1.
     random_seed : int or Generator, optional
@@ -150,9 +133,16 @@ def suppress(
         (0, 1], an interval or `knowledge` that does not contain the true value.
     AttackError
         No pattern protects, or `knowledge` alone leaves a single value: the message
-        names the primary cell. No pattern was found
-        within `time_limit`. The audit finds a primary cell that is not protected, which
-        would be a fault of this function.
+        names the primary cell. No pattern that is proved to protect any of them was
+        found within `time_limit`. The audit finds a primary cell that is not protected,
+        which would be a fault of this function. The attribute `pattern` of the error,
+        and of a `KeyboardInterrupt`, is what was found so far.
+
+    Warns
+    -----
+    UnprovedWarning
+        Some primary cells are not proved to be protected, as there was no time or the
+        solver failed. They are in ``pattern.unproved``.
 
     Notes
     -----
@@ -180,7 +170,8 @@ def suppress(
     >>> pattern.cost, pattern.gap
     (54.0, 0.0)
     """
-    deadline = monotonic() + real_number(time_limit, "time_limit", above=0)
+    start = monotonic()
+    deadline = start + real_number(time_limit, "time_limit", above=0)
     if real_number(gap, "gap", least=0, most=1) == 1:
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
     with progress_steps("setting up the equations", shown=progressbar):
@@ -190,171 +181,48 @@ def suppress(
         prices = checked_costs(costs, cells)
         known = checked_knowledge(knowledge, cells, required, prices)
         task = Task(cells, prices, required.within(known), known)
-        search = DeviationSearch(task)
-    rng = generator(random_seed)
-    pieces = _ORDERS * len(required.cells)
-    with progress_bar("primary cells to protect", pieces, shown=progressbar) as bar:
-        first, complete = _first_pattern(task, search, rng, deadline, bar.advance)
-        bar.finish("cheaper patterns")
-        if np.isfinite(task.costs).sum() > _SMALL or not complete:
-            found = _Found(first, 0.0, 1, complete)
-        else:
-            found = _cheapest(task, search, first, gap=gap, deadline=deadline)
-        hidden = _hidden_from_singletons(task, alone, found.pattern, deadline)
-        return _audited(task, replace(found, pattern=hidden), table)
+        until = start + _SEARCH * (deadline - start)
+        search = PatternSearch(task, generator(random_seed), deadline=until)
+    try:
+        with progress_bar("primary cells to protect", search.orders, shown=progressbar) as bar:
+            search.first(bar.advance)
+            bar.finish("cheaper patterns")
+            search.cheapest(gap)
+            search.hide_from(alone, deadline)
+            pattern = audited(task, search.found, table, deadline=deadline)
+    except (AttackError, KeyboardInterrupt) as error:
+        _keep(error, search, table)
+        raise
+    return _said(pattern)
 
 
-def _first_pattern(
-    task: Task,
-    search: DeviationSearch,
-    rng: np.random.Generator,
-    deadline: float,
-    on_cell: Callable[[], object],
-) -> tuple[Booleans, bool]:
-    """The cheapest of a few patterns found by deviations, and whether all were tried
-    before the deadline.
+def _keep(
+    error: AttackError | KeyboardInterrupt, search: PatternSearch, table: xr.DataArray
+) -> None:
+    """Let an error have the pattern that was found so far."""
+    if getattr(error, "pattern", None) is None:
+        error.pattern = unaudited(search.task, search.found, table)  # type: ignore[union-attr]
+    if isinstance(error, KeyboardInterrupt):
+        error.add_note("The attribute `pattern` of this error is what was found so far.")
+
+
+def _said(pattern: SuppressionPattern) -> SuppressionPattern:
+    """A pattern, with a warning if it is not proved that it protects; raises if nothing
+    is proved.
     """
-    required = task.required
-    by_need = np.argsort(-np.maximum(required.width, required.up + required.down), kind="stable")
-    best, complete = None, True
-    for number in range(_ORDERS):
-        order = by_need if number == 0 else rng.permutation(len(required.cells))
-        try:
-            pattern, whole = search.complete(
-                task.primaries, order, deadline=deadline, on_cell=on_cell
-            )
-        except OutOfTimeError:
-            if best is None:
-                raise
-            return best, False
-        complete = complete and whole
-        if best is None or task.cost(pattern) < task.cost(best):
-            best = pattern
-    assert best is not None
-    return best, complete
-
-
-def _cheapest(
-    task: Task, search: DeviationSearch, first: Booleans, *, gap: float, deadline: float
-) -> _Found:
-    """The cheapest pattern; of those that cost the same, the one with the largest rank
-    decrease.
-    """
-    program = PatternProgram(task, task.cost(first))
-    program.relax(deadline=deadline)
-    best, cost = first, task.cost(first)
-    order = np.arange(len(task.required.cells))
-    while cost > program.bound + max(gap * cost, 1e-6 * cost):
-        found = program.next_pattern(deadline=deadline)
-        if found is None:
-            return _Found(best, program.bound, 1, False)
-        pattern, protects = found
-        if not protects:
-            program.relax(deadline=deadline)
-            try:
-                pattern, _ = search.complete(
-                    pattern, order, deadline=deadline, on_cell=lambda: None
-                )
-            except OutOfTimeError:
-                continue
-        if task.cost(pattern) < cost and task.protects(pattern):
-            best, cost = pattern, task.cost(pattern)
-    bound = cost if cost <= program.bound + 1e-6 * cost else program.bound
-    first_of_cost, rank, compared, ended = best, task.rank_decrease(best), 1, False
-    if bound == cost:
-        for pattern in program.of_cost(cost, deadline=deadline):
-            if np.array_equal(pattern, first_of_cost):
-                continue
-            decrease = task.rank_decrease(pattern)
-            if decrease > rank:
-                best, rank = pattern, decrease
-            compared += 1
-            if compared >= _TIES:
-                break
-        ended = monotonic() > deadline
-    return _Found(best, bound, compared, not ended)
-
-
-def _hidden_from_singletons(
-    task: Task, singletons: Booleans, pattern: Booleans, deadline: float
-) -> Booleans:
-    """A pattern with further cells, so that no single contributor of a suppressed cell
-    can work out a primary one.
-
-    If two cells have a single contributor and one is part of the other, it is the same
-    contributor, who knows both.
-    """
-    hidden, met = pattern.copy(), np.zeros_like(pattern)
-    while len(left := np.flatnonzero(hidden & singletons & ~met)):
-        cell = int(left[0])
-        own = task.cells.nested(cell) & singletons
-        met |= own
-        insider = task.known_to(own)
-        seen = hidden & ~own
-        if insider.protects(seen):
-            continue
-        try:
-            order = np.arange(len(insider.required.cells))
-            further, _ = DeviationSearch(insider).complete(
-                seen, order, deadline=deadline, on_cell=lambda: None
-            )
-        except OutOfTimeError:
-            raise
-        except AttackError as error:
-            raise AttackError(
-                f"for the single contributor of {task.cells.label(cell)} {error}"
-            ) from error
-        # Suppressing more leaves every attacker at least as uncertain.
-        hidden |= further
-        if not insider.protects(hidden & ~own):
-            raise AttackError(
-                "the pattern found does not protect from the single contributor of"
-                f" {task.cells.label(cell)}"
-            )
-    return hidden
-
-
-def _audited(task: Task, found: _Found, table: xr.DataArray) -> SuppressionPattern:
-    """The result; raises `AttackError` if it does not achieve what was asked."""
-    cells, pattern = task.cells, found.pattern
-    suppressed: dict[Margin, xr.DataArray] = {
-        names: cells.flags(number, pattern) for number, names in enumerate(cells.suppressible)
-    }
-    release: Suppression | LinkedTables
-    if cells.linked:
-        release = LinkedTables(table, cells.margins, suppressed=suppressed, decimals=cells.decimals)
-    else:
-        release = Suppression(table, suppressed[cells.margins[0]], decimals=cells.decimals)
-    lower, upper = task.bounds(release.system, task.primaries)
-    chosen = task.required.cells
-    true = cells.values[chosen]
-    short = np.flatnonzero(~task.required.met(lower[chosen] - true, upper[chosen] - true))
-    if len(short):
-        raise AttackError(f"the pattern found does not protect {task.label(int(short[0]))}")
-    status, audit = {}, {}
-    for number, names in enumerate(cells.suppressible):
-        hidden = suppressed[names]
-        part, primary = cells.part(number), cells.flags(number, task.primaries)
-        kind = np.where(primary, PRIMARY, np.where(hidden, SECONDARY, SAFE))
-        status[names] = hidden.copy(data=kind).rename(STATUS)
-        if primary.any():
-            audit[names] = bounds_table(
-                cells.labels(number),
-                lower[part],
-                upper[part],
-                asked=task.primaries[part],
-                published=~pattern[part],
-                decimals=cells.decimals,
-            )
-    cost = task.cost(pattern)
-    return SuppressionPattern(
-        release=release,
-        status=status,
-        audit=audit,
-        cost=cost,
-        bound=min(found.bound, cost),
-        rank_decrease=task.rank_decrease(pattern)[0],
-        compared=found.compared,
-        complete=found.complete,
-        knowledge=task.known.ranges(),
-    )
+    unproved = pattern.n_unproved
+    if unproved and unproved == pattern.n_primary:
+        error = OutOfTimeError(
+            "no pattern was found within time_limit that is proved to protect; a longer one, or a"
+            " weaker protection, may do"
+        )
+        error.pattern = pattern
+        raise error
+    if unproved:
+        warnings.warn(
+            f"{unproved} of {pattern.n_primary} primary cells are not proved to be protected"
+            " (`unproved`): do not release this pattern; a longer time_limit may do",
+            UnprovedWarning,
+            stacklevel=3,
+        )
+    return pattern

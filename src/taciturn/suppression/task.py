@@ -1,5 +1,6 @@
 """What is asked of a suppression, checked, and whether a pattern achieves it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,12 +10,19 @@ from taciturn.attack.bounds.of_system import bounds_of
 from taciturn.attack.rank import rank_of
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers, LinearSystem
-from taciturn.errors import AttackError
+from taciturn.errors import AttackError, TableError
 from taciturn.schema import MAX_COUNT
 from taciturn.suppression.known import Known
 from taciturn.suppression.published import PublishedCells
 
-__all__ = ["Required", "Task"]
+__all__ = ["ImpossibleError", "Required", "Task", "Witness"]
+
+type Witness = tuple[Integers, Integers]
+"""A table that differs from the true one: in which of its cells, and by how much."""
+
+
+class ImpossibleError(AttackError):
+    """No pattern protects."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +72,7 @@ class Required:
         down, up = true - known.lower[self.cells], known.upper[self.cells] - true
         if (down + up < 1).any():
             cell = int(self.cells[np.argmax(down + up < 1)])
-            raise AttackError(
+            raise ImpossibleError(
                 f"no pattern protects {cells.label(cell)}: the knowledge alone leaves a single"
                 " value"
             )
@@ -136,41 +144,99 @@ class Task:
         """What the secondary cells of a pattern cost together."""
         return float(self.costs[pattern & ~self.primaries].sum())
 
-    def bounds(self, system: LinearSystem, asked: Booleans) -> tuple[Integers, Integers]:
+    def bounds(
+        self,
+        system: LinearSystem,
+        asked: Booleans,
+        *,
+        deadline: float = np.inf,
+        attained: bool = False,
+    ) -> tuple[Integers, Integers]:
         """What an attacker can work out of the asked cells, in steps; of others the
         true values.
+
+        If what is `attained` will do, nothing is raised where the time is up or the
+        solver fails: the bounds are then as wide as tables found so far show, at least
+        the true value.
         """
         system = self.known.limit(system)
         lower, upper = self.cells.values.copy(), self.cells.values.copy()
         for number in range(len(self.cells.suppressible)):
             part, total = self.cells.part(number), self.cells.totals[number]
             if asked[part].any():
-                lower[part], upper[part] = bounds_of(system, total.labels, total.group, asked[part])
+                try:
+                    low, high = bounds_of(
+                        system,
+                        total.labels,
+                        total.group,
+                        asked[part],
+                        known=self.cells.table.values.ravel() if attained else None,
+                        deadline=deadline,
+                    )
+                except (AttackError, TableError) as error:
+                    if attained:
+                        continue
+                    if isinstance(error, TableError):
+                        reason = "the solver finds no table, although the true one is compatible"
+                        raise AttackError(reason) from error
+                    raise
+                lower[part], upper[part] = low, high
         return lower, upper
 
-    def deviations(self, system: LinearSystem, asked: Booleans) -> tuple[Integers, Integers]:
+    def deviations(
+        self,
+        system: LinearSystem,
+        asked: Booleans,
+        *,
+        deadline: float = np.inf,
+        attained: bool = False,
+    ) -> tuple[Integers, Integers]:
         """How far below and above its true value an attacker must consider each primary
         cell possible, in steps.
         """
-        lower, upper = self.bounds(system, asked)
+        lower, upper = self.bounds(system, asked, deadline=deadline, attained=attained)
         chosen = self.required.cells
         true = self.cells.values[chosen]
         return lower[chosen] - true, upper[chosen] - true
 
-    def protects(self, pattern: Booleans) -> bool:
-        """Whether a pattern leaves all primary cells as uncertain as required."""
-        deviations = self.deviations(self.cells.system(pattern), self.primaries)
-        return bool(self.required.met(*deviations).all())
+    def proof(self, pattern: Booleans, *, deadline: float) -> tuple[Integers, Integers] | None:
+        """How far below and above each primary cell is possible, if that is enough;
+        raises `AttackError` if that is not known by the deadline.
+        """
+        deviations = self.deviations(self.cells.system(pattern), self.primaries, deadline=deadline)
+        return deviations if self.required.met(*deviations).all() else None
 
-    def reachable(self, position: int) -> tuple[int, int]:
+    def witnessed(
+        self, system: LinearSystem, witnesses: Sequence[Witness]
+    ) -> tuple[Integers, Integers]:
+        """How far below and above its true value each primary cell is in those tables
+        that are compatible with a system, exactly.
+        """
+        true = self.cells.table.values.ravel()
+        fixed = np.ones(len(true), dtype=np.bool_)
+        fixed[system.unknown] = False
+        limited = self.known.limit(system)
+        sums = self.cells.matrix[self.required.cells]
+        low = np.zeros(len(self.required.cells), dtype=np.int64)
+        high = low.copy()
+        for where, by in witnesses:
+            table = true.copy()
+            table[where] += by
+            if not fixed[where].any() and limited.holds(table[system.unknown]):
+                deviations = (sums @ (table - true)).astype(np.int64)
+                np.minimum(low, deviations, out=low)
+                np.maximum(high, deviations, out=high)
+        return low, high
+
+    def reachable(self, position: int, *, deadline: float) -> tuple[int, int]:
         """How far down and up a primary cell can deviate when everything that may be
         suppressed is; raises `AttackError` if that is not enough.
         """
         asked = np.zeros_like(self.primaries)
         asked[self.required.cells[position]] = True
-        lower, upper = self.deviations(self._widest, asked)
+        lower, upper = self.deviations(self._widest, asked, deadline=deadline)
         if not self.required.met(lower, upper)[position]:
-            raise AttackError(
+            raise ImpossibleError(
                 f"no pattern protects {self.label(position)}"
                 f"{' from an attacker with this knowledge' if self.known.totals else ''}, even with"
                 " all cells suppressed that may be; allow totals to be suppressed by naming them in"

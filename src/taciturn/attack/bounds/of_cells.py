@@ -4,13 +4,15 @@ programs, then integer programs.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from taciturn.attack.solver import ANY_SOLUTION, Floats, Program
+from taciturn.attack.bounds.contradiction import contradiction
+from taciturn.attack.solver import ANY_SOLUTION, Floats, OutOfTimeError, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import AttackError, TableError
 
@@ -27,7 +29,12 @@ class _ContradictionError(Exception):
 
 
 def attained_bounds(
-    system: LinearSystem, asked: Booleans, *, on_cell: Callable[[], object]
+    system: LinearSystem,
+    asked: Booleans,
+    *,
+    on_cell: Callable[[], object],
+    known: Integers | None = None,
+    deadline: float = np.inf,
 ) -> tuple[Integers, Integers]:
     """The least and the most that each asked cell can hold, in steps, attained by whole
     tables.
@@ -40,6 +47,11 @@ def attained_bounds(
         The unknown cells whose bounds are wanted.
     on_cell : callable
         Called when the bounds of an asked cell are known.
+    known : array of int64, shape (n,), optional
+        The cells of a compatible table. Where the solver fails, or the time is up, the
+        bounds are then those that tables found so far attain, and no error.
+    deadline : float
+        When to stop, by the monotonic clock.
 
     Returns
     -------
@@ -53,16 +65,26 @@ def attained_bounds(
         No table is compatible; the message quotes a minimal set of totals that
         contradict each other.
     AttackError
-        The solver finds no solution in whole numbers.
+        The solver finds no solution in whole numbers, or none in time.
     """
     system, unlimited = system.capped()
     lower, upper = system.lower.copy(), system.upper.copy()
+    if known is not None and not system.holds(known):
+        known = None  # a cell has no upper bound, and this table is above the cap
     try:
         _propagate(system.matrix, system.least, system.most, lower, upper)
         for rows, columns in components(system.matrix, lower, upper, asked):
-            _Component(system, rows, columns, lower, upper).solve(asked[columns], on_cell)
+            part = _Component(system, rows, columns, lower, upper, deadline)
+            if known is not None:
+                part.start(known[columns])
+            try:
+                part.solve(asked[columns], on_cell)
+            except AttackError:
+                if known is None:
+                    raise
+                part.settle_for_attained()
     except _ContradictionError:
-        raise TableError(_contradiction(system)) from None
+        raise TableError(contradiction(system)) from None
     upper[unlimited] = UNLIMITED
     return lower, upper
 
@@ -124,8 +146,9 @@ class _Component:
         columns: Integers,
         lower: Integers,
         upper: Integers,
+        deadline: float,
     ) -> None:
-        self._columns = columns
+        self._columns, self._deadline = columns, deadline
         self._all_lower, self._all_upper = lower, upper
         self._lower, self._upper = lower[columns], upper[columns]
         taken = csr_array(system.matrix[rows])
@@ -142,6 +165,15 @@ class _Component:
         self._generator = np.random.default_rng(
             0
         )  # of costs that do not matter: bounds are exact for any
+
+    def start(self, known: Integers) -> None:
+        """Begin with a table that is known to be compatible."""
+        self._keep(known.astype(float))
+
+    def settle_for_attained(self) -> None:
+        """Take the bounds that tables found so far attain, which may be too narrow."""
+        self._all_lower[self._columns] = self._low_found
+        self._all_upper[self._columns] = self._high_found
 
     def solve(self, asked: Booleans, on_cell: Callable[[], object]) -> None:
         if self._matrix.shape[0] > 1:
@@ -290,77 +322,33 @@ class _Component:
             np.maximum(self._high_found, table, out=self._high_found)
 
     def _program(self, costs: Floats, *, whole: bool) -> Floats:
-        found = self._solve(costs, self._lower, self._upper, whole=whole, gap=0.0)
+        found = self._solve(costs, self._lower, self._upper, whole=whole, gap=0.0, sure=True)
+        if found is None and self._tables:
+            raise AttackError("the solver finds no table, although one is known")
         if found is None:
             raise _ContradictionError
         return found
 
     def _solve(
-        self, costs: Floats, lower: Integers, upper: Integers, *, whole: bool, gap: float
+        self,
+        costs: Floats,
+        lower: Integers,
+        upper: Integers,
+        *,
+        whole: bool,
+        gap: float,
+        sure: bool = False,
     ) -> Floats | None:
         """A solution of least cost, up to the gap; None where there is none."""
+        seconds = self._deadline - monotonic()
+        if seconds < 0:
+            raise OutOfTimeError("the time was up before all bounds were known")
         if whole not in self._programs:
             columns = np.full(len(self._columns), whole)
             self._programs[whole] = Program(
                 self._matrix, self._least, self._most, lower, upper, whole=columns
             )
-        solved = self._programs[whole].solve(costs, lower=lower, upper=upper, gap=gap)
+        solved = self._programs[whole].solve(
+            costs, lower=lower, upper=upper, gap=gap, seconds=seconds, sure=sure
+        )
         return None if solved is None else solved.values
-
-
-def _contradiction(system: LinearSystem) -> str:
-    """Name a minimal set of totals that contradict each other: without any one of them
-    there is a table.
-    """
-    rows = np.arange(system.matrix.shape[0])
-    whole = _feasible(system, rows, whole=False)
-    size = max(1, len(rows) // 2)
-    while True:
-        start = 0
-        while start < len(rows):
-            rest = np.delete(rows, slice(start, start + size))
-            if _feasible(system, rest, whole=whole):
-                start += size
-            else:
-                rows = rest
-        if size == 1:
-            break
-        size = max(1, size // 2)
-    named = [_interval(system, int(row)) for row in rows]
-    kind = "of whole numbers of steps " if whole else ""
-    return (
-        f"the release contradicts itself: no table {kind}with its cells in their bounds has, at"
-        " once, " + "; ".join(named)
-    )
-
-
-def _feasible(system: LinearSystem, rows: Integers, *, whole: bool) -> bool:
-    if len(rows) == 0:
-        return True
-    matrix = csr_array(system.matrix[rows])
-    held = np.flatnonzero(np.diff(matrix.tocsc().indptr))
-    upper = np.where(system.upper >= UNLIMITED, np.inf, system.upper)
-    program = Program(
-        csr_array(matrix[:, held]),
-        system.least[rows],
-        system.most[rows],
-        system.lower[held],
-        upper[held],
-        whole=np.full(len(held), whole),
-    )
-    return program.solve(np.zeros(len(held))) is not None
-
-
-def _interval(system: LinearSystem, row: int) -> str:
-    """A total as it is published: less its published cells it may be the value of a
-    suppressed one.
-    """
-    total, group = system.totals[system.row_total[row]], system.row_group[row]
-    inside = np.diff(system.matrix.indptr)[row]
-    cells = f"{inside} unknown cell{'s' if inside > 1 else ''}"
-    if not total.released[group]:
-        return f"{system.row_label(row)} with {cells}"
-    step = 10.0**system.decimals
-    least, most = total.least[group] / step, total.most[group] / step
-    value = f"{least:g}" if least == most else f"{least:g} to {most:g}"
-    return f"{system.row_label(row)} of {value} with {cells}"

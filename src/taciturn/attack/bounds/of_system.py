@@ -26,6 +26,8 @@ def bounds_of(
     asked: Booleans,
     *,
     on_cell: Callable[[], object] = lambda: None,
+    known: Integers | None = None,
+    deadline: float = np.inf,
 ) -> tuple[Integers, Integers]:
     """The least and the most that each asked total of a margin can be, in steps; over
     all variables of the table, each asked cell.
@@ -40,6 +42,10 @@ def bounds_of(
         The totals whose bounds are wanted.
     on_cell : callable
         Called when the bounds of an asked total that is open are known.
+    known : array of int64, shape (cells,), optional
+        A compatible table, and
+    deadline : float
+        when to stop, as `attained_bounds` takes them.
 
     Returns
     -------
@@ -53,8 +59,16 @@ def bounds_of(
         As `attained_bounds` and `total_bounds`.
     """
     if set(labels.dims) != set(system.published.dims):
-        return total_bounds(system, labels, group, asked, on_total=on_cell)
-    low, high = attained_bounds(system, asked[group][system.unknown], on_cell=on_cell)
+        return total_bounds(
+            system, labels, group, asked, on_total=on_cell, known=known, deadline=deadline
+        )
+    low, high = attained_bounds(
+        system,
+        asked[group][system.unknown],
+        on_cell=on_cell,
+        known=None if known is None else known[system.unknown],
+        deadline=deadline,
+    )
     lower = np.empty(len(asked), dtype=np.int64)
     lower[group] = system.published.values.ravel()
     upper = lower.copy()

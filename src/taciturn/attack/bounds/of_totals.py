@@ -24,6 +24,8 @@ def total_bounds(
     asked: Booleans,
     *,
     on_total: Callable[[], object],
+    known: Integers | None = None,
+    deadline: float = np.inf,
 ) -> tuple[Integers, Integers]:
     r"""The least and the most that each asked total can be, in steps, attained by whole
     tables.
@@ -48,6 +50,10 @@ def total_bounds(
         The totals whose bounds are wanted.
     on_total : callable
         Called when the bounds of an asked total with an unknown cell are known.
+    known : array of int64, shape (cells,), optional
+        A compatible table, and
+    deadline : float
+        when to stop, as `attained_bounds` takes them.
 
     Returns
     -------
@@ -81,20 +87,18 @@ def total_bounds(
     lower[asked] += floor[asked].astype(np.int64)
     upper[asked] += ceiling[asked].astype(np.int64)
     kept = np.flatnonzero(asked & (floor != ceiling))
-    row_of = np.full(len(asked), -1)
-    row_of[kept] = np.arange(len(kept))
-    held = limited & (row_of[inside] >= 0)
-    place = (row_of[inside[held]], np.flatnonzero(held))
-    members = csr_array(
-        (np.ones(len(place[0]), dtype=np.int64), place), shape=(len(kept), len(inside))
-    )
-    most_left = (ceiling - floor)[kept].astype(np.int64)
+    held = limited & np.isin(inside, kept)
+    members = _members(inside, held, kept)
+    most, most_left = (part[kept].astype(np.int64) for part in (ceiling, ceiling - floor))
     added = np.arange(len(inside) + len(kept)) >= len(inside)
-    widened = _widened(
-        system, members, ceiling[kept].astype(np.int64), most_left, kept, labels, group
-    )
+    widened = _widened(system, members, most, most_left, kept, labels, group)
+    if known is not None:
+        left = most - members @ known[system.unknown]
+        known = np.concatenate([known[system.unknown], left])
     try:
-        low, high = attained_bounds(widened, added, on_cell=on_total)
+        low, high = attained_bounds(
+            widened, added, on_cell=on_total, known=known, deadline=deadline
+        )
     except TableError:
         # Say it by released totals alone, which contradict each other without the added
         # rows.
@@ -104,6 +108,13 @@ def total_bounds(
     upper[kept] -= low[added]
     upper[inside[~limited | unlimited]] = UNLIMITED
     return lower, upper
+
+
+def _members(inside: Integers, held: Booleans, kept: Integers) -> csr_array:
+    """Which of the held cells are in each kept total; `kept` is sorted."""
+    place = (np.searchsorted(kept, inside[held]), np.flatnonzero(held))
+    ones = np.ones(len(place[0]), dtype=np.int64)
+    return csr_array((ones, place), shape=(len(kept), len(inside)))
 
 
 def _limits(
