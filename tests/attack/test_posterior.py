@@ -57,6 +57,9 @@ def assert_entropy(found, expected, manner):
     assert (abs(found["entropy"] - expected) <= 1e-9 + 6 * error).all()
 
 
+@pytest.mark.parametrize(
+    "manner", ["listed", pytest.param("walked", marks=pytest.mark.slow)], indirect=True
+)
 def test_published_suppression_is_uniform_over_407_tables(manner):
     found = posterior_of(tc.Suppression(TURNOVER, SUPPRESSED))
     hidden = found.drop_vars("table").where(SUPPRESSED, drop=True)

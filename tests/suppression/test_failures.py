@@ -65,7 +65,9 @@ def check_by_enumeration(pattern):
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
-@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize(
+    "every", [2, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 3))]
+)
 @pytest.mark.parametrize("of", [outcome, linked])
 def test_nothing_unsafe_is_called_safe_when_the_solver_fails(failure, every, of, monkeypatch):
     runs = itertools.count()
