@@ -331,3 +331,10 @@ def test_a_table_that_is_no_release_is_refused(fit_loglinear, religion, tmp_path
     rounded = tc.random_round(religion, rounding_base=3)
     with pytest.raises(tc.TaciturnError, match="people, the sample of the fit 245: it is a rel"):
         tc.report(fit_loglinear, tmp_path / "p.html", releases={name: rounded}, **SILENT)
+
+
+def test_an_even_table_for_the_public(page, religion):
+    """R2 of all categories is rounded to 0."""
+    table = xr.full_like(religion, 40)
+    fit = tc.LogLinear().fit(table, population_size=7200, draws=60, random_seed=1)
+    assert "to the nearest 0.05" in page(fit, public=True).said
