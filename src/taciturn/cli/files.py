@@ -13,6 +13,7 @@ from taciturn.files import (
     READABLE_RELEASES,
     TABLE_ENDINGS,
     StandardInput,
+    TableFile,
     check_ending,
     check_output,
     check_readable,
@@ -29,7 +30,6 @@ __all__ = [
     "FileCommand",
     "Input",
     "Output",
-    "Source",
     "StandardOutput",
     "Target",
     "check_records",
@@ -53,8 +53,6 @@ class StandardOutput:
         return "standard output"
 
 
-type Source = Path | StandardInput
-"""Where a table is read from."""
 type Target = Path | StandardOutput
 """Where a table is written to."""
 
@@ -161,20 +159,20 @@ variables_option: Final = click.option(
 )
 
 
-def check_tables(*sources: Source | None) -> None:
+def check_tables(*sources: TableFile | None) -> None:
     """Raise unless every file that is named exists and can be a table."""
     for source in sources:
         if isinstance(source, Path):
             check_readable(source, TABLE_ENDINGS)
 
 
-def check_release_file(source: Source | None) -> None:
+def check_release_file(source: TableFile | None) -> None:
     """Raise unless the file that is named, if one is, exists and can be a release."""
     if isinstance(source, Path):
         check_readable(source, READABLE_RELEASES)
 
 
-def check_records(source: Source, count: str = "count", **written: str | None) -> None:
+def check_records(source: TableFile, count: str = "count", **written: str | None) -> None:
     """Raise if what is to be counted, a row an individual, has a column of counts."""
     from taciturn.tables.sources import open_source
 
@@ -186,7 +184,7 @@ def check_records(source: Source, count: str = "count", **written: str | None) -
 
 
 def read_counts(
-    source: Source, *, count: str, variables: tuple[str, ...] | None, **written: Any
+    source: TableFile, *, count: str, variables: tuple[str, ...] | None, **written: Any
 ) -> "xr.DataArray":
     """A table of counts, or that of microdata by these variables."""
     import taciturn as tc

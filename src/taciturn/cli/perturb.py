@@ -9,7 +9,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_tables,
@@ -22,7 +21,7 @@ from taciturn.cli.fitting import exit_unless, fitted, warn_of
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS
+from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +114,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 @csv_options
 @force_option
 def perturb(
-    table: Source,
+    table: TableFile,
     count: str,
     variables: tuple[str, ...] | None,
     method: str,

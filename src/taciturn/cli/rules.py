@@ -9,7 +9,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_tables,
@@ -21,7 +20,7 @@ from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS
+from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +75,7 @@ _REASON: Final = "reason_not_for_release"
 @csv_options
 @force_option
 def rules(
-    microdata: Source,
+    microdata: TableFile,
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
