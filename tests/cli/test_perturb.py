@@ -82,6 +82,14 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
                 t, perturbation=tc.perturbation.perturbation_table(4, 1.5), random_seed=2
             ),
         ),
+        (
+            ["cell-key", "--variance", 2, "--js", 1, "--pstay", 0.4, "--seed", 2],
+            lambda t: tc.cell_key(
+                t,
+                perturbation=tc.perturbation.perturbation_table(3, 2, js=1, pstay=0.4),
+                random_seed=2,
+            ),
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
