@@ -65,6 +65,10 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
         (["conventional-round"], lambda t: tc.perturbation.conventional_round(t)),
         (["controlled-round", "--seed", 2], lambda t: tc.controlled_round(t, random_seed=2)),
         (
+            ["round-small-counts", "--rounding-base", 4, "--seed", 2],
+            lambda t: tc.perturbation.round_small_counts(t, rounding_base=4, random_seed=2),
+        ),
+        (
             ["adjust-small-cells", "--seed", 2],
             lambda t: tc.perturbation.adjust_small_cells(t, random_seed=2),
         ),

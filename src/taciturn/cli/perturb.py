@@ -38,6 +38,7 @@ _METHODS: Final = {
     "random-round": {"rounding_base"},
     "conventional-round": {"rounding_base"},
     "controlled-round": {"rounding_base"},
+    "round-small-counts": {"rounding_base"},
     "adjust-small-cells": {"minimum"},
     "suppress-small-cells": {"minimum"},
     "cell-key": {"max_noise", "variance", "js", "pstay"},
