@@ -368,10 +368,13 @@ def table_of(rows, original=None, perturbed=None):
         ),
         (
             table_of([[1, 0], [0, 1]], original=[0, 2]),
-            r"original counts must be 0, 1, ... without a gap, got \[0, 2\]",
+            r"labels of 'original' must be 0, 1, ... without a gap, got \[0, 2\]",
         ),
         (table_of([[1, 0]]), "without a gap"),
-        (table_of([[1, 0], [0, 1]], perturbed=[1, 0]), r"perturbed counts must rise, got \[1, 0\]"),
+        (
+            table_of([[1, 0], [0, 1]], perturbed=[1, 0]),
+            r"labels of 'perturbed' must be numbers that rise, got \[1, 0\]",
+        ),
         (
             table_of([[1, 0], [0, 1]], perturbed=[0.0, 0.5]),
             "labels of 'perturbed' must be whole numbers",

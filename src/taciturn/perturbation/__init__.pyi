@@ -5,6 +5,11 @@ from .keys import (
     derive_record_keys as derive_record_keys,
     record_keys as record_keys,
 )
+from .magnitude_cell_keys import cell_key_magnitudes as cell_key_magnitudes
+from .magnitude_noise import (
+    FlexShare as FlexShare,
+    magnitude_perturbation_table as magnitude_perturbation_table,
+)
 from .noise import add_noise as add_noise
 from .perturbation_tables import perturbation_table as perturbation_table
 from .random_rounding import random_round as random_round

@@ -13,11 +13,20 @@ from taciturn.errors import ParameterError
 from taciturn.perturbation.noise_rows import NoiseRow, one_for_each, probability_to_stay
 from taciturn.validate import quoted, real_number, whole_number
 
-__all__ = ["LARGEST_NOISE", "check_perturbation_table", "perturbation_table"]
+__all__ = [
+    "LARGEST_NOISE",
+    "check_perturbation_table",
+    "check_probabilities",
+    "cumulated_rows",
+    "perturbation_table",
+    "refuse_where",
+    "true_or_false",
+]
 
 Floats = npt.NDArray[np.float64]
 
 LARGEST_NOISE: Final = 100
+_NAME: Final = "perturbation"
 
 
 def perturbation_table(
@@ -111,7 +120,7 @@ def perturbation_table(
     last = max_noise + (js + 1 if js else 0)
     names = [f"the original count {count}" for count in range(1, last + 1)]
     stays = _stays(pstay, names, js)
-    falls = [_yes_or_no(value) for value in one_for_each(monotone, "monotone", names)]
+    falls = [true_or_false(value) for value in one_for_each(monotone, "monotone", names)]
     published = np.array([0, *range(js + 1, last + max_noise + 1)])
     out = np.zeros((last + 1, last + max_noise + 1))
     out[0, 0] = 1
@@ -131,68 +140,92 @@ def perturbation_table(
 def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Cumulated rows of a perturbation table, and the counts of its columns; raise
     `ParameterError` if it is not one.
-
-    The last outcome of a row that has a positive probability is cumulated to infinity,
-    so that rounding cannot leave a key without an outcome.
     """
-    name = "perturbation"
-    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != {
-        "original",
-        "perturbed",
-    }:
+    values, rows, columns = check_probabilities(perturbation, ("original", "perturbed"))
+    if not np.issubdtype(columns.dtype, np.integer):
+        raise ParameterError(
+            f"{_NAME}: the labels of 'perturbed' must be whole numbers, got {columns.dtype}"
+        )
+    for bad, rule in (
+        ((values > 0) & (columns < 0), "counts cannot become negative"),
+        (
+            (values > 0) & (columns > 0) & (rows[:, None] == 0),
+            "zero must stay zero, as an empty cell has no key",
+        ),
+    ):
+        refuse_where(bad, rule, values, {"original": rows, "perturbed": columns})
+    return cumulated_rows(values), columns.astype(np.int64)
+
+
+def check_probabilities(
+    perturbation: Any, dims: tuple[str, str]
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Distributions over `dims`, and the labels of both; raise `ParameterError` unless
+    the rows are 0, 1, ... and each is a distribution.
+    """
+    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != set(dims):
         found = (
             perturbation.dims
             if isinstance(perturbation, xr.DataArray)
             else type(perturbation).__name__
         )
+        raise ParameterError(f"{_NAME} must be a DataArray with the dims {dims}, got {found}")
+    perturbation = perturbation.transpose(*dims)
+    rows, columns = (perturbation[dim].values for dim in dims)
+    if not np.issubdtype(rows.dtype, np.integer):
         raise ParameterError(
-            f"{name} must be a DataArray with the dims ('original', 'perturbed'), got {found}"
+            f"{_NAME}: the labels of {dims[0]!r} must be whole numbers, got {rows.dtype}"
         )
-    perturbation = perturbation.transpose("original", "perturbed")
-    rows, columns = (_counts_of(perturbation, dim) for dim in ("original", "perturbed"))
     if not np.array_equal(rows, np.arange(len(rows))) or len(rows) < 2:
         raise ParameterError(
-            f"{name}: the original counts must be 0, 1, ... without a gap, got {rows.tolist()}"
+            f"{_NAME}: the labels of {dims[0]!r} must be 0, 1, ... without a gap, got"
+            f" {rows.tolist()}"
         )
-    if (np.diff(columns) <= 0).any():
-        raise ParameterError(f"{name}: the perturbed counts must rise, got {columns.tolist()}")
+    if not np.issubdtype(columns.dtype, np.number) or not (np.diff(columns) > 0).all():
+        raise ParameterError(
+            f"{_NAME}: the labels of {dims[1]!r} must be numbers that rise, got {columns.tolist()}"
+        )
     values = np.asarray(perturbation.values, dtype=float)
-
-    def first(bad: npt.NDArray[np.bool_]) -> str | None:
-        where = np.argwhere(bad)
-        if not len(where):
-            return None
-        i, j = where[0]
-        return f"original={rows[i]}, perturbed={columns[j]} holds {values[i, j]:g}"
-
-    at = first(~((values >= 0) & (values <= 1 + 1e-9)))
-    if at:
-        raise ParameterError(f"{name}: probabilities must be from 0 to 1: {at}")
+    outside = ~((values >= 0) & (values <= 1 + 1e-9))
+    labels = {dims[0]: rows, dims[1]: columns}
+    refuse_where(outside, "probabilities must be from 0 to 1", values, labels)
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(abs(sums - 1) > 1e-9)
     if len(wrong):
         raise ParameterError(
-            f"{name}: each row must sum to 1: original={wrong[0]} sums to {sums[wrong[0]]:.9g}"
+            f"{_NAME}: each row must sum to 1: {dims[0]}={wrong[0]} sums to {sums[wrong[0]]:.9g}"
         )
-    at = first((values > 0) & (columns < 0))
-    if at:
-        raise ParameterError(f"{name}: counts cannot become negative: {at}")
-    at = first((values > 0) & (columns > 0) & (rows[:, None] == 0))
-    if at:
-        raise ParameterError(f"{name}: zero must stay zero, as an empty cell has no key: {at}")
+    return values, rows, columns
+
+
+def cumulated_rows(values: Floats) -> Floats:
+    """Cumulated probabilities. The last outcome of a row that has a positive one is
+    cumulated to infinity, so that rounding cannot leave a key without an outcome.
+    """
     cumulated = values.cumsum(axis=1)
     last = values.shape[1] - 1 - np.argmax(values[:, ::-1] > 0, axis=1)
     cumulated[np.arange(values.shape[1]) >= last[:, None]] = np.inf
-    return cumulated, columns
+    return cumulated
 
 
-def _counts_of(perturbation: xr.DataArray, dim: str) -> npt.NDArray[np.int64]:
-    labels = perturbation[dim].values
-    if not np.issubdtype(labels.dtype, np.integer):
-        raise ParameterError(
-            f"perturbation: the labels of {dim!r} must be whole numbers, got {labels.dtype}"
-        )
-    return np.asarray(labels, dtype=np.int64)
+def true_or_false(value: Any) -> bool:
+    """A value of `monotone`."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"monotone must be True or False, got {quoted(value)}")
+    return bool(value)
+
+
+def refuse_where(
+    bad: npt.NDArray[np.bool_], rule: str, values: Floats, labels: dict[str, npt.NDArray[Any]]
+) -> None:
+    """Raise `ParameterError` for the first value that breaks a rule."""
+    if not bad.any():
+        return
+    at = np.argwhere(bad)[0]
+    place = ", ".join(
+        f"{dim}={names[i]:g}" for (dim, names), i in zip(labels.items(), at, strict=True)
+    )
+    raise ParameterError(f"{_NAME}: {rule}: {place} holds {values[tuple(at)]:g}")
 
 
 def _stays(pstay: Any, names: list[str], js: int) -> list[float | None]:
@@ -210,9 +243,3 @@ def _stays(pstay: Any, names: list[str], js: int) -> list[float | None]:
                 f" got {value:g}"
             )
     return stays
-
-
-def _yes_or_no(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"monotone must be True or False, got {quoted(value)}")
-    return bool(value)

@@ -100,7 +100,7 @@ def round_small_counts(
     >>> rounded = tc.perturbation.round_small_counts(religion, random_seed=1)
     >>> change = tc.margin(rounded, "area") - tc.margin(religion, "area")
     >>> int(abs(change).max())
-    1
+    2
     """
     table = check_table(table)
     rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
