@@ -109,6 +109,8 @@ def cell_key_records(
     categories: Mapping[str, Sequence[Any]] | None = None,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Tabulate microdata and perturb the table by the cell-key method.
 
@@ -136,6 +138,8 @@ def cell_key_records(
         nothing is drawn then.
     random_seed : int or Generator, optional
         As in `cell_key`; must be None if `keys` are given.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
@@ -178,6 +182,8 @@ def cell_key_records(
         variables,
         categories,
         others={keys: "record keys"} if isinstance(keys, str) else None,
+        sep=sep,
+        encoding=encoding,
     )
     index, coords = read.cells(variables), read.categories
     shape = tuple(len(labels) for labels in coords.values())

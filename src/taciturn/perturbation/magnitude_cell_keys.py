@@ -45,6 +45,8 @@ def cell_key_magnitudes(
     categories: Mapping[str, Sequence[Any]] | None = None,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     r"""Total a quantity of microdata and perturb the totals by the cell-key method.
 
@@ -104,6 +106,8 @@ def cell_key_magnitudes(
         Number of independent sets of record keys; must be 1 if `keys` are given.
     random_seed : int or Generator, optional
         As in `cell_key`; must be None if `keys` are given.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
@@ -154,7 +158,7 @@ def cell_key_magnitudes(
         share = real_number(share, "share", above=0, most=1)
     others = {value: "values"} | ({keys: "record keys"} if isinstance(keys, str) else {})
     columns = variables if contributor is None else [*variables, contributor]
-    read = read_records(records, columns, categories, others=others)
+    read = read_records(records, columns, categories, others=others, sep=sep, encoding=encoding)
     cells = _cells(read, variables, value, contributor, len(weights), decimals)
     of_records = given_keys(keys, read, replicates=replicates, random_seed=random_seed)
     units, ratios = _units(cells, share, weights, separation, 10**decimals)
