@@ -21,6 +21,7 @@ if sys.platform != "win32":
     import fcntl
 
 __all__ = [
+    "HIERARCHY_ENDINGS",
     "READABLE_RELEASES",
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
@@ -33,6 +34,9 @@ __all__ = [
 
 TABLE_ENDINGS: Final = (".csv", ".parquet")
 """Files in long form that are read."""
+
+HIERARCHY_ENDINGS: Final = (*TABLE_ENDINGS, ".hrc")
+"""Files of levels above a variable: in columns, or those of τ-ARGUS."""
 
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""

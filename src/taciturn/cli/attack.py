@@ -133,7 +133,7 @@ def attack(
     """
     _check_options(file, suppressed, linked, totals)
     check_release_file(file)
-    check_tables(table, *suppressed, *hierarchy)
+    check_tables(table, *suppressed, hierarchies=hierarchy)
     written = {"sep": sep, "encoding": encoding}
     with working("loading libraries, reading the table"):
         true = read_values(table, count=count, variables=variables, decimals=decimals, **written)

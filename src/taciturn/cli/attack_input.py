@@ -2,12 +2,14 @@
 and suppressed cells. `written` is how a CSV file is, its `sep` and `encoding`.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from taciturn.cli.files import Source, read_counts
 from taciturn.errors import TableError
+from taciturn.files import HIERARCHY_ENDINGS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,40 +61,43 @@ def read_file(
 
 
 def read_level(path: Source, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
-    """The table with a further level, read from a file that says to which group each
+    """The table with further levels, read from a file that says to which groups each
     category of a variable belongs.
     """
-    from taciturn.schema import RESERVED_NAMES
+    from taciturn.tables.hierarchies import attach, read_levels
     from taciturn.tables.sources import open_source
 
-    columns = open_source(path, **written).columns()
-    dims = [name for name in columns if name in table.dims]
-    if len(columns) != 2 or len(dims) != 1:
+    dims = list(map(str, table.dims))
+    variable = _variable_of_codes(path, table, written)
+    if variable is None:
+        named = [name for name in open_source(path, **written).names if name in dims]
+        if len(named) != 1:
+            raise TableError(
+                f"{path}: a hierarchy has one column called like one of the variables {dims}, and"
+                f" one for each level above it: these are {named}"
+            )
+        variable = named[0]
+    return attach(table, read_levels({variable: path}, dims, **written))
+
+
+def _variable_of_codes(path: Source, table: "xr.DataArray", written: dict[str, Any]) -> str | None:
+    """The variable whose categories are the codes of a .hrc file; None for others."""
+    if not isinstance(path, Path) or path.suffix.lower() != HIERARCHY_ENDINGS[-1]:
+        return None
+
+    from taciturn.tables.hierarchies import read_hrc
+    from taciturn.tables.spelling import seen
+
+    codes = set(read_hrc(path, "code", encoding=written.get("encoding"))["code"])
+    dims = list(map(str, table.dims))
+    named = [dim for dim in dims if {seen(label) for label in _positions(table, dim)} <= codes]
+    if len(named) != 1:
+        found = f"those of {named} both are" if named else "those of none are"
         raise TableError(
-            f"{path}: a hierarchy has two columns, one of the variables"
-            f" {list(map(str, table.dims))} and a level above it: the columns are"
-            f" {', '.join(map(repr, columns))}"
+            f"{path}: the categories of one variable must be codes without others below them:"
+            f" {found}, of the variables {dims}"
         )
-    dim = dims[0]
-    level = next(name for name in columns if name != dim)
-    if level in table.coords or level in RESERVED_NAMES:
-        raise TableError(f"{path}: {level!r} cannot name a level: it is taken")
-    categories = _positions(table, dim)
-    above: dict[int, str] = {}
-    for row, (label, parent) in enumerate(zip(columns[dim], columns[level], strict=True)):
-        place = _place(path, row, dim, label, categories)
-        if place in above:
-            raise TableError(f"{path}: row {row + 1} gives {dim}={label} a second time")
-        if not str(parent).strip():
-            raise TableError(f"{path}: row {row + 1} has no {level!r} for {dim}={label}")
-        above[place] = str(parent)
-    without = [label for label, place in categories.items() if place not in above]
-    if without:
-        raise TableError(
-            f"{path}: no row for {dim}={without[0]}; each category of {dim!r} must have one"
-            f" {level!r}"
-        )
-    return table.assign_coords({level: (dim, [above[place] for place in range(len(categories))])})
+    return named[0]
 
 
 def read_suppressed(

@@ -2,6 +2,7 @@
 before any work is done.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ import click
 from taciturn.cli.options import Model, Names, is_card
 from taciturn.errors import TableError
 from taciturn.files import (
+    HIERARCHY_ENDINGS,
     READABLE_RELEASES,
     TABLE_ENDINGS,
     StandardInput,
@@ -144,8 +146,8 @@ hierarchy_option: Final = click.option(
     type=Input(stream=True),
     multiple=True,
     help=(
-        "File of two columns, a variable and a level above it, such as region and country;"
-        " repeatable."
+        "File of a column called like a variable and one for each level above it, such as region"
+        " and country, or a .hrc file of tau-ARGUS; repeatable."
     ),
 )
 
@@ -161,11 +163,14 @@ variables_option: Final = click.option(
 )
 
 
-def check_tables(*sources: Source | None) -> None:
-    """Raise unless every file that is named exists and can be a table."""
-    for source in sources:
-        if isinstance(source, Path):
-            check_readable(source, TABLE_ENDINGS)
+def check_tables(*sources: Source | None, hierarchies: Iterable[Source] = ()) -> None:
+    """Raise unless every file that is named exists and can be a table, or a
+    hierarchy.
+    """
+    for given, endings in ((sources, TABLE_ENDINGS), (hierarchies, HIERARCHY_ENDINGS)):
+        for source in given:
+            if isinstance(source, Path):
+                check_readable(source, endings)
 
 
 def check_release_file(source: Source | None) -> None:

@@ -117,7 +117,7 @@ def suppress(
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
-    check_tables(table, *hierarchy)
+    check_tables(table, hierarchies=hierarchy)
 
     import taciturn as tc
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -189,49 +191,75 @@ def _parts(
     rows: _Rows, table: xr.DataArray, total: str
 ) -> list[tuple[tuple[str, ...], Integers, Integers]]:
     """Margins with their rows, and which of its cells each row is."""
-    size = len(rows.status)
-    levels: dict[str, tuple[str | None, ...]] = {}
-    level, code = (np.zeros((size, table.ndim), dtype=np.int64) for _ in range(2))
-    for axis, name in enumerate(map(str, table.dims)):
-        levels[name] = (None, name, *hierarchies(table)[name])
-        places = _places(table, levels[name], total, rows.origin)
-        for row, label in enumerate(rows.labels[name]):
-            if (place := places.get(str(label))) is None:
-                raise TableError(
-                    f"{rows.origin}: row {row + 1} has {name}={legible(str(label))}, which is no"
-                    f" category of the table and not the total, {total!r}"
-                )
-            level[row, axis], code[row, axis] = place
-    kinds, kind_of = np.unique(level, axis=0, return_inverse=True)
-    parts = []
-    for number, kind in enumerate(kinds.tolist()):
-        at = np.flatnonzero(kind_of.ravel() == number)
-        named = {axis: list(levels.values())[axis][k] for axis, k in enumerate(kind)}
-        kept = {axis: name for axis, name in named.items() if name is not None}
-        cells = np.zeros(len(at), dtype=np.int64)
-        for axis, name in kept.items():
-            cells = cells * len(level_codes(table, name)[0]) + code[at, axis]
-        names = tuple(kept.values())
-        parts.append((names, at, cells))
-    return sorted(parts, key=lambda part: int(part[1][0]))
+    levels = {name: (None, name, *hierarchies(table)[name]) for name in map(str, table.dims)}
+    sizes = {
+        name: len(level_codes(table, name)[0])
+        for names in levels.values()
+        for name in names
+        if name
+    }
+    places = {name: _places(table, levels[name], total, rows.origin) for name in levels}
+    found: dict[tuple[str, ...], dict[int, int]] = {}
+    for row in range(len(rows.status)):
+        for place in product(*(_place(rows, row, name, places[name], total) for name in levels)):
+            kept = {name: code for name, code in place if name is not None}
+            cell = 0
+            for name, code in kept.items():
+                cell = cell * sizes[name] + code
+            found.setdefault(tuple(kept), {})[row] = cell
+    return [
+        (names, np.array(list(cells)), np.array(list(cells.values())))
+        for names, cells in sorted(found.items(), key=lambda part: min(part[1]))
+        if len(cells) >= prod(sizes[name] for name in names) or not _repeats(names, found)
+    ]
+
+
+def _repeats(names: tuple[str, ...], found: Mapping[tuple[str, ...], Mapping[int, int]]) -> bool:
+    """Whether all rows of a margin are of others, too: of branches that end above the
+    rest.
+    """
+    others = {row for other, cells in found.items() if other != names for row in cells}
+    return others >= set(found[names])
+
+
+def _place(
+    rows: _Rows,
+    row: int,
+    variable: str,
+    places: Mapping[str, Sequence[tuple[str | None, int]]],
+    total: str,
+) -> Sequence[tuple[str | None, int]]:
+    """On which level the label of a row is, and its place there; on several where they
+    are one cell.
+    """
+    label = str(rows.labels[variable][row])
+    if label not in places:
+        raise TableError(
+            f"{rows.origin}: row {row + 1} has {variable}={legible(label)}, which is no category"
+            f" of the table and not the total, {total!r}"
+        )
+    return places[label]
 
 
 def _places(
     table: xr.DataArray, names: Sequence[str | None], total: str, origin: str
-) -> dict[str, tuple[int, int]]:
-    """For each label of a column its level, 0 for the total, and its place there."""
-    places: dict[str, tuple[int, int]] = {}
-    for level, name in enumerate(names):
-        if name is None:
-            continue
-        for code, label in enumerate(level_codes(table, name)[0].tolist()):
-            if str(label) in places:
+) -> dict[str, list[tuple[str | None, int]]]:
+    """For each label of a column its levels, None for the total, and its place
+    there.
+    """
+    places: dict[str, list[tuple[str | None, int]]] = {}
+    groups: dict[str, set[int]] = {}
+    for name in filter(None, names):
+        labels, codes = level_codes(table, name)
+        for code, label in enumerate(map(str, labels.tolist())):
+            group = set(np.flatnonzero(codes == code).tolist())
+            if groups.setdefault(label, group) != group:
                 raise ParameterError(
-                    f"{origin}: {legible(str(label))} of {name!r} is another category of its"
+                    f"{origin}: {legible(label)} of {name!r} is another category of its"
                     " column, too, so that the file does not say which; give it another name"
                 )
-            places[str(label)] = (level, code)
-    places.setdefault(total, (0, 0))
+            places.setdefault(label, []).append((name, code))
+    places.setdefault(total, [(None, 0)])
     return places
 
 

@@ -80,7 +80,11 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
         rows[what.value] = np.ravel(values.values)
         rows[what.status] = np.ravel(status.transpose(*names).values)
         parts.append(rows[[*variables, what.value, what.status]])
-    return pd.concat(parts, ignore_index=True)
+    found = pd.concat(parts, ignore_index=True)
+    if set(column_of) == set(variables):
+        return found
+    # A branch that ends above the others is a cell on each level, and one row.
+    return found[~found[variables].astype(str).duplicated()].reset_index(drop=True)
 
 
 def _columns(tables: Sequence[xr.DataArray]) -> dict[str, str]:
@@ -109,13 +113,19 @@ def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], tot
         for table in tables:
             for name in set(names) & set(table.dims):
                 written[name] = [str(label) for label in table.get_index(name)]
+        groups = _groups(tables, column, names)
         for name, labels in written.items():
             if len(set(labels)) < len(labels):
                 raise ParameterError(
                     f"categories of {name!r} must differ when they are written: {labels}"
                 )
-            others = {label for other in names if other != name for label in written[other]}
-            if both := others & set(labels):
+            both = {
+                label
+                for other in names
+                for label in set(written[other]) & set(labels)
+                if groups.get((other, label)) != groups.get((name, label))
+            }
+            if both:
                 raise ParameterError(
                     f"categories of {column!r} and of a level above it must differ, as they are in"
                     f" one column: {min(both)!r} is of {' and '.join(map(repr, names))}"
@@ -126,3 +136,17 @@ def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], tot
                 raise ParameterError(
                     f"total must be no category: {name!r} has {total!r}; choose another word"
                 )
+
+
+def _groups(
+    tables: Sequence[xr.DataArray], column: str, names: Sequence[str]
+) -> dict[tuple[str, str], set[int]]:
+    """The categories of a column that each label of it and of levels above stands
+    for.
+    """
+    found: dict[tuple[str, str], set[int]] = {}
+    for table in [table for table in tables if column in table.dims][:1]:
+        for name in set(names) & {column, *hierarchies(table)[column]}:
+            for place, label in enumerate(table[name].values.tolist()):
+                found.setdefault((name, str(label)), set()).add(place)
+    return found
