@@ -1,22 +1,20 @@
-"""What ``attack`` reads: a table of counts or magnitudes, levels above its variables,
-and suppressed cells. `written` is how a CSV file is, its `sep` and `encoding`.
+"""What ``attack`` reads: a table of counts or magnitudes, and suppressed cells.
+`written` is how a CSV file is, its `sep` and `encoding`.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from taciturn.cli.files import Source, read_counts
 from taciturn.errors import TableError
-from taciturn.files import HIERARCHY_ENDINGS
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from taciturn.attack.releases.base import Release
 
-__all__ = ["read_file", "read_level", "read_suppressed", "read_values"]
+__all__ = ["read_file", "read_suppressed", "read_values"]
 
 
 def read_values(
@@ -58,46 +56,6 @@ def read_file(
     if not any(mask.any() for mask in hidden.values()):
         raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
     return release, hidden
-
-
-def read_level(path: Source, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
-    """The table with further levels, read from a file that says to which groups each
-    category of a variable belongs.
-    """
-    from taciturn.tables.hierarchies import attach, read_levels
-    from taciturn.tables.sources import open_source
-
-    dims = list(map(str, table.dims))
-    variable = _variable_of_codes(path, table, written)
-    if variable is None:
-        named = [name for name in open_source(path, **written).names if name in dims]
-        if len(named) != 1:
-            raise TableError(
-                f"{path}: a hierarchy has one column called like one of the variables {dims}, and"
-                f" one for each level above it: these are {named}"
-            )
-        variable = named[0]
-    return attach(table, read_levels({variable: path}, dims, **written))
-
-
-def _variable_of_codes(path: Source, table: "xr.DataArray", written: dict[str, Any]) -> str | None:
-    """The variable whose categories are the codes of a .hrc file; None for others."""
-    if not isinstance(path, Path) or path.suffix.lower() != HIERARCHY_ENDINGS[-1]:
-        return None
-
-    from taciturn.tables.hierarchies import read_hrc
-    from taciturn.tables.spelling import seen
-
-    codes = set(read_hrc(path, "code", encoding=written.get("encoding"))["code"])
-    dims = list(map(str, table.dims))
-    named = [dim for dim in dims if {seen(label) for label in _positions(table, dim)} <= codes]
-    if len(named) != 1:
-        found = f"those of {named} both are" if named else "those of none are"
-        raise TableError(
-            f"{path}: the categories of one variable must be codes without others below them:"
-            f" {found}, of the variables {dims}"
-        )
-    return named[0]
 
 
 def read_suppressed(

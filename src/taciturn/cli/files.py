@@ -2,7 +2,7 @@
 before any work is done.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -147,7 +147,7 @@ hierarchy_option: Final = click.option(
     multiple=True,
     help=(
         "File of a column called like a variable and one for each level above it, such as region"
-        " and country, or a .hrc file of tau-ARGUS; repeatable."
+        " and country, or a .hrc file of tau-ARGUS, called like the variable; repeatable."
     ),
 )
 
@@ -171,6 +171,43 @@ def check_tables(*sources: Source | None, hierarchies: Iterable[Source] = ()) ->
         for source in given:
             if isinstance(source, Path):
                 check_readable(source, endings)
+
+
+def hierarchies_of(
+    paths: Iterable[Source], variables: Sequence[str], **written: str | None
+) -> dict[str, list[Source]]:
+    """The files of levels above each variable: those of columns name it in their
+    header, those of tau-ARGUS by what they are called.
+    """
+    from taciturn.tables.sources import open_source
+
+    found: dict[str, list[Source]] = {}
+    for path in paths:
+        codes = isinstance(path, Path) and path.suffix.lower() not in TABLE_ENDINGS
+        names = [Path(str(path)).stem] if codes else open_source(path, **written).names
+        named = [name for name in names if name in variables]
+        if len(named) != 1:
+            rule = (
+                "a file of codes is called like the variable whose levels it holds"
+                if codes
+                else "a hierarchy has one column called like a variable, and one for each level"
+            )
+            raise TableError(
+                f"{path}: {rule}: it has {', '.join(map(repr, names))}, the variables are"
+                f" {list(variables)}"
+            )
+        found.setdefault(named[0], []).append(path)
+    return found
+
+
+def with_hierarchies(
+    table: "xr.DataArray", paths: Iterable[Source], **written: str | None
+) -> "xr.DataArray":
+    """The table with the levels that files give its variables."""
+    from taciturn.tables.hierarchies import attach, read_levels
+
+    dims = list(map(str, table.dims))
+    return attach(table, read_levels(hierarchies_of(paths, dims, **written), dims, **written))
 
 
 def check_release_file(source: Source | None) -> None:

@@ -14,6 +14,8 @@ from taciturn.cli.files import (
     Target,
     check_tables,
     force_option,
+    hierarchies_of,
+    hierarchy_option,
     write_release,
 )
 from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
@@ -59,6 +61,7 @@ _REASON: Final = "reason_not_for_release"
     show_default=True,
     help="Decimal places of the values.",
 )
+@hierarchy_option
 @total_option
 @click.option(
     "--top", type=Whole(0), default=20, show_default=True, help="Sensitive cells to print."
@@ -80,6 +83,7 @@ def rules(
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
+    hierarchy: tuple[Source, ...],
     total: str,
     top: int,
     time_limit: float,
@@ -102,7 +106,9 @@ def rules(
     """
     import taciturn as tc
 
-    check_tables(microdata)
+    check_tables(microdata, hierarchies=hierarchy)
+    written = {name: given[name] for name in ("sep", "encoding")}
+    given["hierarchies"] = hierarchies_of(hierarchy, variables, **written)
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
         with working("tabulating the records"):
@@ -142,11 +148,18 @@ def _sensitive_rows(
     import numpy as np
     import pandas as pd
 
+    from taciturn.tables.margins import hierarchies
+
+    finest = next(iter(found.values()))["sensitive"]
+    column_of = {level: dim for dim, levels in hierarchies(finest).items() for level in levels}
     rows = []
     for names, cells in found.items():
         reasons = np.atleast_1d(cells["reason"].values)
         for place in map(tuple, np.argwhere(np.atleast_1d(cells["sensitive"].values))):
-            labels = {name: cells[name].values[at] for name, at in zip(names, place, strict=False)}
+            labels = {
+                column_of.get(name, name): cells[name].values[at]
+                for name, at in zip(names, place, strict=False)
+            }
             rows.append(
                 {name: labels.get(name, total) for name in variables} | {_REASON: reasons[place]}
             )

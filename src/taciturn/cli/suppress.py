@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.attack_input import read_level
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -19,6 +18,7 @@ from taciturn.cli.files import (
     hierarchy_option,
     read_counts,
     variables_option,
+    with_hierarchies,
     write_release,
 )
 from taciturn.cli.options import (
@@ -125,8 +125,7 @@ def suppress(
         true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
     if by is not None:
         true = tc.margin(true, by)
-    for path in hierarchy:
-        true = read_level(path, true, sep=sep, encoding=encoding)
+    true = with_hierarchies(true, hierarchy, sep=sep, encoding=encoding)
     margins = _margins(true, linked)
     # What cannot be written is refused before the search.
     tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)

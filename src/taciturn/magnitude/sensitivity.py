@@ -88,7 +88,7 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
             reasons[i].append(reason)
     words = np.full(shape, "", dtype=object)
     words[cells.occupied] = ["; ".join(given) for given in reasons]
-    coords = {dim: table[dim] for dim in dims if dim in table.coords}
+    coords = table["total"].coords
     return xr.Dataset(
         {
             "sensitive": (dims, sensitive),
@@ -163,5 +163,4 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
     levels = np.zeros(cells.occupied.shape)
     levels[cells.occupied] = [float(ceil(level) * cells.step) for level in rule.level(cells)]
     dims = table["total"].dims
-    coords = {dim: table[dim] for dim in dims if dim in table.coords}
-    return xr.DataArray(levels, dims=dims, coords=coords, name="protection_level")
+    return xr.DataArray(levels, dims=dims, coords=table["total"].coords, name="protection_level")

@@ -18,6 +18,7 @@ from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
+from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
 
 __all__ = ["ProtectedTable", "protect_table"]
@@ -82,6 +83,7 @@ def protect_table(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
@@ -105,6 +107,9 @@ def protect_table(
     records, variables, value, contributor, holding, sampling_weights, request,
     decimals, largest, categories, sep, encoding
         As in `tabulate_magnitude`.
+    hierarchies : mapping of str to file or data frame, optional
+        Levels above some variables, as in `with_levels`. Totals of all combinations of
+        levels are tabulated, judged and protected, too.
     rules : Rule or sequence of Rule
         As in `sensitive_cells`.
     knowledge, time_limit, gap, random_seed, progressbar
@@ -120,9 +125,8 @@ def protect_table(
         As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
         an attacker has no lower bound.
     ParameterError
-        A column called ``status`` or ``status_not_for_release``, or a variable called
-        ``value``; as for
-        `tabulate_magnitude` and `suppress`.
+        A column or level called ``status`` or ``status_not_for_release``, or a variable
+        or level called ``value``; as for `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
 
@@ -161,7 +165,9 @@ def protect_table(
     >>> cell["status"].item(), cell["value"].item()
     ('suppressed', nan)
     """
-    _check_names(value, [variables] if isinstance(variables, str) else variables)
+    variables = [variables] if isinstance(variables, str) else list(variables)
+    levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
+    _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
     with progress_steps("tabulating the records", shown=progressbar):
         tables = tabulate_margins(
             records,
@@ -174,19 +180,12 @@ def protect_table(
             decimals=decimals,
             largest=largest,
             categories=categories,
+            hierarchies=hierarchies,
             sep=sep,
             encoding=encoding,
         )
-    return _protected(
-        tables,
-        value,
-        rules,
-        knowledge=knowledge,
-        time_limit=time_limit,
-        gap=gap,
-        random_seed=random_seed,
-        progressbar=progressbar,
-    )
+    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    return _protected(tables, value, rules, knowledge=knowledge, random_seed=random_seed, **limits)
 
 
 def _protected(

@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.files import HIERARCHY_ENDINGS, check_readable
+from taciturn.files import HIERARCHY_ENDINGS, StandardInput, check_readable
 from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.checks import require_array
 from taciturn.tables.sources import open_source
@@ -66,8 +66,8 @@ def with_levels(table: xr.DataArray, hierarchies: Hierarchies) -> xr.DataArray:
     hierarchies : mapping of str to file or data frame
         By variable, where its levels come from: a file `.hrc` of τ-ARGUS, as
         `read_hrc` reads it, or a CSV or Parquet file or a data frame with a row for
-        each category: a column called like the variable, and one for each level. Rows
-        of further categories are left out.
+        each category: a column called like the variable, and one for each level; or a
+        list of several. Rows of further categories are left out.
 
     Returns
     -------
@@ -266,7 +266,9 @@ def read_levels(
     sep: str | None = None,
     encoding: str | None = None,
 ) -> list[LevelRows]:
-    """The levels above some variables, from files and data frames."""
+    """The levels above some variables, from files and data frames; `sep` and `encoding`
+    are those of files of text.
+    """
     if hierarchies is None:
         return []
     if not isinstance(hierarchies, Mapping):
@@ -281,21 +283,23 @@ def read_levels(
             raise ParameterError(
                 f"hierarchies: no variable {variable!r}: there are {list(variables)}"
             )
-        rows = _rows(given, variable, sep, encoding)
-        for level in rows.levels:
-            if level in taken:
-                raise TableError(f"{rows.origin}: {level!r} cannot name a level: it is taken")
-        taken.update(rows.levels)
-        found.append(rows)
+        for each in given if isinstance(given, list | tuple) else [given]:
+            rows = _rows(each, variable, sep, encoding)
+            for level in rows.levels:
+                if level in taken:
+                    raise TableError(f"{rows.origin}: {level!r} cannot name a level: it is taken")
+            taken.update(rows.levels)
+            found.append(rows)
     return found
 
 
 def _rows(given: Any, variable: str, sep: str | None, encoding: str | None) -> LevelRows:
-    if isinstance(given, str | PathLike) and Path(fspath(given)).suffix.lower() == _HRC:
+    if _ending(given) == _HRC:
         frame, origin = read_hrc(given, variable, encoding=encoding), str(given)
         columns: dict[str, list[Any]] = {str(name): frame[name].tolist() for name in frame}
     else:
-        source = open_source(given, sep=sep, encoding=encoding)
+        text = isinstance(given, StandardInput) or _ending(given) == ".csv"
+        source = open_source(given, sep=sep, encoding=encoding) if text else open_source(given)
         columns, origin = source.columns(), source.origin
     if variable not in columns or len(columns) < 2:
         raise TableError(
@@ -304,6 +308,10 @@ def _rows(given: Any, variable: str, sep: str | None, encoding: str | None) -> L
         )
     levels = {str(name): labels for name, labels in columns.items() if name != variable}
     return LevelRows(origin, variable, columns[variable], levels)
+
+
+def _ending(given: Any) -> str:
+    return Path(fspath(given)).suffix.lower() if isinstance(given, str | PathLike) else ""
 
 
 def attach(table: xr.DataArray, hierarchies: Sequence[LevelRows]) -> xr.DataArray:

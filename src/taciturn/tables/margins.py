@@ -196,15 +196,14 @@ def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataA
 
 
 def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
-    """The levels above a variable that combine some of its categories, but not all; of
-    levels with the same groups the first. Others would publish cells again.
+    """The levels above a variable that combine some of its categories; a level that
+    only renames them is not one.
     """
-    groups: dict[tuple[int, ...], str] = {}
-    for name in hierarchies(table)[dim]:
-        labels, codes = level_codes(table, name)
-        if 1 < len(labels) < table.sizes[dim]:
-            groups.setdefault(tuple(codes.tolist()), name)
-    return tuple(groups.values())
+    return tuple(
+        name
+        for name in hierarchies(table)[dim]
+        if len(level_codes(table, name)[0]) < table.sizes[dim]
+    )
 
 
 def finest_totals(table: xr.DataArray) -> list[tuple[str, ...]]:
