@@ -21,6 +21,7 @@ if sys.platform != "win32":
     import fcntl
 
 __all__ = [
+    "APRIORI_ENDINGS",
     "HIERARCHY_ENDINGS",
     "READABLE_RELEASES",
     "RELEASE_ENDINGS",
@@ -37,6 +38,9 @@ TABLE_ENDINGS: Final = (".csv", ".parquet")
 
 HIERARCHY_ENDINGS: Final = (*TABLE_ENDINGS, ".hrc")
 """Files of levels above a variable: in columns, or those of τ-ARGUS."""
+
+APRIORI_ENDINGS: Final = (*TABLE_ENDINGS, ".hst")
+"""Files of instructions for single cells: in columns, or those of τ-ARGUS."""
 
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""

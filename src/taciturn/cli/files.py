@@ -11,6 +11,7 @@ import click
 from taciturn.cli.options import Model, Names, is_card
 from taciturn.errors import TableError
 from taciturn.files import (
+    APRIORI_ENDINGS,
     HIERARCHY_ENDINGS,
     READABLE_RELEASES,
     TABLE_ENDINGS,
@@ -151,6 +152,15 @@ hierarchy_option: Final = click.option(
     ),
 )
 
+apriori_option: Final = click.option(
+    "--apriori",
+    type=Input(),
+    help=(
+        "File of instructions for single cells: .hst of tau-ARGUS, or columns of variables, status,"
+        " cost, lower and upper."
+    ),
+)
+
 force_option: Final = click.option(
     "--force", is_flag=True, help="Replace a file that exists by the output."
 )
@@ -163,11 +173,17 @@ variables_option: Final = click.option(
 )
 
 
-def check_tables(*sources: Source | None, hierarchies: Iterable[Source] = ()) -> None:
-    """Raise unless every file that is named exists and can be a table, or a
-    hierarchy.
+def check_tables(
+    *sources: Source | None, hierarchies: Iterable[Source] = (), apriori: Path | None = None
+) -> None:
+    """Raise unless every file that is named exists and can be a table, a hierarchy or
+    instructions.
     """
-    for given, endings in ((sources, TABLE_ENDINGS), (hierarchies, HIERARCHY_ENDINGS)):
+    for given, endings in (
+        (sources, TABLE_ENDINGS),
+        (hierarchies, HIERARCHY_ENDINGS),
+        ((apriori,), APRIORI_ENDINGS),
+    ):
         for source in given:
             if isinstance(source, Path):
                 check_readable(source, endings)
@@ -198,6 +214,17 @@ def hierarchies_of(
             )
         found.setdefault(named[0], []).append(path)
     return found
+
+
+def read_instructions(
+    path: Path | None, variables: Sequence[str], *, total: str, **written: str | None
+) -> "pd.DataFrame | None":
+    """Instructions for single cells, if there are any."""
+    if path is None:
+        return None
+    from taciturn.suppression.apriori import read_apriori
+
+    return read_apriori(path, variables, total=total, **written)
 
 
 def with_hierarchies(

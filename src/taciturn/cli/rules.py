@@ -1,6 +1,7 @@
 """``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -12,13 +13,15 @@ from taciturn.cli.files import (
     Source,
     StandardOutput,
     Target,
+    apriori_option,
     check_tables,
     force_option,
     hierarchies_of,
     hierarchy_option,
+    read_instructions,
     write_release,
 )
-from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
+from taciturn.cli.options import Names, Number, Whole, csv_options, search_options, total_option
 from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
@@ -28,6 +31,8 @@ from taciturn.files import RELEASE_ENDINGS
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from taciturn.suppression import ProtectedTable
 
 __all__ = ["rules"]
 
@@ -44,8 +49,8 @@ _REASON: Final = "reason_not_for_release"
     multiple=True,
     required=True,
     help=(
-        "nk:1,0.75  p%:10  pq:10,50  freq:3  entropy:0.5  request:0.8; repeatable: a cell is"
-        " sensitive if any rule says so."
+        "nk:1,0.75  p%:10  pq:10,50  freq:3,20  zero:100  entropy:0.5  request:0.8; repeatable: a"
+        " cell is sensitive if any rule says so."
     ),
 )
 @click.option(
@@ -62,6 +67,14 @@ _REASON: Final = "reason_not_for_release"
     help="Decimal places of the values.",
 )
 @hierarchy_option
+@apriori_option
+@click.option(
+    "--safety-range",
+    type=Number(0),
+    default=0.0,
+    show_default=True,
+    help="Percent of its total that a cell must be open by that --apriori makes sensitive.",
+)
 @total_option
 @click.option(
     "--top", type=Whole(0), default=20, show_default=True, help="Sensitive cells to print."
@@ -84,6 +97,8 @@ def rules(
     value: str,
     texts: tuple[str, ...],
     hierarchy: tuple[Source, ...],
+    apriori: Path | None,
+    safety_range: float,
     total: str,
     top: int,
     time_limit: float,
@@ -106,9 +121,8 @@ def rules(
     """
     import taciturn as tc
 
-    check_tables(microdata, hierarchies=hierarchy)
-    written = {name: given[name] for name in ("sep", "encoding")}
-    given["hierarchies"] = hierarchies_of(hierarchy, variables, **written)
+    check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
+    given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     if output is None:
         with working("tabulating the records"):
@@ -125,20 +139,38 @@ def rules(
         time_limit=time_limit,
         random_seed=seed,
         progressbar=sys.stderr.isatty(),
+        apriori=read_instructions(apriori, variables, total=total, **_written(given)),
+        safety_range=safety_range,
         **given,
     )
     show_unproved(protected.pattern)
     write_release(protected, output, total=total, overwrite=force)
+    _print_protected(protected, variables, total, top, output, form)
+
+
+def _print_protected(
+    protected: "ProtectedTable",
+    variables: tuple[str, ...],
+    total: str,
+    top: int,
+    output: Target,
+    form: Format,
+) -> None:
+    """Say what was sensitive, and what is suppressed."""
     found = dict(protected.sensitive)
     rows = _sensitive_rows(found, variables, total)
-    pattern = {"pattern": pattern_facts(protected.pattern), "output": output}
     print_as(
         form,
         text=f"{_sensitive_text(found, top)}\n\n{pattern_text(protected.pattern)}",
-        facts=_facts(found, rows) | pattern,
+        facts=_facts(found, rows) | {"pattern": pattern_facts(protected.pattern), "output": output},
         table=rows,
         to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _written(given: dict[str, Any]) -> dict[str, str | None]:
+    """How the CSV files are written."""
+    return {name: given[name] for name in ("sep", "encoding")}
 
 
 def _sensitive_rows(

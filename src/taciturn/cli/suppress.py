@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +14,12 @@ from taciturn.cli.files import (
     Source,
     StandardOutput,
     Target,
+    apriori_option,
     check_tables,
     force_option,
     hierarchy_option,
     read_counts,
+    read_instructions,
     variables_option,
     with_hierarchies,
     write_release,
@@ -64,6 +67,7 @@ __all__ = ["suppress"]
     ),
 )
 @hierarchy_option
+@apriori_option
 @click.option(
     "--protection",
     type=Number(0, 1, min_open=True),
@@ -95,6 +99,7 @@ def suppress(
     by: tuple[str, ...] | None,
     linked: tuple[tuple[str, ...], ...],
     hierarchy: tuple[Source, ...],
+    apriori: Path | None,
     rule_known: bool,
     total: str,
     seed: int,
@@ -117,7 +122,7 @@ def suppress(
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
-    check_tables(table, hierarchies=hierarchy)
+    check_tables(table, hierarchies=hierarchy, apriori=apriori)
 
     import taciturn as tc
 
@@ -126,13 +131,14 @@ def suppress(
     if by is not None:
         true = tc.margin(true, by)
     true = with_hierarchies(true, hierarchy, sep=sep, encoding=encoding)
-    margins = _margins(true, linked)
+    margins, dims = _margins(true, linked), list(map(str, true.dims))
     # What cannot be written is refused before the search.
     tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)
     pattern = tc.suppress(
         true,
         _small(true, margins, threshold),
         linked=margins,
+        apriori=read_instructions(apriori, dims, total=total, sep=sep, encoding=encoding),
         knowledge=(1, threshold - 1) if rule_known else None,
         random_seed=seed,
         progressbar=sys.stderr.isatty(),

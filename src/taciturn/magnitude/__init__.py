@@ -13,6 +13,7 @@ from taciturn.magnitude.rules import (
     Request,
     Rule,
     SingleRule,
+    UnsafeZeros,
     rule_from_text,
 )
 from taciturn.magnitude.sensitivity import protection_levels, sensitive_cells
@@ -28,6 +29,7 @@ __all__ = [
     "Request",
     "Rule",
     "SingleRule",
+    "UnsafeZeros",
     "magnitude_risk",
     "protection_levels",
     "rule_from_text",

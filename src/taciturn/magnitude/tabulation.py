@@ -265,7 +265,7 @@ def tabulate_margins(
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     largest = whole_number(largest, "largest", least=1, most=100)
     declared = declared_categories(categories, names)
-    source = open_source(records, sep=sep, encoding=encoding)
+    source, tables = open_source(records, sep=sep, encoding=encoding), {}
     with open_database(source, roles, decimals=decimals) as database:
         found = {
             labels.variable: labels.categories(
@@ -279,7 +279,6 @@ def tabulate_margins(
         refuse_large_table(*shapes, bytes_of_cell=bytes_of_cell(roles, largest))
         group_contributions(database)
         places = weight_decimals(database)
-        tables = {}
         for margin in wanted:
             kept = [_kept(frame, name, found) for name in margin]
             cells = cell_statistics(database, kept, largest=largest, places=places)

@@ -2,6 +2,7 @@
 remain to be published.
 """
 
+from taciturn.suppression.apriori import read_apriori
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable, protect_table
 from taciturn.suppression.secondary import suppress
@@ -10,5 +11,6 @@ __all__ = [
     "ProtectedTable",
     "SuppressionPattern",
     "protect_table",
+    "read_apriori",
     "suppress",
 ]

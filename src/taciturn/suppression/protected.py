@@ -16,10 +16,12 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
 from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
+from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
 from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
+from taciturn.validate import real_number
 
 __all__ = ["ProtectedTable", "protect_table"]
 
@@ -87,6 +89,9 @@ def protect_table(
     sep: str | None = None,
     encoding: str | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
+    apriori: Apriori | None = None,
+    safety_range: float = 0.0,
+    empty_cells_known: bool = True,
     time_limit: float = 60.0,
     gap: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
@@ -98,9 +103,9 @@ def protect_table(
     The steps are `tabulate_margins`, `sensitive_cells` of every margin, `suppress` with
     `protection_levels` as the interval that must remain for each sensitive cell, and
     the audit of the result, as by `attacker_bounds`. A lower level that would go below
-    0 ends there. Cells without a contributor are known to be empty and remain
-    published; all others, totals included, may be suppressed, at a cost of 1 plus their
-    value.
+    0 ends there. Cells without a contributor are known to be empty, unless
+    `empty_cells_known` is False, and remain published; all others, totals included, may
+    be suppressed, at a cost of 1 plus their value.
 
     Parameters
     ----------
@@ -112,8 +117,14 @@ def protect_table(
         levels are tabulated, judged and protected, too.
     rules : Rule or sequence of Rule
         As in `sensitive_cells`.
-    knowledge, time_limit, gap, random_seed, progressbar
-        As in `suppress`.
+    knowledge, apriori, time_limit, gap, random_seed, progressbar
+        As in `suppress`. What `apriori` says of a cell stands above the rules.
+    safety_range : float
+        How far above and below, in percent of its total, a cell must be possible that
+        `apriori` makes sensitive without saying so itself; at least one step.
+    empty_cells_known : bool
+        Whether everybody knows that cells without a contributor are empty, so that they
+        are published in any case. Otherwise they may be suppressed, too.
 
     Returns
     -------
@@ -168,24 +179,24 @@ def protect_table(
     variables = [variables] if isinstance(variables, str) else list(variables)
     levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
     _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
+    roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
+    form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
     with progress_steps("tabulating the records", shown=progressbar):
         tables = tabulate_margins(
             records,
             variables,
             value,
-            contributor=contributor,
-            holding=holding,
             sampling_weights=sampling_weights,
-            request=request,
-            decimals=decimals,
-            largest=largest,
-            categories=categories,
             hierarchies=hierarchies,
             sep=sep,
             encoding=encoding,
+            **roles,
+            **form,
         )
+    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
+    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, knowledge=knowledge, random_seed=random_seed, **limits)
+    return _protected(tables, value, rules, **asked, **more, **limits)
 
 
 def _protected(
@@ -195,6 +206,7 @@ def _protected(
     **options: Any,
 ) -> ProtectedTable:
     """Protect the tables of all margins of one."""
+    real_number(options["safety_range"], "safety_range", least=0)
     _refuse_negative(tables)
     sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
     places = int(next(iter(tables.values())).attrs["decimals"])
@@ -215,18 +227,23 @@ def _suppressed(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
+    *,
+    safety_range: float,
+    empty_cells_known: bool,
     **options: Any,
 ) -> SuppressionPattern:
     """Suppression of magnitude tables that are all margins of the first: of what is
-    sensitive, to the protection levels of the rules.
+    sensitive, to the protection levels of the rules, and of what is to be by hand.
     """
     interval: dict[Margin, xr.Dataset] = {}
     costs: dict[Margin, xr.DataArray] = {}
     singletons: dict[Margin, xr.DataArray] = {}
     for names, table in tables.items():
-        total, level = table["total"], protection_levels(table, rules)
+        total, by_rule = table["total"], protection_levels(table, rules)
+        level = by_rule.where(sensitive[names]["sensitive"], total * (safety_range / 100))
         interval[names] = xr.Dataset({"lower": (total - level).clip(min=0), "upper": total + level})
-        costs[names] = (1 + total).where(table["contributors"] > 0, other=np.inf)
+        open_ = (table["contributors"] > 0) | (not empty_cells_known)
+        costs[names] = (1 + total).where(open_, other=np.inf)
         singletons[names] = table["contributors"] == 1
     margins = list(tables)
     return suppress(

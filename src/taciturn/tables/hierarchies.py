@@ -2,7 +2,7 @@
 data frame, from nested codes, and from hierarchy files of τ-ARGUS.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from os import PathLike, fspath
@@ -14,11 +14,11 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
-from taciturn.files import HIERARCHY_ENDINGS, StandardInput, check_readable
+from taciturn.files import HIERARCHY_ENDINGS, StandardInput
 from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.checks import require_array
 from taciturn.tables.sources import open_source
-from taciturn.tables.sources.csv_text import read_text, refuse_undecodable
+from taciturn.tables.sources.lines import read_lines
 from taciturn.tables.spelling import legible, seen
 from taciturn.tables.values import is_missing
 from taciturn.validate import UTF_8, check_encoding, is_whole, quoted
@@ -207,7 +207,7 @@ def _branches(path: Path, mark: str, encoding: str) -> list[list[str]]:
     branches: list[list[str]] = []
     known: dict[str, int] = {}
     branch: list[str] = []
-    for number, line in _lines(path, encoding):
+    for number, line in read_lines(path, _HRC, encoding):
         where, code, depth = f"{path}: line {number}", line, 0
         while code.startswith(mark):
             code, depth = code[len(mark) :], depth + 1
@@ -233,19 +233,6 @@ def _branches(path: Path, mark: str, encoding: str) -> list[list[str]]:
     if not branches:
         raise FileFormatError(f"{path}: holds no codes")
     return branches
-
-
-def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file, without blank ones at its end."""
-    check_readable(path, (_HRC,))
-    try:
-        text = b"".join(read_text(path, encoding)).decode(UTF_8)
-    except UnicodeError as error:
-        refuse_undecodable(path, encoding)
-        raise FileFormatError(f"{path}: not a text file in {encoding.upper()}") from error
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from error
-    return enumerate(text.rstrip().split("\n") if text.strip() else [], 1)
 
 
 def _frame(branches: list[list[str]], variable: str) -> pd.DataFrame:
