@@ -2,6 +2,7 @@
 a whole table.
 """
 
+from taciturn.magnitude.aggregated import read_margins
 from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.risk import magnitude_risk
 from taciturn.magnitude.rules import (
@@ -32,6 +33,7 @@ __all__ = [
     "UnsafeZeros",
     "magnitude_risk",
     "protection_levels",
+    "read_margins",
     "rule_from_text",
     "sensitive_cells",
     "tabulate_magnitude",

@@ -23,7 +23,7 @@ from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
 from taciturn.validate import real_number
 
-__all__ = ["ProtectedTable", "protect_table"]
+__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,6 +193,65 @@ def protect_table(
             **roles,
             **form,
         )
+    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
+    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
+    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    return _protected(tables, value, rules, **asked, **more, **limits)
+
+
+def protect_margins(
+    tables: Mapping[tuple[str, ...], xr.Dataset],
+    rules: Rule | Sequence[Rule],
+    *,
+    knowledge: tuple[float, float] | Knowledge | None = None,
+    apriori: Apriori | None = None,
+    safety_range: float = 0.0,
+    empty_cells_known: bool = True,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    random_seed: int | np.random.Generator | None = None,
+    progressbar: bool = True,
+) -> ProtectedTable:
+    """Protect a magnitude table that is tabulated already, with its totals.
+
+    Parameters
+    ----------
+    tables : mapping of tuple of str to Dataset
+        Of `read_margins` or `tabulate_margins`: the table over all variables first, and
+        the margins that are to be released with it. No other total is.
+    rules, knowledge, apriori, safety_range, empty_cells_known, time_limit, gap,
+    random_seed, progressbar
+        As in `protect_table`.
+
+    Returns
+    -------
+    ProtectedTable
+
+    Raises
+    ------
+    TableError, ParameterError, AttackError
+        As for `protect_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> cells = pd.DataFrame(
+    ...     [("A", 60, 3, 50), ("B", 40, 9, 8), ("C", 9, 4, 3), ("Total", 109, 16, 50)],
+    ...     columns=["area", "sales", "firms", "first"],
+    ... )
+    >>> tables = tc.magnitude.read_margins(
+    ...     cells, "area", "sales", contributors="firms", largest=["first"]
+    ... )
+    >>> done = tc.suppression.protect_margins(
+    ...     tables, tc.Dominance(1, 0.75), random_seed=1, progressbar=False
+    ... )
+    >>> done.tables["area",]["status"].values.tolist()
+    ['suppressed', 'published', 'suppressed']
+    """
+    first, table = next(iter(tables.items()))
+    value = str(table.attrs["value"])
+    levels = [str(name) for name in table["total"].coords if name not in first]
+    _check_names(value, [*first, *levels])
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.errors import TableError
 from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.rules.base import Levels, Mask, SingleRule, counted, exact, one_step
 from taciturn.validate import real_number, whole_number
@@ -193,5 +194,10 @@ class EntropyRule(SingleRule):
 
     def _ratio(self, cells: Cells) -> npt.NDArray[np.float64]:
         several = cells.contributors > 1
+        if np.isnan(cells.entropy[several]).any():
+            raise TableError(
+                f"{self} needs the entropy of all contributions, which a table that was read"
+                " aggregated does not have: tabulate the records, or choose another rule"
+            )
         most = np.log2(np.where(several, cells.contributors, 2).astype(np.float64))
         return np.where(several, cells.entropy / most, 0.0)
