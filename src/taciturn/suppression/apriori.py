@@ -17,7 +17,7 @@ from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.files import APRIORI_ENDINGS
-from taciturn.schema import PUBLISHED, SAFE, STATUS, SUPPRESSED
+from taciturn.schema import MAX_COUNT, PUBLISHED, SAFE, STATUS, SUPPRESSED
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import hierarchies, level_codes
@@ -163,7 +163,8 @@ class Instructions:
         up, down, width = required.up.copy(), required.down.copy(), required.width.copy()
         for at, cell in enumerate(required.cells.tolist()):
             if cell in self.levels:
-                low, high = (np.ceil(x * 10.0**cells.decimals - 1e-6) for x in self.levels[cell])
+                steps = np.array(self.levels[cell]) * 10.0**cells.decimals
+                low, high = np.minimum(np.ceil(steps - 1e-6), MAX_COUNT - 1)
                 down[at], up[at] = min(low, cells.values[cell]), high
                 width[at] = max(down[at] + up[at], 1)
             elif self.status.get(cell) == SUPPRESSED:
@@ -277,6 +278,6 @@ def _number(value: Any, rule: str, where: str, above: float) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = np.nan
-    if not (number > above and number >= 0 and np.isfinite(number)):
+    if not (number > above and 0 <= number <= MAX_COUNT):
         raise TableError(f"{where}: {rule}, got {value!r:.60}")
     return number
