@@ -18,7 +18,7 @@ from taciturn.magnitude.engine import engine
 settings.register_profile(
     "taciturn",
     deadline=None,
-    max_examples=30,
+    max_examples=20,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

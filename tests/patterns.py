@@ -3,8 +3,15 @@
 import itertools
 
 import numpy as np
+import pytest
 
-__all__ = ["all_tables", "cheapest", "margin", "published_values", "tables_with_totals"]
+__all__ = ["all_tables", "cheapest", "margin", "published_values", "seeds", "tables_with_totals"]
+
+
+def seeds(few: int, all_of_them: int) -> list:
+    """Some in the ordinary tests, the others in the slow ones."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, all_of_them)]
+    return [*range(few), *slow]
 
 
 def margin(table, names):

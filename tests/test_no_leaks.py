@@ -73,6 +73,7 @@ HOLD_NO_TABLE = {
     cards.Run,
     # A function.
     divergences.Divergence,
+    tc.perturbation.FlexShare,
     # A sample that a model is fitted to, of which nothing is suppressed.
     estimators.Problem,
     # Abstract: releases of all kinds are below.

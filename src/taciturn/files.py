@@ -27,6 +27,7 @@ __all__ = [
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
     "StandardInput",
+    "TableFile",
     "check_ending",
     "check_output",
     "check_readable",
@@ -91,6 +92,10 @@ class StandardInput:
                 )
             self._held = held
         return BytesIO(self._held)
+
+
+type TableFile = Path | StandardInput
+"""Where a table is read from."""
 
 
 def check_readable(path: Path, endings: tuple[str, ...] = ()) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "MAX_COUNT",
     "PRIMARY",
     "PUBLISHED",
+    "REPLICATE",
     "RESERVED_NAMES",
     "RISK_MEASURES",
     "SAFE",
@@ -46,7 +47,10 @@ misread a new one."""
 COUNT: Final = "count"
 """Name of a frequency table and of the count column in a file."""
 
-DRAW_DIMS: Final = ("chain", "draw", "replicate")
+REPLICATE: Final = "replicate"
+"""Dimension of the tables that a protection method or a sample returns."""
+
+DRAW_DIMS: Final = ("chain", "draw", REPLICATE)
 """Dimensions that measures keep: posterior draws, and replicates of a perturbation or a
 sample."""
 

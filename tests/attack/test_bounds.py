@@ -249,7 +249,7 @@ SMALL = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), case=st.sampled_from(SMALL), decimals=st.sampled_from([0, 1]))
 def test_suppression_bounds_are_those_of_enumeration(data, case, decimals):
     shape, margins = case
@@ -273,7 +273,7 @@ def test_suppression_bounds_are_those_of_enumeration(data, case, decimals):
     assert np.array_equal(bounds["n_values"].values, high - low + 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     data=st.data(),
     margins=st.sampled_from([[(0, 1)], [(0, 1), (2,)], [(0, 1), (1, 2), (0, 2)], [(), (0, 2)]]),
@@ -290,7 +290,7 @@ def test_linked_tables_bounds_are_those_of_enumeration(data, margins):
     assert np.array_equal(bounds["upper"].values, high)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), method=st.sampled_from(["conventional", "random"]), exact=st.booleans())
 def test_rounding_bounds_are_those_of_enumeration(data, method, exact):
     base = data.draw(st.integers(2, 3))

@@ -170,7 +170,7 @@ def enumerated(values, hidden, groups, shown):
     return np.array(found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), levels=st.sampled_from(sorted(LEVELS)), other=st.booleans())
 def test_suppression_with_levels_is_that_of_enumeration(data, levels, other):
     values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6))).reshape(3, 2)
@@ -197,7 +197,7 @@ def test_suppression_with_levels_is_that_of_enumeration(data, levels, other):
         assert bounds_of(release, margin=names)["published"].all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_linked_tables_with_levels_are_those_of_enumeration(data):
     people = data.draw(st.lists(st.integers(0, 5), max_size=4))
@@ -232,7 +232,7 @@ def test_linked_tables_with_levels_are_those_of_enumeration(data):
     assert np.array_equal(bounds["upper"].values.ravel(), np.where(free, inf, totals.max(axis=1)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_rank_with_levels_is_that_of_the_dense_matrix(data):
     shape = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 2)))

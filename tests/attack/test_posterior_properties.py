@@ -74,7 +74,7 @@ def weights_of(tables, means):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(release=releases(), informed=st.booleans(), seed=st.integers(0, 9))
 def test_exact_numbers_are_those_of_enumeration(release, informed, seed):
     system = release.system
@@ -100,7 +100,7 @@ def test_exact_numbers_are_those_of_enumeration(release, informed, seed):
     assert (found["entropy"] <= np.log2(found["n_values"]) + 1e-12).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(release=releases())
 def test_the_basis_spans_the_difference_of_any_two_compatible_tables(release):
     # This is why a walk can go from any table to any other in one step, whatever bounds
@@ -126,7 +126,7 @@ def test_the_basis_spans_the_difference_of_any_two_compatible_tables(release):
         }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_basis_is_one_of_all_whole_vectors(data):
     # The volume of a basis of all whole vectors in a kernel is that of the rows' own

@@ -118,7 +118,7 @@ def test_further_suppressions_add_to_those_of_the_release():
     assert tc.attack.rank_decrease(before, {("size", "activity"): both[AS]}) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_rank_is_that_of_the_dense_matrix(data):
     shape = data.draw(st.tuples(*[st.integers(1, 3)] * 3))

@@ -179,7 +179,7 @@ def enumerated(values, released, hidden, asked):
     return totals.min(axis=0), high
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), asked=st.sampled_from(EVERY))
 def test_bounds_of_totals_are_those_of_enumeration(data, asked):
     shape = data.draw(st.sampled_from([(2, 2, 2), (1, 3, 2), (2, 1, 3)]))
@@ -203,7 +203,7 @@ def test_bounds_of_totals_are_those_of_enumeration(data, asked):
     assert bounds["disclosed"].where(bounds["published"], other=True).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), method=st.sampled_from(["conventional", "random"]), given_rows=st.booleans())
 def test_totals_of_a_rounded_table_are_those_of_enumeration(data, method, given_rows):
     base = data.draw(st.integers(2, 3))
@@ -231,7 +231,7 @@ def test_totals_of_a_rounded_table_are_those_of_enumeration(data, method, given_
         assert bool(bounds["published"].all()) == (given_rows and names == ("a",))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), asked=st.sampled_from([("a",), ("b",), ()]))
 def test_contributions_limit_totals_as_enumeration_says(data, asked):
     values = np.array(data.draw(st.lists(st.integers(0, 4), min_size=6, max_size=6))).reshape(2, 3)

@@ -130,6 +130,7 @@ RANDOM = {
     "random_round": tc.random_round,
     "controlled_round": tc.controlled_round,
     "adjust_small_cells": tc.perturbation.adjust_small_cells,
+    "round_small_counts": tc.perturbation.round_small_counts,
     "add_noise": lambda table, **given: tc.add_noise(table, epsilon=1, **given),
     "cell_key": lambda table, **given: tc.cell_key(table, perturbation=NOISE, **given),
 }

@@ -116,8 +116,8 @@ def test_parameters_and_diagnostics_of_a_pool_have_the_names_of_its_members(
     religion_sample, tmp_path
 ):
     common = {"population_size": 2449, "progressbar": False}
-    fit = tc.LinearPool().fit(religion_sample, draws=500, random_seed=1, **common)
-    reference = tc.LinearPool().fit(religion_sample, draws=1000, random_seed=2, **common)
+    fit = tc.LinearPool().fit(religion_sample, draws=250, random_seed=1, **common)
+    reference = tc.LinearPool().fit(religion_sample, draws=500, random_seed=2, **common)
     card = tc.cards.write_card(tmp_path / "pool.toml", fit, reference=reference, **DRAWN, **TEXTS)
     assert list(card.fit.summary)[4:] == [
         "dirichlet_kappa",
@@ -146,7 +146,7 @@ def test_a_calibration_is_kept(fits, religion, religion_sample, tmp_path):
     model = tc.ChineseRestaurant()
     common = {"population_size": 2449, "progressbar": False}
     fit, reference = (
-        model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (500, 1000)
+        model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (250, 500)
     )
     result = tc.calibrate(
         model,
@@ -344,7 +344,7 @@ def test_known_margins_are_kept(religion, religion_sample, tmp_path):
         tc.LogLinear().fit(
             religion_sample, population_size=2449, known_margins=margins, draws=d, random_seed=d
         )
-        for d in (500, 1000)
+        for d in (250, 500)
     )
     card = tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **TEXTS)
     assert card.table.known_margins == ("area",)
@@ -362,7 +362,7 @@ def test_known_margins_are_kept(religion, religion_sample, tmp_path):
         tc.LogLinear().fit(
             religion_sample, population_size=2449, known_margins=other, draws=d, random_seed=d
         )
-        for d in (500, 1000)
+        for d in (250, 500)
     ]
     with pytest.raises(
         ParameterError, match="the known margins of the fit are not those of area_by_religion"
@@ -410,7 +410,7 @@ def test_the_known_margins_of_a_calibration_are_those_of_the_fit(
         "progressbar": False,
     }
     fit, reference = (
-        model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (500, 1000)
+        model.fit(religion_sample, draws=d, random_seed=d, **common) for d in (250, 500)
     )
     told, untold = (
         tc.calibrate(
@@ -774,7 +774,7 @@ POOLS = [
 
 @given(model=st.sampled_from(POOLS), data=st.data(), value=VALUES)
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_whatever_stands_in_a_field_is_read_or_refused_by_name(card, tmp_path, model, data, value):
     """Nothing but FileFormatError leaves the parser, and what is read would be written
@@ -801,7 +801,7 @@ def test_whatever_stands_in_a_field_is_read_or_refused_by_name(card, tmp_path, m
     st.binary(max_size=200) | st.text(alphabet='[]{}"=.,#\n\\ab1-', max_size=200).map(str.encode)
 )
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_bytes_are_never_a_card(tmp_path, content):
     path = tmp_path / "odd.toml"

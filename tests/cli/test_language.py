@@ -6,6 +6,7 @@ Run as a script, it writes the table of all commands that the guide includes.
 
 import io
 import json
+import random
 import sys
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from taciturn.cli.files import Input, Output
 
 COMMANDS = cli.commands
 TABLE = Path(__file__).parents[2] / "docs" / "how-to" / "_command_table.md"
+KEYS = random.Random(1)
 FILES = {
     "table.csv": "a,b,count\nx,1,30\nx,2,40\ny,1,20\ny,2,10\n",
     "margins.csv": "a,count\nx,700\ny,300\n",
-    "people.csv": "a,b,sales\n" + "".join(f"{'xy'[i % 2]},{i % 3},{i}\n" for i in range(1, 19)),
+    "people.csv": "a,b,sales,key\n"
+    + "".join(f"{'xy'[i % 2]},{i % 3},{i},{KEYS.random()}\n" for i in range(1, 19)),
     "hidden.csv": "a,b\nx,1\nx,2\ny,1\ny,2\n",
     "levels.csv": "b,half\n1,first\n2,second\n",
     "released.csv": "a,b,count,status\nx,1,,suppressed\nx,2,,suppressed\n"
@@ -37,6 +40,7 @@ EXAMPLES: dict[str, list[str]] = {
     "summary": ["one.nc"],
     "compare": ["one.nc", "two.nc"],
     "perturb": ["table.csv", "--method", "conventional-round", "--report"],
+    "cell-key": ["people.csv", "--variables", "a,b", "--keys", "key"],
     "suppress": ["table.csv", "--threshold", "11", "--output", "out.csv"],
     "attack": ["table.csv", "--release", "released.csv"],
     "rules": ["people.csv", *RULE],
@@ -106,7 +110,17 @@ def test_every_command_has_an_example():
 def test_commands_stand_in_the_order_of_their_use(run):
     _, text, _ = run("--help")
     listed = [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line]
-    order = ["tabulate", "assess", "summary", "compare", "perturb", "suppress", "attack", "rules"]
+    order = [
+        "tabulate",
+        "assess",
+        "summary",
+        "compare",
+        "perturb",
+        "cell-key",
+        "suppress",
+        "attack",
+    ]
+    order.append("rules")
     assert listed == [*order, "check", "study", "validate", "report"]
 
 
@@ -140,10 +154,11 @@ def test_a_table_from_standard_input(name, run, fed):
 def test_standard_input_is_held_to_the_same_rules(name, folder, fed):
     (folder / "bad.csv").write_text(FILES[EXAMPLES[name][0]] + "x,1\n")
     lines = FILES[EXAMPLES[name][0]].count("\n") + 1
+    fields = FILES[EXAMPLES[name][0]].partition("\n")[0].count(",") + 1
     status, text, said = fed("bad.csv", name, "-", *EXAMPLES[name][1:])
     assert (status, text) == (1, "")
     assert said == (
-        f"taciturn: error: standard input: line {lines} has 2 fields, the header has 3\n"
+        f"taciturn: error: standard input: line {lines} has 2 fields, the header has {fields}\n"
     )
     (folder / "bad.csv").write_bytes(b"PAR1")
     status, text, said = fed("bad.csv", name, "-", *EXAMPLES[name][1:])

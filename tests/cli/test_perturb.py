@@ -65,6 +65,10 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
         (["conventional-round"], lambda t: tc.perturbation.conventional_round(t)),
         (["controlled-round", "--seed", 2], lambda t: tc.controlled_round(t, random_seed=2)),
         (
+            ["round-small-counts", "--rounding-base", 4, "--seed", 2],
+            lambda t: tc.perturbation.round_small_counts(t, rounding_base=4, random_seed=2),
+        ),
+        (
             ["adjust-small-cells", "--seed", 2],
             lambda t: tc.perturbation.adjust_small_cells(t, random_seed=2),
         ),
@@ -80,6 +84,14 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
             ["cell-key", "--max-noise", 4, "--variance", 1.5, "--seed", 2],
             lambda t: tc.cell_key(
                 t, perturbation=tc.perturbation.perturbation_table(4, 1.5), random_seed=2
+            ),
+        ),
+        (
+            ["cell-key", "--variance", 2, "--js", 1, "--pstay", 0.4, "--seed", 2],
+            lambda t: tc.cell_key(
+                t,
+                perturbation=tc.perturbation.perturbation_table(3, 2, js=1, pstay=0.4),
+                random_seed=2,
             ),
         ),
     ],

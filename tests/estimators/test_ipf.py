@@ -94,7 +94,7 @@ counts_tables = hnp.arrays(
 
 
 @given(counts=counts_tables, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_fitted_margins_are_the_samples(counts, data) -> None:
     assume(counts.sum() > 0)
     names = ABC[: counts.ndim]
@@ -113,7 +113,7 @@ def test_fitted_margins_are_the_samples(counts, data) -> None:
 
 
 @given(counts=hnp.arrays(np.int64, (3, 3, 3), elements=st.integers(0, 3)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_sparse_tables_have_a_fit_without_the_three_way_term(counts) -> None:
     """Zeros put the maximum on the boundary, which IPF nears slowly; the margins fit to
     0.01 individuals."""

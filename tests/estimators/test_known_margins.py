@@ -130,7 +130,7 @@ def test_every_draw_keeps_the_margins(estimator, dims, religion, religion_sample
         religion_sample,
         population_size=2449,
         known_margins=known,
-        draws=50,
+        draws=20,
         chains=2,
         random_seed=1,
     )

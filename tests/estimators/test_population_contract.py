@@ -94,7 +94,7 @@ def plug_in(name: str, formula: str | None, theta: float | None) -> Estimator:
     theta=st.none() | st.floats(0, 1e12),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_plug_in_estimators(name, problem, formula, theta, seed) -> None:
     sample, size, zeros = problem
     estimator = plug_in(name, formula, theta)
@@ -179,7 +179,7 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     data=st.data(),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_bayesian_estimators_at_any_parameters(
     name, problem, formula, discount, base, data, seed
 ) -> None:

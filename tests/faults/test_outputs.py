@@ -4,6 +4,7 @@ link, a pipe, a socket or a device, and replaces a file only if it is told to.""
 import ast
 import inspect
 import os
+import random
 import re
 import socket
 import stat
@@ -23,6 +24,7 @@ from taciturn.errors import FileFormatError
 from writers import FILES_WRITTEN, WRITERS, write_card
 
 PACKAGE = Path(tc.__file__).parent
+KEYS = random.Random(1)
 FILES = {
     "table.csv": "a,b,count\nx,1,30\nx,2,40\ny,1,20\ny,2,10\n",
     "margins.csv": "a,count\nx,700\ny,300\n",
@@ -32,7 +34,8 @@ FILES = {
     "levels.csv": "b,half\n1,first\n2,second\n",
     "cells.hst": "y,2,c,5\n",
     "rows.hst": "x,2,c,5\n",
-    "records.csv": "a,b,sales,firm\n" + "".join(f"x,{1 + i % 2},{i},{i}\n" for i in range(1, 9)),
+    "records.csv": "a,b,sales,firm,key\n"
+    + "".join(f"x,{1 + i % 2},{i},{i},{KEYS.random()}\n" for i in range(1, 9)),
     "card.toml": "format_version = 1\n",
     "one.nc": "no fit yet\n",
     "two.nc": "no fit yet\n",
@@ -48,6 +51,7 @@ EXAMPLES = {
     "assess": ["table.csv", *FIT, "--model", "log-linear", "--known-margins", "margins.csv"],
     "compare": ["one.nc", "two.nc", "--seed", "1"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],
+    "cell-key": ["records.csv", "--variables", "a,b", "--keys", "key"],
     "perturb": ["table.csv", "--method", "conventional-round"],
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],

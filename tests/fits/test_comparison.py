@@ -127,12 +127,12 @@ def test_restaurant_terms_by_integration_over_a_grid() -> None:
 def test_terms_by_fitting_again_without_an_individual_of_each_cell(
     name, fast_fits, religion_sample
 ) -> None:
-    """4,000 draws each way know a term to about 0.007, the sum to about 0.2; in sample
-    it is 11 and 0.4 higher."""
+    """2,000 draws without the individual know a term to about 0.01, the sum to about
+    0.3; in sample it is 11 and 0.4 higher."""
     fit = fast_fits[name]
     estimator = tc.estimators.estimator_from_spec(fit.attrs["estimator"])
     problem = make_problem(religion_sample, 2449)
-    settings = SamplerSettings(2000, 1, 2, 0, False)
+    settings = SamplerSettings(1000, 1, 2, 0, False)
     exact = []
     for number, cell in enumerate(problem.occupied):
         others = estimator.learn(problem.without(cell), settings, 7 + number)
@@ -145,7 +145,8 @@ def test_terms_by_fitting_again_without_an_individual_of_each_cell(
 
 
 def test_grouped_terms_give_what_arviz_gives_with_a_column_an_individual(fit_as_chain, fast_fits):
-    for fit in (fit_as_chain, *fast_fits.values()):
+    some = {name: fit.isel(draw=slice(0, 300)) for name, fit in fast_fits.items()}
+    for fit in (fit_as_chain, *some.values()):
         ours, theirs = tc.loo(fit), az.loo(fit, pointwise=True)
         for name in ("elpd", "se", "p", "good_k"):
             assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-12, abs=1e-10)
@@ -153,14 +154,16 @@ def test_grouped_terms_give_what_arviz_gives_with_a_column_an_individual(fit_as_
         np.testing.assert_allclose(ours.pareto_k, theirs.pareto_k, atol=1e-10)
         assert (ours.n_samples, ours.n_data_points, ours.kind) == (theirs.n_samples, 245, "loo")
         assert str(ours) == str(theirs)
-    reference = az.compare(fast_fits, round_to="none")
-    found = tc.compare(fast_fits)[list(reference.columns)]
+    reference = az.compare(some, round_to="none")
+    found = tc.compare(some)[list(reference.columns)]
     pd.testing.assert_frame_equal(found, reference, rtol=1e-9, atol=1e-9)
 
 
 def test_a_pool_predicts_by_its_mixture(religion_sample) -> None:
     shares = {"dirichlet": 0.8, "restaurant": 0.2}
-    fit = tc.LinearPool(shares=shares).fit(religion_sample, population_size=2449, **QUIET)
+    fit = tc.LinearPool(shares=shares).fit(
+        religion_sample, population_size=2449, draws=250, **QUIET
+    )
     terms = pointwise.by_individual(fit["cell_log_likelihood"].to_dataset())
     each = fit.assign(log_likelihood=xr.DataTree(terms))
     members = {name: az.loo(each, pointwise=True, var_name=name) for name in shares}
@@ -313,7 +316,7 @@ def best_weights(results) -> np.ndarray:
     step raises the log score."""
     chances = np.exp(np.stack([result.elpd_i.values for result in results], axis=1))
     weights = np.full(chances.shape[1], 1 / chances.shape[1])
-    for _ in range(20_000):
+    for _ in range(5_000):
         joint = chances * weights
         weights = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
     return weights

@@ -28,6 +28,7 @@ SHARE = {
     "magnitudes, CSV": 8,
     "releases, CSV": 20,
     "releases, JSON-stat": 20,
+    "fits, structure": 17,
     "fits, attributes": 3,
     "fits, bytes": 8,
     "cards, texts": 40,

@@ -20,8 +20,8 @@ RULES = [
     tc.magnitude.PQ(10, 50),
     tc.magnitude.MinimumFrequency(3),
 ]
-TWIN = settings(deadline=None, max_examples=40)
-SETTINGS = settings(deadline=None, max_examples=20)
+TWIN = settings(deadline=None, max_examples=25)
+SETTINGS = settings(deadline=None, max_examples=12)
 
 
 @st.composite

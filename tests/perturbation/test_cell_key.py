@@ -1,5 +1,4 @@
-"""The cell-key method: perturbation tables against published ones and a slow twin, keys
-that agree across tables."""
+"""The cell-key method: exact distributions, and keys that agree across tables."""
 
 from itertools import product
 
@@ -9,7 +8,6 @@ import polars as pl
 import pytest
 import xarray as xr
 from hypothesis import given, strategies as st
-from scipy import optimize
 
 import taciturn as tc
 from exact import assert_same_distribution
@@ -17,152 +15,6 @@ from strategies import tables
 from taciturn.errors import ParameterError, TableError
 
 DRAWS = 20_000
-
-PUBLISHED = {  # maximum noise 3, variance 1, to four digits
-    1: (0.3699, 0.3699, 0.1711, 0.0687, 0.0205),
-    2: (0.0603, 0.2472, 0.3915, 0.2394, 0.0565, 0.0051),
-    3: (0.0045, 0.0543, 0.2420, 0.3982, 0.2420, 0.0543, 0.0045),
-}
-FEASIBLE = [
-    (3, 1, 0, True),
-    (1, 0.5, 0, True),
-    (1, 1, 0, False),  # the end of the range: two points
-    (1, 2 / 3, 0, True),  # the end of the range: three equal ones
-    (4, 0.01, 0, True),
-    (5, 3, 1, True),
-    (5, 2, 2, True),
-    (8, 3, 2, False),
-    (10, 3.5, 0, True),
-    (100, 30, 0, True),
-]
-
-
-def moments(perturbation):
-    noise = perturbation.perturbed - perturbation.original
-    mean = (noise * perturbation).sum("perturbed")
-    return mean, (noise**2 * perturbation).sum("perturbed") - mean**2
-
-
-# ---------------------------------------------------------------- perturbation tables
-
-
-@pytest.mark.parametrize("original", PUBLISHED)
-def test_published_probabilities(original):
-    row = tc.perturbation.perturbation_table(3, 1).sel(original=original).values
-    # 0.2394 is printed where 0.2393498 is computed; the others agree in all four
-    # digits.
-    np.testing.assert_allclose(
-        row[: len(PUBLISHED[original])], PUBLISHED[original], rtol=0, atol=0.51e-4
-    )
-    assert not row[len(PUBLISHED[original]) :].any()
-
-
-@pytest.mark.parametrize(("max_noise", "variance", "js", "monotone"), FEASIBLE)
-def test_rows_meet_every_condition(max_noise, variance, js, monotone):
-    perturbation = tc.perturbation.perturbation_table(max_noise, variance, js=js, monotone=monotone)
-    mean, spread = moments(perturbation)
-    assert perturbation.dims == ("original", "perturbed")
-    assert float(perturbation.min()) >= 0
-    np.testing.assert_allclose(perturbation.sum("perturbed"), 1, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(mean, 0, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(spread[1:], variance, rtol=0, atol=1e-9)
-    assert perturbation.sel(original=0, perturbed=0) == 1
-    assert not perturbation.sel(perturbed=slice(1, js)).values.any()
-    far = abs(perturbation.perturbed - perturbation.original) > max_noise
-    assert not perturbation.where(far, 0).values.any()
-    last = perturbation.isel(original=-1).values[-2 * max_noise - 1 :]
-    np.testing.assert_allclose(last, last[::-1], rtol=0, atol=1e-12)
-    tc.cell_key(
-        xr.DataArray([0, 3, 10**6], dims="x"), perturbation=perturbation, random_seed=1
-    )  # accepts it
-
-
-@pytest.mark.parametrize(("max_noise", "variance", "js"), [(3, 1.2, 0), (5, 3, 1), (4, 2.5, 2)])
-def test_monotone_rows_fall_away_from_the_original_count(max_noise, variance, js):
-    perturbation = tc.perturbation.perturbation_table(max_noise, variance, js=js)
-    published = perturbation.sel(perturbed=[0, *range(js + 1, perturbation.sizes["perturbed"])])
-    for original, row in zip(
-        published.original.values[1:], published.transpose("original", ...)[1:], strict=True
-    ):
-        noise = row.perturbed.values - original
-        assert (np.diff(row.values[noise >= 0]) <= 1e-12).all()
-        assert (np.diff(row.values[noise <= 0]) >= -1e-12).all()
-
-
-@pytest.mark.parametrize(
-    ("max_noise", "variance", "js", "monotone"),
-    [(3, 1, 0, True), (3, 1, 0, False), (4, 2.5, 2, True), (2, 1.3, 1, False)],
-)
-def test_rows_have_the_largest_entropy_by_a_general_optimiser(max_noise, variance, js, monotone):
-    perturbation = tc.perturbation.perturbation_table(max_noise, variance, js=js, monotone=monotone)
-    for original in perturbation.original.values[1:]:
-        possible = [
-            j
-            for j in (0, *range(js + 1, original + max_noise + 1))
-            if abs(j - original) <= max_noise
-        ]
-        noise = np.array(possible) - original
-        sides = [np.flatnonzero(noise <= 0)[::-1], np.flatnonzero(noise >= 0)]
-        conditions = [
-            {"type": "eq", "fun": lambda p: p.sum() - 1},
-            {"type": "eq", "fun": lambda p, k=noise: p @ k},
-            {"type": "eq", "fun": lambda p, k=noise: p @ k**2 - variance},
-        ]
-        if monotone:
-            conditions += [
-                {"type": "ineq", "fun": lambda p, s=side: -np.diff(p[s])}
-                for side in sides
-                if len(side) > 1
-            ]
-        found = optimize.minimize(
-            lambda p: np.sum(p * np.log(p)),
-            np.full(len(noise), 1 / len(noise)),
-            method="SLSQP",
-            bounds=[(1e-12, 1)] * len(noise),
-            constraints=conditions,
-            options={"ftol": 1e-14, "maxiter": 1000},
-        )
-        assert found.success
-        ours = perturbation.sel(original=original, perturbed=possible).values
-        np.testing.assert_allclose(ours, found.x, rtol=0, atol=1e-5)
-
-
-def test_infeasible_rows_are_named_with_what_they_accept():
-    with pytest.raises(
-        ParameterError, match=r"original count 1 .* with variance 3; accepted there: 0 to 1.33333"
-    ):
-        tc.perturbation.perturbation_table(3, 3)
-    with pytest.raises(
-        ParameterError, match=r"original count 1 .* with variance 1; accepted there: 2 to"
-    ):
-        tc.perturbation.perturbation_table(5, 1, js=2)
-    with pytest.raises(
-        ParameterError, match=r"original count 1 has no noise with mean 0 among \[-1\]"
-    ):
-        tc.perturbation.perturbation_table(2, 1, js=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"max_noise": 0, "variance": 1}, "max_noise must be a whole number from 1 to 100, got 0"),
-        ({"max_noise": 2.5, "variance": 1}, "max_noise must be .* got 2.5"),
-        ({"max_noise": 3, "variance": 0}, "variance must be a number above 0 and at most 9, got 0"),
-        (
-            {"max_noise": 3, "variance": -1},
-            "variance must be a number above 0 and at most 9, got -1",
-        ),
-        ({"max_noise": 3, "variance": float("nan")}, "variance must be .* got nan"),
-        (
-            {"max_noise": 3, "variance": 1, "js": -1},
-            "js must be a whole number from 0 to 100, got -1",
-        ),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ParameterError, match=message):
-        tc.perturbation.perturbation_table(**arguments)
-
 
 # ---------------------------------------------------------------- one table
 
@@ -379,55 +231,3 @@ def test_other_bad_input(people):
         )
     with pytest.raises(TableError, match="must be one table"):
         tc.cell_key(xr.DataArray([[1, 2]], dims=("draw", "x")), perturbation=noise)
-
-
-def table_of(rows, original=None, perturbed=None):
-    rows = np.asarray(rows, dtype=float)
-    labels = {
-        "original": np.arange(len(rows)) if original is None else original,
-        "perturbed": np.arange(rows.shape[1]) if perturbed is None else perturbed,
-    }
-    return xr.DataArray(rows, dims=("original", "perturbed"), coords=labels)
-
-
-@pytest.mark.parametrize(
-    ("perturbation", "message"),
-    [
-        (
-            [[1, 0], [0, 1]],
-            r"must be a DataArray with the dims \('original', 'perturbed'\), got list",
-        ),
-        (xr.DataArray([[1.0]], dims=("x", "y")), r"got \('x', 'y'\)"),
-        (table_of([[1, 0], [0.5, 0.4]]), "each row must sum to 1: original=1 sums to 0.9"),
-        (
-            table_of([[1, 0], [-0.5, 1.5]]),
-            "probabilities must be from 0 to 1: original=1, perturbed=0 holds -0.5",
-        ),
-        (
-            table_of([[1, 0], [0, 1.5]]),
-            "probabilities must be from 0 to 1: original=1, perturbed=1 holds 1.5",
-        ),
-        (table_of([[1, 0], [np.nan, 1]]), "original=1, perturbed=0 holds nan"),
-        (
-            table_of([[0, 1, 0], [0.5, 0, 0.5]], perturbed=[-1, 0, 2]),
-            "cannot become negative: original=1, perturbed=-1",
-        ),
-        (
-            table_of([[0.9, 0.1], [0, 1]]),
-            "zero must stay zero, .* original=0, perturbed=1 holds 0.1",
-        ),
-        (
-            table_of([[1, 0], [0, 1]], original=[0, 2]),
-            r"original counts must be 0, 1, ... without a gap, got \[0, 2\]",
-        ),
-        (table_of([[1, 0]]), "without a gap"),
-        (table_of([[1, 0], [0, 1]], perturbed=[1, 0]), r"perturbed counts must rise, got \[1, 0\]"),
-        (
-            table_of([[1, 0], [0, 1]], perturbed=[0.0, 0.5]),
-            "labels of 'perturbed' must be whole numbers",
-        ),
-    ],
-)
-def test_bad_perturbation_tables(perturbation, message):
-    with pytest.raises(ParameterError, match=message):
-        tc.cell_key(xr.DataArray([1, 2], dims="x"), perturbation=perturbation)

@@ -19,6 +19,7 @@ RANDOM = {
     "random": tc.random_round,
     "controlled": tc.controlled_round,
     "adjusted": tc.perturbation.adjust_small_cells,
+    "small counts": tc.perturbation.round_small_counts,
     "geometric": partial(tc.add_noise, epsilon=0.5),
     "cell key": partial(tc.cell_key, perturbation=tc.perturbation.perturbation_table(3, 1)),
 }

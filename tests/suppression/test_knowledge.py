@@ -8,7 +8,14 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from patterns import all_tables, cheapest, margin, published_values, tables_with_totals
+from patterns import (
+    all_tables,
+    cheapest,
+    margin,
+    published_values,
+    seeds,
+    tables_with_totals,
+)
 from taciturn.errors import AttackError, ParameterError, TableError
 from taciturn.suppression import search
 
@@ -34,7 +41,7 @@ def ranges_of(table, primary, least, most):
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(16, 30))
 def test_the_cheapest_of_all_patterns_against_who_knows_the_rule(seed):
     generator = np.random.default_rng(seed)
     table = drawn(generator, [(3, 3), (2, 4), (2, 2, 2), (2, 3)][seed % 4], 9)
@@ -88,7 +95,7 @@ def check_audit(pattern, table, margins, lower, upper):
         start += size
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(16, 30))
 def test_linked_tables_and_their_totals_against_who_knows_ranges(seed):
     """Ranges of cells and of totals, the table itself released or not."""
     generator = np.random.default_rng(seed)
@@ -296,7 +303,7 @@ def test_contributions_to_a_table_that_is_not_released():
 
 
 def test_protection_is_what_knowledge_leaves_at_most():
-    table, primary = small_tables(6)
+    table, primary = small_tables(6, (7, 6))
     pattern = protected(table, primary, protection=0.2, knowledge=(1, 2))
     assert float(pattern.audit["a", "b"]["n_values"].min()) == 2  # of the 32 asked for
     asked = xr.Dataset({"lower": table - 1, "upper": table + 5}).clip(min=0)

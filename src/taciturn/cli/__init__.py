@@ -10,6 +10,7 @@ import click
 from taciturn import __version__
 from taciturn.cli.assess import assess
 from taciturn.cli.attack import attack
+from taciturn.cli.cell_key import cell_key
 from taciturn.cli.check import check
 from taciturn.cli.compare import compare
 from taciturn.cli.options import EXIT_ERROR
@@ -44,7 +45,7 @@ def cli() -> None:
 
 _COMMANDS = (
     *(tabulate, assess, summary, compare),
-    *(perturb, suppress, attack, rules),
+    *(perturb, cell_key, suppress, attack, rules),
     *(check, study, validate, report),
 )
 for _command in _COMMANDS:

@@ -11,7 +11,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     check_tables,
     force_option,
     read_counts,
@@ -32,6 +31,7 @@ from taciturn.cli.options import (
 from taciturn.cli.printing import Format, format_option
 from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
+from taciturn.files import TableFile
 
 if TYPE_CHECKING:
     import taciturn as tc
@@ -105,12 +105,12 @@ __all__ = ["assess"]
 @csv_options
 @force_option
 def assess(
-    sample: Source,
+    sample: TableFile,
     population_size: int,
     count: str,
     variables: tuple[str, ...] | None,
     model: str,
-    known_margins: Source | None,
+    known_margins: TableFile | None,
     formula: str | None,
     weights: tuple[float, float, float],
     threshold: float | None,

@@ -12,7 +12,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_release_file,
@@ -28,6 +27,7 @@ from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
 from taciturn.errors import TableError
+from taciturn.files import TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,14 +101,14 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 @csv_options
 @force_option
 def attack(
-    table: Source,
+    table: TableFile,
     count: str,
     variables: tuple[str, ...] | None,
-    file: Source | None,
-    suppressed: tuple[Source, ...],
+    file: TableFile | None,
+    suppressed: tuple[TableFile, ...],
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
-    hierarchy: tuple[Source, ...],
+    hierarchy: tuple[TableFile, ...],
     margin: tuple[str, ...] | None,
     decimals: int,
     total: str,
@@ -163,7 +163,7 @@ def attack(
         exit_if([f"{disclosed:,} cells that are not published are disclosed"])
 
 
-def _check_options(file: Source | None, suppressed: Any, linked: Any, totals: Any) -> None:
+def _check_options(file: TableFile | None, suppressed: Any, linked: Any, totals: Any) -> None:
     """Raise unless the options say, once, what is released."""
     if linked and totals:
         raise click.UsageError(
@@ -192,7 +192,7 @@ def _checked_margin(
 
 def _release(
     table: "xr.DataArray",
-    files: tuple[Source, ...],
+    files: tuple[TableFile, ...],
     linked: tuple[tuple[str, ...], ...],
     totals: tuple[tuple[str, ...], ...],
     decimals: int,

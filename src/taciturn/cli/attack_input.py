@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.files import Source, read_counts
+from taciturn.cli.files import read_counts
 from taciturn.errors import TableError
+from taciturn.files import TableFile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +19,7 @@ __all__ = ["read_file", "read_suppressed", "read_values"]
 
 
 def read_values(
-    path: Source, *, count: str, variables: tuple[str, ...] | None, decimals: int, **written: Any
+    path: TableFile, *, count: str, variables: tuple[str, ...] | None, decimals: int, **written: Any
 ) -> "xr.DataArray":
     """Read a table in long form whose values have at most so many decimals, or count
     microdata; numbers are read exactly as written.
@@ -35,31 +36,25 @@ def read_values(
 
 
 def read_file(
-    path: Source, table: "xr.DataArray", *, total: str, decimals: int
+    path: TableFile, table: "xr.DataArray", *, total: str, decimals: int
 ) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
     """The release in a file, and which cells of each projection are suppressed."""
     import taciturn as tc
 
     release = tc.publication.read_release(path, table, total=total, decimals=decimals)
-    match release:
-        case tc.Suppression():
-            hidden = {tuple(map(str, release.suppressed.dims)): release.suppressed}
-        case tc.LinkedTables():
-            hidden = {
-                tuple(map(str, mask.dims)): mask for mask in (release.suppressed or {}).values()
-            }
-        case _:
-            raise TableError(
-                f"{path}: holds a perturbed table, of which every cell is published; attack works"
-                " on cells that are not"
-            )
-    if not any(mask.any() for mask in hidden.values()):
+    if not isinstance(release, tc.Suppression | tc.LinkedTables):
+        raise TableError(
+            f"{path}: holds a perturbed table, of which every cell is published; attack works on"
+            " cells that are not"
+        )
+    hidden = release.suppressed_cells()
+    if not hidden:
         raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
     return release, hidden
 
 
 def read_suppressed(
-    path: Source, table: "xr.DataArray", projections: list[tuple[str, ...]], **written: Any
+    path: TableFile, table: "xr.DataArray", projections: list[tuple[str, ...]], **written: Any
 ) -> tuple[tuple[str, ...], "xr.DataArray"]:
     """The projection whose variables are the columns of a file, and a mask of the cells
     in its rows.
@@ -105,7 +100,7 @@ def _positions(table: "xr.DataArray", dim: str) -> dict[str, int]:
     return {str(label): place for place, label in enumerate(table[dim].values.tolist())}
 
 
-def _place(path: Source, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
+def _place(path: TableFile, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:
     place = categories.get(str(label))
     if place is None:
         raise TableError(

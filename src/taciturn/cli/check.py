@@ -128,10 +128,11 @@ def _of_diagnostics(found: "AnyDiagnostics | None", of: str = "") -> list[Row]:
 
 def _of_checks(checks: "xr.Dataset | None") -> list[Row]:
     """The sample beside the interval of replicated samples; members do not decide."""
+    from taciturn.fits.checks import of_whole_fit
+
     if checks is None:
         return []
-    whole = checks.isel(member=0) if "member" in checks.dims else checks
-    each = whole.drop_vars("member", errors="ignore").to_dataframe().to_dict("index")
+    each = of_whole_fit(checks).to_dataframe().to_dict("index")
     return [
         _row("model", "", str(name), row["observed"], row["lower"], row["upper"])
         for name, row in each.items()

@@ -16,6 +16,7 @@ from taciturn.files import (
     READABLE_RELEASES,
     TABLE_ENDINGS,
     StandardInput,
+    TableFile,
     check_ending,
     check_output,
     check_readable,
@@ -32,7 +33,6 @@ __all__ = [
     "FileCommand",
     "Input",
     "Output",
-    "Source",
     "StandardOutput",
     "Target",
     "check_records",
@@ -56,8 +56,6 @@ class StandardOutput:
         return "standard output"
 
 
-type Source = Path | StandardInput
-"""Where a table is read from."""
 type Target = Path | StandardOutput
 """Where a table is written to."""
 
@@ -174,7 +172,7 @@ variables_option: Final = click.option(
 
 
 def check_tables(
-    *sources: Source | None, hierarchies: Iterable[Source] = (), apriori: Path | None = None
+    *sources: TableFile | None, hierarchies: Iterable[TableFile] = (), apriori: Path | None = None
 ) -> None:
     """Raise unless every file that is named exists and can be a table, a hierarchy or
     instructions.
@@ -190,14 +188,14 @@ def check_tables(
 
 
 def hierarchies_of(
-    paths: Iterable[Source], variables: Sequence[str], **written: str | None
-) -> dict[str, list[Source]]:
+    paths: Iterable[TableFile], variables: Sequence[str], **written: str | None
+) -> dict[str, list[TableFile]]:
     """The files of levels above each variable: those of columns name it in their
     header, those of tau-ARGUS by what they are called.
     """
     from taciturn.tables.sources import open_source
 
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[TableFile]] = {}
     for path in paths:
         codes = isinstance(path, Path) and path.suffix.lower() not in TABLE_ENDINGS
         names = [Path(str(path)).stem] if codes else open_source(path, **written).names
@@ -228,7 +226,7 @@ def read_instructions(
 
 
 def with_hierarchies(
-    table: "xr.DataArray", paths: Iterable[Source], **written: str | None
+    table: "xr.DataArray", paths: Iterable[TableFile], **written: str | None
 ) -> "xr.DataArray":
     """The table with the levels that files give its variables."""
     from taciturn.tables.hierarchies import attach, read_levels
@@ -237,13 +235,13 @@ def with_hierarchies(
     return attach(table, read_levels(hierarchies_of(paths, dims, **written), dims, **written))
 
 
-def check_release_file(source: Source | None) -> None:
+def check_release_file(source: TableFile | None) -> None:
     """Raise unless the file that is named, if one is, exists and can be a release."""
     if isinstance(source, Path):
         check_readable(source, READABLE_RELEASES)
 
 
-def check_records(source: Source, count: str = "count", **written: str | None) -> None:
+def check_records(source: TableFile, count: str = "count", **written: str | None) -> None:
     """Raise if what is to be counted, a row an individual, has a column of counts."""
     from taciturn.tables.sources import open_source
 
@@ -255,7 +253,7 @@ def check_records(source: Source, count: str = "count", **written: str | None) -
 
 
 def read_counts(
-    source: Source, *, count: str, variables: tuple[str, ...] | None, **written: Any
+    source: TableFile, *, count: str, variables: tuple[str, ...] | None, **written: Any
 ) -> "xr.DataArray":
     """A table of counts, or that of microdata by these variables."""
     import taciturn as tc

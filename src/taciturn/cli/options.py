@@ -27,6 +27,7 @@ __all__ = [
     "Model",
     "Names",
     "Number",
+    "Numbers",
     "Weights",
     "Whole",
     "check_model",
@@ -89,6 +90,23 @@ class Weights(click.ParamType[tuple[float, float, float]]):
             return check_weights([float(part) for part in re.split(r"\s*,\s*", str(value))])
         except ValueError as error:
             self.fail(f"{value!r}: {error}", param, ctx)
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers joined by commas."""
+
+    name = "x,y,..."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Read ``1,0.5,0.2``."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} are not numbers joined by commas", param, ctx)
 
 
 class Names(click.ParamType[tuple[str, ...]]):

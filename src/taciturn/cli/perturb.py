@@ -9,7 +9,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_tables,
@@ -22,7 +21,7 @@ from taciturn.cli.fitting import exit_unless, fitted, warn_of
 from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS
+from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +37,10 @@ _METHODS: Final = {
     "random-round": {"rounding_base"},
     "conventional-round": {"rounding_base"},
     "controlled-round": {"rounding_base"},
+    "round-small-counts": {"rounding_base"},
     "adjust-small-cells": {"minimum"},
     "suppress-small-cells": {"minimum"},
-    "cell-key": {"max_noise", "variance"},
+    "cell-key": {"max_noise", "variance", "js", "pstay"},
     "add-noise": {"epsilon"},
 }
 """Methods that need no microdata, named after their functions, and their options."""
@@ -73,7 +73,17 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 @click.option(
     "--variance",
     type=Number(0, min_open=True),
-    help="Variance of the cell key's noise; 1 by default.",
+    help="Largest variance of the cell key's noise; 1 by default.",
+)
+@click.option(
+    "--js",
+    type=Whole(0, 100),
+    help="Positive counts up to this one never come out of the cell key; 0 by default.",
+)
+@click.option(
+    "--pstay",
+    type=Number(0, 1, min_open=True),
+    help="Probability that the cell key leaves a count as it is; by default free.",
 )
 @click.option(
     "--epsilon",
@@ -115,7 +125,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 @csv_options
 @force_option
 def perturb(
-    table: Source,
+    table: TableFile,
     count: str,
     variables: tuple[str, ...] | None,
     method: str,
@@ -186,8 +196,9 @@ def _method(
     import taciturn as tc
 
     if method == "cell-key":
-        noise, variance = chosen.pop("max_noise", 3), chosen.pop("variance", 1.0)
-        chosen["perturbation"] = tc.perturbation.perturbation_table(noise, variance)
+        given = {name: chosen.pop(name) for name in _METHODS[method] & set(chosen)}
+        noise = {"max_noise": 3, "variance": 1.0} | given
+        chosen["perturbation"] = tc.perturbation.perturbation_table(**noise)
     protect = partial(getattr(tc.perturbation, method.replace("-", "_")), table, **chosen)
     if method not in _CERTAIN:
         protect = partial(protect, replicates=replicates)

@@ -18,7 +18,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     check_release_file,
     force_option,
 )
@@ -26,7 +25,7 @@ from taciturn.cli.fitting import exit_unless, warn_of
 from taciturn.cli.options import Number, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import check_readable
+from taciturn.files import TableFile, check_readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +94,6 @@ def report(
     from taciturn.fits.parts import fit_parts
     from taciturn.reports.contents import gathered
     from taciturn.reports.page import write_page
-    from taciturn.reports.releases import checked_releases
 
     with working("loading libraries, reading the fit"):
         read = tc.read_fit(fit)
@@ -105,12 +103,7 @@ def report(
             name: tc.publication.read_release(path, sample, **written)
             for name, path in zip(names, files, strict=True)
         }
-    contents = gathered(
-        read,
-        checked_releases(releases, sample),
-        threshold=threshold,
-        progressbar=sys.stderr.isatty(),
-    )
+    contents = gathered(read, releases, threshold=threshold, progressbar=sys.stderr.isatty())
     write_page(contents, output, threshold=threshold, public=public, title=title, overwrite=force)
     rows = _rows(contents)
     print_as(
@@ -124,7 +117,7 @@ def report(
     exit_if(_held(contents, fail_on))
 
 
-def _names(files: tuple[Source, ...]) -> list[str]:
+def _names(files: tuple[TableFile, ...]) -> list[str]:
     """Releases are called after their files."""
     names = [Path(str(path)).stem for path in files]
     for name, path in zip(names, files, strict=True):

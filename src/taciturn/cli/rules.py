@@ -10,7 +10,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     apriori_option,
@@ -26,7 +25,7 @@ from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS
+from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,11 +91,11 @@ _REASON: Final = "reason_not_for_release"
 @csv_options
 @force_option
 def rules(
-    microdata: Source,
+    microdata: TableFile,
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
-    hierarchy: tuple[Source, ...],
+    hierarchy: tuple[TableFile, ...],
     apriori: Path | None,
     safety_range: float,
     total: str,

@@ -10,7 +10,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_tables,
@@ -21,6 +20,7 @@ from taciturn.cli.options import SEED, Weights, Whole, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
+from taciturn.files import TableFile
 from taciturn.validate import real_number
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 @csv_options
 @force_option
 def study(
-    population: Source,
+    population: TableFile,
     count: str,
     models: tuple[str, ...],
     fractions: tuple[float, ...],

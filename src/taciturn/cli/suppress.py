@@ -11,7 +11,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     apriori_option,
@@ -36,7 +35,7 @@ from taciturn.cli.options import (
 from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS
+from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -92,13 +91,13 @@ __all__ = ["suppress"]
 @csv_options
 @force_option
 def suppress(
-    table: Source,
+    table: TableFile,
     count: str,
     variables: tuple[str, ...] | None,
     threshold: int,
     by: tuple[str, ...] | None,
     linked: tuple[tuple[str, ...], ...],
-    hierarchy: tuple[Source, ...],
+    hierarchy: tuple[TableFile, ...],
     apriori: Path | None,
     rule_known: bool,
     total: str,

@@ -8,7 +8,6 @@ from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
-    Source,
     StandardOutput,
     Target,
     check_records,
@@ -19,6 +18,7 @@ from taciturn.cli.files import (
 from taciturn.cli.options import Names, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.errors import TableError
+from taciturn.files import TableFile
 
 __all__ = ["tabulate"]
 
@@ -57,9 +57,9 @@ __all__ = ["tabulate"]
 @format_option
 @force_option
 def tabulate(
-    records: Source,
+    records: TableFile,
     variables: tuple[str, ...],
-    categories: tuple[Source, ...],
+    categories: tuple[TableFile, ...],
     missing: str,
     sampling_weights: str | None,
     sep: str | None,
@@ -116,7 +116,7 @@ def tabulate(
 
 
 def _categories(
-    path: Source, variables: tuple[str, ...], written: dict[str, Any]
+    path: TableFile, variables: tuple[str, ...], written: dict[str, Any]
 ) -> dict[str, list[Any]]:
     """The categories of a variable, from the column of that name."""
     from taciturn.tables.sources import open_source

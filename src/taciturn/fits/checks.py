@@ -27,9 +27,11 @@ __all__ = [
     "checks_of",
     "compared_with_sample",
     "in_words",
+    "inside",
     "is_counted",
     "missed",
     "missed_lines",
+    "of_whole_fit",
     "predictive_checks",
     "replicated_statistics",
 ]
@@ -198,7 +200,7 @@ def check_frame(checks: xr.Dataset) -> "pd.DataFrame":
     """What `predictive_checks` found as text: a row for each statistic."""
     import pandas as pd
 
-    together = checks.isel(member=0) if "member" in checks.dims else checks
+    together = of_whole_fit(checks)
     rows = {}
     for name in map(str, checks["statistic"].values):
         one = together.sel(statistic=name)
@@ -240,24 +242,32 @@ def missed_lines(checks: xr.Dataset) -> list[str]:
     return lines
 
 
+def of_whole_fit(checks: xr.Dataset) -> xr.Dataset:
+    """What `predictive_checks` found of all replicates together."""
+    return checks.isel(member=0, drop=True) if "member" in checks.dims else checks
+
+
+def inside(checks: xr.Dataset) -> xr.DataArray:
+    """Whether each observed value lies in the interval of the replicates."""
+    return (checks["lower"] <= checks["observed"]) & (checks["observed"] <= checks["upper"])
+
+
 def missed(checks: xr.Dataset) -> tuple[str, ...]:
     """In words, which observed values lie outside the interval of the replicates of the
     whole fit; those of members of a mixture may miss on either side of it.
     """
-    if "member" in checks.dims:
-        return _missed(checks.isel(member=0), "the mixture")
-    return _missed(checks, "the fitted model")
+    who = "the mixture" if "member" in checks.dims else "the fitted model"
+    return _missed(of_whole_fit(checks), who)
 
 
 def _missed(checks: xr.Dataset, who: str) -> tuple[str, ...]:
     texts = []
-    for name in checks["statistic"].values:
+    for name in checks["statistic"].values[~inside(checks).values]:
         one = checks.sel(statistic=name)
         low, high, seen = (in_words(one[which], name) for which in ("lower", "upper", "observed"))
-        if not one["lower"] <= one["observed"] <= one["upper"]:
-            texts.append(
-                f"{STATISTICS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
-            )
+        texts.append(
+            f"{STATISTICS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
+        )
     return tuple(texts)
 
 

@@ -13,7 +13,7 @@ from taciturn.risk.uniques import uniques_of_counts
 from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, names_of
 
-__all__ = ["MEASURES", "RISK_BY", "assess", "risk_of_fit", "risks"]
+__all__ = ["MEASURES", "RISK_BY", "assess", "fillable_cells", "risk_of_fit", "risks"]
 
 RISK_BY: Final = "risk_by_"
 MEASURES: Final = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
@@ -156,11 +156,17 @@ def _measured(
     return measured
 
 
+def fillable_cells(parts: FitParts, variable: str | None) -> xr.DataArray:
+    """How many cells of the table (None), or of each category of a variable, can be
+    filled.
+    """
+    cells = parts.sample.copy(data=parts.fillable)
+    return cells.sum([dim for dim in parts.variables if dim != variable])
+
+
 def _check_cells(parts: FitParts, variable: str | None) -> None:
     """Raise `TableError` unless there are two cells to fill, in every category."""
-    cells = parts.sample.copy(data=parts.fillable).sum(
-        [dim for dim in parts.variables if dim != variable]
-    )
+    cells = fillable_cells(parts, variable)
     few = np.argwhere(cells.values < 2)
     if len(few):
         position = tuple(int(i) for i in few[0])

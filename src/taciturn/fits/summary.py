@@ -27,9 +27,11 @@ from taciturn.validate import real_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "cautions_of", "summary"]
+__all__ = ["NOT_ALIKE", "NOT_CONVERGED", "Summary", "cautions_of", "not_to_be_relied_on", "summary"]
 
 TITLE: Final = "Disclosure risk of a sample table"
+NOT_CONVERGED: Final = "the sampler did not converge"
+NOT_ALIKE: Final = "the fitted model does not give samples like this one"
 
 
 @dataclass(frozen=True)
@@ -207,9 +209,7 @@ def summary(
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
     problems = _problems(diagnostics, checks)
     sentence = (
-        f"Do not rely on these numbers: {'; and '.join(problems)}."
-        if problems
-        else _sentence(fit, parts, table, probability)
+        not_to_be_relied_on(problems) if problems else _sentence(fit, parts, table, probability)
     )
     facts = _facts(fit, parts, risk)
     sensitivity, prior_text = _sensitivity(fit, parts, risk)
@@ -327,18 +327,21 @@ def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> s
     return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
 
 
+def not_to_be_relied_on(problems: Iterable[str]) -> str:
+    """What is said first where there are problems."""
+    return f"Do not rely on these numbers: {'; and '.join(problems)}."
+
+
 def _problems(diagnostics: AnyDiagnostics | None, checks: xr.Dataset | None) -> tuple[str, ...]:
     """What diagnostics and checks found, with what may help."""
     found = () if diagnostics is None else diagnostics.problems
     problems = []
     if found:
-        problems.append(
-            f"the sampler did not converge ({'; '.join(found)}): fit again with more tune and draws"
-        )
+        problems.append(f"{NOT_CONVERGED} ({'; '.join(found)}): fit again with more tune and draws")
     if checks is not None and (misses := missed(checks)):
         problems.append(
-            f"the fitted model does not give samples like this one ({'; '.join(misses)}): try"
-            " another estimator, another formula or coarser categories"
+            f"{NOT_ALIKE} ({'; '.join(misses)}): try another estimator, another formula or coarser"
+            " categories"
         )
     return tuple(problems)
 

@@ -5,11 +5,17 @@ from .keys import (
     derive_record_keys as derive_record_keys,
     record_keys as record_keys,
 )
+from .magnitude_cell_keys import cell_key_magnitudes as cell_key_magnitudes
+from .magnitude_noise import (
+    FlexShare as FlexShare,
+    magnitude_perturbation_table as magnitude_perturbation_table,
+)
 from .noise import add_noise as add_noise
 from .perturbation_tables import perturbation_table as perturbation_table
 from .random_rounding import random_round as random_round
 from .record_swapping import swap_records as swap_records, swapped_table as swapped_table
 from .small_cell_adjustment import adjust_small_cells as adjust_small_cells
+from .small_count_rounding import round_small_counts as round_small_counts
 from .swapping_transitions import (
     swapping_conditional_entropy as swapping_conditional_entropy,
     swapping_joint as swapping_joint,

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError
-from taciturn.perturbation.keys import KEY_STEPS, checked_keys
 from taciturn.perturbation.perturbation_tables import check_perturbation_table
 from taciturn.perturbation.replicates import Counts, labelled, replicated, seed_mark
+from taciturn.perturbation.summed_keys import given_keys, summed_keys
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
 from taciturn.tables.records import read_records
@@ -110,6 +109,8 @@ def cell_key_records(
     categories: Mapping[str, Sequence[Any]] | None = None,
     replicates: int = 1,
     random_seed: int | np.random.Generator | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> xr.DataArray:
     """Tabulate microdata and perturb the table by the cell-key method.
 
@@ -137,6 +138,8 @@ def cell_key_records(
         nothing is drawn then.
     random_seed : int or Generator, optional
         As in `cell_key`; must be None if `keys` are given.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
 
     Returns
     -------
@@ -179,35 +182,20 @@ def cell_key_records(
         variables,
         categories,
         others={keys: "record keys"} if isinstance(keys, str) else None,
+        sep=sep,
+        encoding=encoding,
     )
     index, coords = read.cells(variables), read.categories
     shape = tuple(len(labels) for labels in coords.values())
     counts = np.bincount(index, minlength=int(np.prod(shape)))
-    if isinstance(keys, str):
-        keys = read.others[keys]
-    if keys is not None:
-        if replicates != 1:
-            raise ParameterError(f"replicates must be 1 if record keys are given, got {replicates}")
-        if random_seed is not None:
-            raise ParameterError("random_seed must be None if record keys are given")
-        keys = checked_keys(keys, read.rows)
+    of_records = given_keys(keys, read, replicates=replicates, random_seed=random_seed)
     rng = generator(random_seed)
     out = np.empty((replicates, counts.size), dtype=np.int64)
     for row in out:
-        of_records = rng.random(read.rows) if keys is None else keys
-        row[:] = _noisy(counts, _cell_keys(index, of_records, counts.size), cumulated, perturbed)
+        drawn = rng.random(read.rows) if of_records is None else of_records
+        row[:] = _noisy(counts, summed_keys(index, drawn, counts.size), cumulated, perturbed)
     table = xr.DataArray(counts.reshape(shape), dims=variables, coords=coords, name=COUNT)
     return labelled(table, out.reshape(replicates, *shape), seed_mark(random_seed))
-
-
-def _cell_keys(index: Counts, keys: Floats, cells: int) -> Floats:
-    """Sum of the record keys in each cell, modulo 1.
-
-    Whole multiples of 2**-53 add up exactly modulo 2**64, in any order of the records.
-    """
-    sums = np.zeros(cells, dtype=np.uint64)
-    np.add.at(sums, index, (keys * KEY_STEPS).astype(np.uint64))
-    return (sums % np.uint64(KEY_STEPS)).astype(float) / KEY_STEPS
 
 
 def _noisy(counts: Counts, keys: Floats, cumulated: Floats, perturbed: Counts) -> Counts:

@@ -2,33 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, vstack
 
 from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.perturbation.alternating_cycles import round_remainders
 from taciturn.perturbation.replicates import Counts, labelled, seed_mark
+from taciturn.perturbation.rounding_programs import cells_up, totals_over
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import generator, names_of, real_number, whole_number
 
 __all__ = ["controlled_round"]
-
-_SOLVED: Final = 0
-_TIME_OVER: Final = 1
-_INFEASIBLE: Final = 2  # what SciPy's milp reports
-_TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers
-_GAP: Final = 1.0  # any solution will do: the objective only makes the choice random
-_FEW: Final = 0.05
-"""Share of cells that the linear program may leave between two multiples; more can
-seldom be settled without the others."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def controlled_round(
@@ -202,19 +188,13 @@ def _by_program(
     share = table.values % base / base
     cells = np.nonzero(share)
     chances = share[cells]
-    lines = []
+    groups = []
     for names in margins:
-        axes = [table.get_axis_num(dim) for dim in names]
-        line = np.zeros(len(chances), dtype=np.int64)
-        for axis in axes:
-            line = line * table.shape[axis] + cells[axis]
-        number, line = np.unique(line, return_inverse=True)
-        lines.append(
-            csr_array(
-                (np.ones(len(line)), (line, np.arange(len(line)))), shape=(len(number), len(line))
-            )
-        )
-    totals = vstack(lines, format="csr")
+        group = np.zeros(len(chances), dtype=np.int64)
+        for axis in (table.get_axis_num(dim) for dim in names):
+            group = group * table.shape[axis] + cells[axis]
+        groups.append(group)
+    totals = totals_over(groups)
     # The remainders of a total sum to whole multiples of the base and a rest: this
     # many of its cells are rounded up, or one more.
     sums = totals @ (table.values % base)[cells]
@@ -223,7 +203,7 @@ def _by_program(
         moved = np.zeros(table.shape, dtype=np.int64)
         if len(chances) == 0:
             return moved
-        up = _solve(
+        up = cells_up(
             rng.random(len(chances)) - chances, totals, sums // base, -(-sums // base), seconds
         )
         if up is None:
@@ -238,53 +218,3 @@ def _by_program(
         return moved
 
     return round_once
-
-
-def _solve(
-    costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float
-) -> Counts | None:
-    """Cells that are rounded up (1) or down (0) at little cost; empty if there is no
-    solution, None when the time limit is reached.
-    """
-    deadline = monotonic() + seconds
-    share, status = _program(costs, totals, least, most, seconds, whole=False)
-    if status == _TIME_OVER:
-        return None
-    between = (share > _TOLERANCE) & (share < 1 - _TOLERANCE)
-    up = np.rint(share)
-    status = _SOLVED if not between.any() else _INFEASIBLE
-    if 0 < between.mean() < _FEW:
-        up[between] = 0
-        done, rest = totals @ up, totals[:, np.flatnonzero(between)]
-        settled, status = _program(
-            costs[between], rest, least - done, most - done, deadline - monotonic(), whole=True
-        )
-        if status == _SOLVED:
-            up[between] = np.rint(settled)
-    if status == _INFEASIBLE:
-        up, status = _program(costs, totals, least, most, deadline - monotonic(), whole=True)
-    if status == _TIME_OVER:
-        return None
-    return np.rint(up).astype(np.int64)
-
-
-def _program(
-    costs: Floats, totals: csr_array, least: Floats, most: Floats, seconds: float, *, whole: bool
-) -> tuple[Floats, int]:
-    """Solution of a linear or integer program over cells from 0 to 1, empty if there is
-    none, and its status.
-    """
-    if seconds <= 0:
-        return np.empty(0), _TIME_OVER
-    solved = milp(
-        costs,
-        integrality=np.full(len(costs), int(whole)),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(totals, least, most),
-        options={"time_limit": seconds, "mip_rel_gap": _GAP},
-    )
-    if solved.status not in (_SOLVED, _TIME_OVER, _INFEASIBLE):
-        raise PerturbationError(
-            f"the program of controlled rounding was not solved: {solved.message}"
-        )
-    return np.empty(0) if solved.x is None else solved.x, solved.status

@@ -3,29 +3,39 @@ probabilities.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.optimize import isotonic_regression, linprog
-from scipy.special import logsumexp
 
 from taciturn.errors import ParameterError
-from taciturn.validate import real_number, whole_number
+from taciturn.perturbation.noise_rows import NoiseRow, one_for_each, probability_to_stay
+from taciturn.validate import quoted, real_number, whole_number
 
-__all__ = ["check_perturbation_table", "perturbation_table"]
+__all__ = [
+    "LARGEST_NOISE",
+    "check_perturbation_table",
+    "check_probabilities",
+    "cumulated_rows",
+    "perturbation_table",
+    "refuse_where",
+    "true_or_false",
+]
 
 Floats = npt.NDArray[np.float64]
 
-_LARGEST_NOISE: Final = 100
-_NEWTON_STEPS: Final = 500
-_TOLERANCE: Final = 1e-13
+LARGEST_NOISE: Final = 100
+_NAME: Final = "perturbation"
 
 
 def perturbation_table(
-    max_noise: int, variance: float, *, js: int = 0, monotone: bool = True
+    max_noise: int,
+    variance: float,
+    *,
+    js: int = 0,
+    pstay: float | Sequence[float | None] | None = None,
+    monotone: bool | Sequence[bool] = True,
 ) -> xr.DataArray:
     r"""Transition probabilities of the cell-key method that have the largest entropy.
 
@@ -34,48 +44,58 @@ def perturbation_table(
 
     .. math::
 
-        \sum_k p_k = 1, \quad \sum_k k\,p_k = 0, \quad \sum_k k^2 p_k = V,
+        \sum_k p_k = 1, \quad \sum_k k\,p_k = 0, \quad \sum_k k^2 p_k \le V,
         \quad |k| \le D
 
     that give no negative count and none from 1 to `js`, it is the one with the largest
-    entropy :math:`-\sum_k p_k \log p_k`. Zero stays zero.
+    entropy :math:`-\sum_k p_k \log p_k`. Zero stays zero. This is the table of the R
+    package ptable.
 
     Parameters
     ----------
     max_noise : int
         Largest absolute noise `D`, from 1 to 100.
     variance : float
-        Variance `V` of the noise, above 0 and at most `D²`, in squared counts.
+        Largest variance `V` of the noise, above 0 and at most `D²`, in squared counts.
+        A small count has less where its largest entropy needs less.
     js : int
         Positive counts up to this one are never published; 0 publishes all.
-    monotone : bool
+    pstay : float or sequence of float or None, optional
+        Probability that a count is not changed, above 0 and at most 1: of all positive
+        counts that can be published, or one for each row from 1 on, None or NaN where
+        it is free.
+    monotone : bool or sequence of bool
         Whether noise must not be likelier than smaller noise in the same direction or,
-        if the original count can be published, than no noise. Otherwise the
-        probabilities are :math:`p_k \propto \exp(a k + b k^2)`.
+        if the original count can be published, than no noise; of all rows, or one for
+        each row from 1 on.
 
     Returns
     -------
     DataArray
         float64 in ``[0, 1]``, dims ``(original, perturbed)``, named ``probability``;
-        rows sum to 1. The last row is symmetric; all larger counts get its noise.
+        rows sum to 1. There are `D` positive original counts, ``D + js + 1`` with `js`;
+        all larger ones get the noise of the last row, which is symmetric.
 
     Raises
     ------
     ParameterError
         An argument outside its range, or an original count for which no noise meets the
-        conditions; the message names the count and the variances that it allows.
+        conditions; the message names the count and what it accepts.
 
     Notes
     -----
-    The dual problem has two unknowns, `a` and `b`: the logarithms of the probabilities
-    are :math:`a k + b k^2`, with `monotone` its projection on the sequences that fall
-    on both sides of 0. It is solved by Newton's method.
+    First the largest entropy is computed without the bound `V`. If the variance is
+    above `V`, that of the result is `V`. The logarithms of the probabilities are
+    :math:`a k + b k^2`, with `b` = 0 without the bound, and a term of its own for `k` =
+    0 with `pstay`; with `monotone` they are the projection of this on the sequences
+    that fall on both sides of 0. Newton's method finds the coefficients.
 
     References
     ----------
     Enderle, Giessing & Tent (2020), Calculation of risk probabilities for the cell key
-    method, Privacy in Statistical Databases, Springer, 151-165. Fraser & Wooton (2005),
-    A proposed method for confidentialising tabular output to protect against
+    method, Privacy in Statistical Databases, Springer, 151-165. Enderle (2023),
+    Introduction to the ptable-package, vignette of ptable 1.0.0. Fraser & Wooton
+    (2005), A proposed method for confidentialising tabular output to protect against
     differencing, UNECE/Eurostat work session on statistical data confidentiality.
     Marley & Leaver (2011), A method for confidentialising user-defined tables:
     statistical properties and a risk-utility analysis, 58th World Statistical Congress.
@@ -86,21 +106,30 @@ def perturbation_table(
     Examples
     --------
     >>> import taciturn as tc
-    >>> noise = tc.perturbation.perturbation_table(3, 1)
+    >>> noise = tc.perturbation.perturbation_table(2, 1)
     >>> noise.sel(original=1).values.round(4).tolist()
-    [0.3699, 0.3699, 0.1711, 0.0687, 0.0205, 0.0, 0.0]
+    [0.3665, 0.3665, 0.1676, 0.0995, 0.0]
+    >>> noise = tc.perturbation.perturbation_table(4, 1, pstay=[0.5, 0.5, 0.7, 0.8])
+    >>> noise.sel(original=4).values[4].round(4).item()
+    0.8
     """
-    max_noise = whole_number(max_noise, "max_noise", least=1, most=_LARGEST_NOISE)
-    js = whole_number(js, "js", least=0, most=_LARGEST_NOISE)
+    max_noise = whole_number(max_noise, "max_noise", least=1, most=LARGEST_NOISE)
+    js = whole_number(js, "js", least=0, most=LARGEST_NOISE)
     variance = real_number(variance, "variance", above=0, most=max_noise**2)
     # The first count whose noise reaches neither zero nor a count up to js.
     last = max_noise + (js + 1 if js else 0)
+    names = [f"the original count {count}" for count in range(1, last + 1)]
+    stays = _stays(pstay, names, js)
+    falls = [true_or_false(value) for value in one_for_each(monotone, "monotone", names)]
     published = np.array([0, *range(js + 1, last + max_noise + 1)])
     out = np.zeros((last + 1, last + max_noise + 1))
     out[0, 0] = 1
-    for original in range(1, last + 1):
+    for row, name in enumerate(names):
+        original = row + 1
         reached = published[abs(published - original) <= max_noise]
-        out[original, reached] = _row(original, reached - original, variance, monotone)
+        noise = (reached - original).astype(float)
+        conditions = NoiseRow(name, noise, variance, falls[row], stays[row])
+        out[original, reached] = conditions.probabilities()
     coords = {"original": np.arange(last + 1), "perturbed": np.arange(last + max_noise + 1)}
     attrs = {"max_noise": max_noise, "variance": variance, "js": js}
     return xr.DataArray(
@@ -111,188 +140,106 @@ def perturbation_table(
 def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Cumulated rows of a perturbation table, and the counts of its columns; raise
     `ParameterError` if it is not one.
-
-    The last outcome of a row that has a positive probability is cumulated to infinity,
-    so that rounding cannot leave a key without an outcome.
     """
-    name = "perturbation"
-    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != {
-        "original",
-        "perturbed",
-    }:
+    values, rows, columns = check_probabilities(perturbation, ("original", "perturbed"))
+    if not np.issubdtype(columns.dtype, np.integer):
+        raise ParameterError(
+            f"{_NAME}: the labels of 'perturbed' must be whole numbers, got {columns.dtype}"
+        )
+    for bad, rule in (
+        ((values > 0) & (columns < 0), "counts cannot become negative"),
+        (
+            (values > 0) & (columns > 0) & (rows[:, None] == 0),
+            "zero must stay zero, as an empty cell has no key",
+        ),
+    ):
+        refuse_where(bad, rule, values, {"original": rows, "perturbed": columns})
+    return cumulated_rows(values), columns.astype(np.int64)
+
+
+def check_probabilities(
+    perturbation: Any, dims: tuple[str, str]
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Distributions over `dims`, and the labels of both; raise `ParameterError` unless
+    the rows are 0, 1, ... and each is a distribution.
+    """
+    if not isinstance(perturbation, xr.DataArray) or set(perturbation.dims) != set(dims):
         found = (
             perturbation.dims
             if isinstance(perturbation, xr.DataArray)
             else type(perturbation).__name__
         )
+        raise ParameterError(f"{_NAME} must be a DataArray with the dims {dims}, got {found}")
+    perturbation = perturbation.transpose(*dims)
+    rows, columns = (perturbation[dim].values for dim in dims)
+    if not np.issubdtype(rows.dtype, np.integer):
         raise ParameterError(
-            f"{name} must be a DataArray with the dims ('original', 'perturbed'), got {found}"
+            f"{_NAME}: the labels of {dims[0]!r} must be whole numbers, got {rows.dtype}"
         )
-    perturbation = perturbation.transpose("original", "perturbed")
-    rows, columns = (_counts_of(perturbation, dim) for dim in ("original", "perturbed"))
     if not np.array_equal(rows, np.arange(len(rows))) or len(rows) < 2:
         raise ParameterError(
-            f"{name}: the original counts must be 0, 1, ... without a gap, got {rows.tolist()}"
+            f"{_NAME}: the labels of {dims[0]!r} must be 0, 1, ... without a gap, got"
+            f" {rows.tolist()}"
         )
-    if (np.diff(columns) <= 0).any():
-        raise ParameterError(f"{name}: the perturbed counts must rise, got {columns.tolist()}")
+    if not np.issubdtype(columns.dtype, np.number) or not (np.diff(columns) > 0).all():
+        raise ParameterError(
+            f"{_NAME}: the labels of {dims[1]!r} must be numbers that rise, got {columns.tolist()}"
+        )
     values = np.asarray(perturbation.values, dtype=float)
-
-    def first(bad: npt.NDArray[np.bool_]) -> str | None:
-        where = np.argwhere(bad)
-        if not len(where):
-            return None
-        i, j = where[0]
-        return f"original={rows[i]}, perturbed={columns[j]} holds {values[i, j]:g}"
-
-    at = first(~((values >= 0) & (values <= 1 + 1e-9)))
-    if at:
-        raise ParameterError(f"{name}: probabilities must be from 0 to 1: {at}")
+    outside = ~((values >= 0) & (values <= 1 + 1e-9))
+    labels = {dims[0]: rows, dims[1]: columns}
+    refuse_where(outside, "probabilities must be from 0 to 1", values, labels)
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(abs(sums - 1) > 1e-9)
     if len(wrong):
         raise ParameterError(
-            f"{name}: each row must sum to 1: original={wrong[0]} sums to {sums[wrong[0]]:.9g}"
+            f"{_NAME}: each row must sum to 1: {dims[0]}={wrong[0]} sums to {sums[wrong[0]]:.9g}"
         )
-    at = first((values > 0) & (columns < 0))
-    if at:
-        raise ParameterError(f"{name}: counts cannot become negative: {at}")
-    at = first((values > 0) & (columns > 0) & (rows[:, None] == 0))
-    if at:
-        raise ParameterError(f"{name}: zero must stay zero, as an empty cell has no key: {at}")
+    return values, rows, columns
+
+
+def cumulated_rows(values: Floats) -> Floats:
+    """Cumulated probabilities. The last outcome of a row that has a positive one is
+    cumulated to infinity, so that rounding cannot leave a key without an outcome.
+    """
     cumulated = values.cumsum(axis=1)
     last = values.shape[1] - 1 - np.argmax(values[:, ::-1] > 0, axis=1)
     cumulated[np.arange(values.shape[1]) >= last[:, None]] = np.inf
-    return cumulated, columns
+    return cumulated
 
 
-def _counts_of(perturbation: xr.DataArray, dim: str) -> npt.NDArray[np.int64]:
-    labels = perturbation[dim].values
-    if not np.issubdtype(labels.dtype, np.integer):
-        raise ParameterError(
-            f"perturbation: the labels of {dim!r} must be whole numbers, got {labels.dtype}"
-        )
-    return np.asarray(labels, dtype=np.int64)
+def true_or_false(value: Any) -> bool:
+    """A value of `monotone`."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"monotone must be True or False, got {quoted(value)}")
+    return bool(value)
 
 
-def _row(original: int, noise: npt.NDArray[np.int64], variance: float, monotone: bool) -> Floats:
-    """Probabilities of the noise of one original count."""
-    bounds = _variances(noise, monotone)
-    if bounds is None:
-        raise ParameterError(
-            f"the original count {original} has no noise with mean 0 among {noise.tolist()}"
-        )
-    least, most = bounds
-    if not least - 1e-9 <= variance <= most + 1e-9:
-        condition = " that does not rise away from 0" if monotone else ""
-        raise ParameterError(
-            f"the original count {original} has no unbiased noise among {noise.tolist()}{condition}"
-            f" with variance {variance:g}; accepted there: {least:.6g} to {most:.6g}"
-        )
-    probabilities = _largest_entropy(noise, variance, monotone)
-    missed = max(abs(probabilities @ noise), abs(probabilities @ noise**2 - variance))
-    if missed > 1e-9:  # at the end of the range, where the dual has no solution
-        raise ParameterError(
-            f"the noise of the original count {original} misses mean 0 or variance {variance:g} by"
-            f" {missed:.1g}: the variance is too near the end of its range, {least:.6g} to"
-            f" {most:.6g}"
-        )
-    return probabilities
+def refuse_where(
+    bad: npt.NDArray[np.bool_], rule: str, values: Floats, labels: dict[str, npt.NDArray[Any]]
+) -> None:
+    """Raise `ParameterError` for the first value that breaks a rule."""
+    if not bad.any():
+        return
+    at = np.argwhere(bad)[0]
+    place = ", ".join(
+        f"{dim}={names[i]:g}" for (dim, names), i in zip(labels.items(), at, strict=True)
+    )
+    raise ParameterError(f"{_NAME}: {rule}: {place} holds {values[tuple(at)]:g}")
 
 
-def _variances(noise: npt.NDArray[np.int64], monotone: bool) -> tuple[float, float] | None:
-    """Smallest and largest variance of noise with mean 0, by linear programming."""
-    pairs = [pair for side in _sides(noise) for pair in pairwise(side)] if monotone else []
-    rises = np.zeros((len(pairs), len(noise)))
-    for row, (near, far) in enumerate(pairs):
-        rises[row, [near, far]] = -1, 1
-    moments = np.vstack([np.ones(len(noise)), noise])
-    ends = []
-    for sign in (1.0, -1.0):
-        found = linprog(
-            sign * noise**2, A_ub=rises, b_ub=np.zeros(len(pairs)), A_eq=moments, b_eq=[1, 0]
-        )
-        if not found.success or found.fun is None:
-            return None
-        ends.append(sign * float(found.fun))
-    return ends[0], ends[1]
-
-
-def _sides(noise: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Positions of the noise from 0 downwards and from 0 upwards; 0 is in both if it is
-    possible.
+def _stays(pstay: Any, names: list[str], js: int) -> list[float | None]:
+    """The probability to stay of each row; a single one leaves out the counts that are
+    never published.
     """
-    down, up = np.flatnonzero(noise <= 0)[::-1], np.flatnonzero(noise >= 0)
-    return [down.tolist(), up.tolist()]
-
-
-def _largest_entropy(noise: npt.NDArray[np.int64], variance: float, monotone: bool) -> Floats:
-    """Newton's method on the dual, which is convex; its gradient is the error in mean
-    and variance.
-    """
-    scale = float(abs(noise).max())
-    features = np.column_stack([noise / scale, (noise / scale) ** 2])
-    target = np.array([0, variance / scale**2])
-
-    def at(point: Floats) -> tuple[float, Floats, Floats, npt.NDArray[np.int64]]:
-        logs, of_block = features @ point, np.arange(len(noise))
-        if monotone:
-            logs, of_block = _falling(logs, noise)
-        size = float(logsumexp(logs))
-        p: Floats = np.exp(logs - size)
-        off: Floats = p @ features - target
-        return size - float(point @ target), p, off, of_block
-
-    point = np.array([0, -(scale**2) / (2 * variance)])
-    value, p, off, of_block = at(point)
-    for _ in range(_NEWTON_STEPS):
-        if abs(off).max() <= _TOLERANCE:
-            break
-        blocks = np.bincount(of_block)
-        means = np.column_stack([np.bincount(of_block, column) / blocks for column in features.T])[
-            of_block
-        ]
-        centred = means - p @ means
-        curvature = centred.T @ (centred * p[:, None])
-        # If all values are pooled there is no curvature; a little added makes the step
-        # long and downhill.
-        step = np.linalg.solve(curvature + 1e-14 * np.eye(2), off)
-        length = 1.0
-        while length > 1e-20:
-            trial = at(point - length * step)
-            if trial[0] < value or abs(trial[2]).max() < abs(off).max():
-                break
-            length /= 2
-        else:
-            break
-        point = point - length * step
-        value, p, off, of_block = trial
-    return p
-
-
-def _falling(logs: Floats, noise: npt.NDArray[np.int64]) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Nearest sequence that does not rise away from 0 on either side, and the number of
-    the pooled block of each value.
-    """
-    out = logs.copy()
-    of_block = np.empty(len(noise), dtype=np.int64)
-    queues: list[list[list[int]]] = []  # the blocks of each side, nearest first
-    for positions in (np.flatnonzero(noise < 0)[::-1], np.flatnonzero(noise > 0)):
-        cuts: Sequence[int] = []
-        if len(positions):
-            cuts = isotonic_regression(logs[positions], increasing=False).blocks.tolist()
-        queues.append([positions[first:end].tolist() for first, end in pairwise(cuts)])
-    centre = np.flatnonzero(noise == 0).tolist()
-    # 0 absorbs the highest neighbouring block until it is the highest itself.
-    while centre:
-        nearest = [
-            queue for queue in queues if queue and logs[queue[0]].mean() > logs[centre].mean()
-        ]
-        if not nearest:
-            break
-        centre += max(nearest, key=lambda queue: logs[queue[0]].mean()).pop(0)
-    blocks = [block for queue in queues for block in queue] + ([centre] if centre else [])
-    for number, block in enumerate(blocks):
-        out[block] = logs[block].mean()
-        of_block[block] = number
-    return out, of_block
+    each = one_for_each(pstay, "pstay", names)
+    if each and pstay is each[0]:
+        each[:js] = [None] * js
+    stays = [probability_to_stay(*pair) for pair in zip(each, names, strict=True)]
+    for name, value in zip(names[:js], stays, strict=False):
+        if value is not None:
+            raise ParameterError(
+                f"pstay of {name} must be None, as with js={js} it is never published;"
+                f" got {value:g}"
+            )
+    return stays

@@ -10,7 +10,15 @@ import xarray as xr
 from taciturn.attack.releases.base import Release
 from taciturn.errors import ParameterError
 from taciturn.perturbation.replicates import MARK
-from taciturn.schema import COUNT, INTERNAL_STATUS, PUBLISHED, SAFE, STATUS, SUPPRESSED
+from taciturn.schema import (
+    COUNT,
+    INTERNAL_STATUS,
+    PUBLISHED,
+    REPLICATE,
+    SAFE,
+    STATUS,
+    SUPPRESSED,
+)
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
 from taciturn.tables.checks import check_table
@@ -22,7 +30,6 @@ type Releasable = ProtectedTable | SuppressionPattern | Release | xr.DataArray
 
 type Table = tuple[xr.DataArray, xr.DataArray]
 
-_REPLICATE: Final = "replicate"
 _MEAN: Final = "its replicates together come close to the true table"
 _INTERNAL_NOTE: Final = (
     "the status tells primary cells from secondary ones, and with the rule for"
@@ -126,15 +133,15 @@ def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Publishe
     """A table as a protection method returns it: one replicate, drawn without a seed,
     unless it is written for the office.
     """
-    if _REPLICATE not in release.coords:
+    if REPLICATE not in release.coords:
         raise ParameterError(
             "release must be what a protection method returned, with its coordinate 'replicate':"
             f" this table has {list(map(str, release.coords))}, and may be the true one"
         )
-    several = release.sizes.get(_REPLICATE, 1) > 1
+    several = release.sizes.get(REPLICATE, 1) > 1
     if several and not internal:
         raise ParameterError(
-            f"release has {release.sizes[_REPLICATE]:,} replicates, and {_MEAN}: choose one with"
+            f"release has {release.sizes[REPLICATE]:,} replicates, and {_MEAN}: choose one with"
             " isel(replicate=0), or write all of them with internal=True"
         )
     why = [*([str(release.attrs[MARK])] if MARK in release.attrs else []), *[_MEAN] * several]
@@ -143,7 +150,7 @@ def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Publishe
             f"release must not be released: {why[0]}; draw it without random_seed, or write it"
             " with internal=True"
         )
-    if not several and _REPLICATE in release.dims:
+    if not several and REPLICATE in release.dims:
         release = release.isel(replicate=0)
     counts = check_table(release, name="release", draws=several)
     values = counts.astype(np.float64)

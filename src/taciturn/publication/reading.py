@@ -24,6 +24,7 @@ from taciturn.schema import (
     INTERNAL_STATUS,
     PRIMARY,
     PUBLISHED,
+    REPLICATE,
     SAFE,
     SECONDARY,
     STATUS,
@@ -39,7 +40,6 @@ __all__ = ["read_release"]
 
 _PUBLISHED: Final = {PUBLISHED, SAFE}
 _KNOWN: Final = (PUBLISHED, SUPPRESSED, SAFE, PRIMARY, SECONDARY)
-_REPLICATE: Final = "replicate"
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -168,10 +168,10 @@ def _rows(
     columns: dict[str, list[Any]], table: xr.DataArray, value: str | None, origin: str
 ) -> _Rows:
     """Which column is what."""
-    if _REPLICATE in columns:
+    if REPLICATE in columns:
         raise TableError(
             f"{origin}: holds several replicates, of which a release is one: leave out the rows of"
-            f" the others, and the column {_REPLICATE!r}"
+            f" the others, and the column {REPLICATE!r}"
         )
     labels = {name: columns[name] for name in map(str, table.dims) if name in columns}
     named = [name for name in (STATUS, INTERNAL_STATUS) if name in columns and name not in labels]
@@ -347,7 +347,7 @@ def _perturbed(
         )
     values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
     released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)
-    released = released.assign_coords({_REPLICATE: 0})
+    released = released.assign_coords({REPLICATE: 0})
     released.attrs = {}
     if rows.value.endswith(f"_{MARK}"):
         released.attrs[MARK] = "the file that it was read from says so"

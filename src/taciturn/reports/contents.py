@@ -1,8 +1,8 @@
 """What the page says, gathered from a fit and releases of its table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +10,14 @@ import xarray as xr
 
 from taciturn.fits import Summary, assess, summary
 from taciturn.fits.parts import FitParts, fit_parts
-from taciturn.fits.risk import RISK_BY
+from taciturn.fits.risk import RISK_BY, fillable_cells
 from taciturn.progress import progress_bar
-from taciturn.reports.releases import REPLICATE, Finding, Protection, attack_findings, protections
+from taciturn.reports.releases import Finding, attack_findings, checked_releases, protections
 from taciturn.reports.yardstick import Mark, yardstick
 from taciturn.risk import cell_uniques
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
-from taciturn.schema import cell_label, split_draws
+from taciturn.schema import REPLICATE, cell_label, split_draws
+from taciturn.validate import check_weights
 
 __all__ = ["CategoryRisk", "Contents", "UniqueCell", "gathered"]
 
@@ -110,16 +111,15 @@ class Contents:
 
 
 def gathered(
-    fit: xr.DataTree,
-    releases: Mapping[str, Protection],
-    *,
-    threshold: float | None,
-    progressbar: bool,
+    fit: xr.DataTree, given: Any, *, threshold: float | None, progressbar: bool
 ) -> Contents:
-    """Everything the page says, whoever it is for."""
+    """Everything the page says, whoever it is for, of a fit and of releases of its
+    table as they are given.
+    """
     parts = fit_parts(fit)
+    releases = checked_releases(given, parts.sample)
     recorded = fit["risk"].attrs.get("weights") if "risk" in fit.children else None
-    weights: Weights = DEFAULT_WEIGHTS if recorded is None else tuple(map(float, recorded))  # type: ignore[assignment]
+    weights = DEFAULT_WEIGHTS if recorded is None else check_weights(recorded)
     with progress_bar("risk", 4, shown=progressbar) as bar:
         assessed = assess(fit, weights=weights, by=_divisible(parts))
         bar.advance()
@@ -151,12 +151,7 @@ def _divisible(parts: FitParts) -> list[str]:
     """Variables each of whose categories has two cells that can be filled, so that it
     is a table of its own.
     """
-    cells = parts.sample.copy(data=parts.fillable)
-    return [
-        name
-        for name in parts.variables
-        if bool((cells.sum([dim for dim in parts.variables if dim != name]) >= 2).all())
-    ]
+    return [name for name in parts.variables if bool((fillable_cells(parts, name) >= 2).all())]
 
 
 def _categories(assessed: xr.DataTree, parts: FitParts) -> tuple[CategoryRisk, ...]:

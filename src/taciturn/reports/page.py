@@ -9,9 +9,8 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.files import check_ending, check_output, whole_file
-from taciturn.fits.parts import fit_parts
 from taciturn.reports.contents import Contents, gathered
-from taciturn.reports.releases import Protection, checked_releases
+from taciturn.reports.releases import Protection
 from taciturn.validate import real_number
 
 __all__ = ["report", "write_page"]
@@ -58,7 +57,7 @@ def report(
     overwrite : bool
         Replace a file that exists.
     progressbar : bool
-        Show progress on standard error.
+        Show progress, on standard error or below the cell of a notebook.
 
     Raises
     ------
@@ -97,8 +96,7 @@ def report(
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
     _check_title(title)
-    checked = checked_releases(releases, fit_parts(fit).sample)
-    contents = gathered(fit, checked, threshold=threshold, progressbar=progressbar)
+    contents = gathered(fit, releases, threshold=threshold, progressbar=progressbar)
     write_page(
         contents, target, threshold=threshold, public=public, title=title, overwrite=overwrite
     )

@@ -15,13 +15,12 @@ from taciturn.errors import ParameterError
 from taciturn.fits.parts import FitParts
 from taciturn.risk import risk_utility
 from taciturn.risk.table_risk import Weights
-from taciturn.schema import cell_label, table_dims
+from taciturn.schema import REPLICATE, cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
 from taciturn.tables.checks import check_table
 
 __all__ = [
-    "REPLICATE",
     "Finding",
     "Protection",
     "attack_findings",
@@ -33,7 +32,6 @@ type Protection = xr.DataArray | Release | SuppressionPattern
 """What the page compares: a perturbed table, or a release with cells to work out."""
 
 ORIGINAL: Final = "as it is"
-REPLICATE: Final = "replicate"
 MOST_CHANGE: Final = 10  # people a cell by which a release may differ on average
 _MOST_CELLS: Final = 10  # of a release that are listed
 
@@ -171,7 +169,11 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
     knowledge = protection.knowledge if isinstance(protection, SuppressionPattern) else {}
     hidden, disclosed = 0, 0
     listed: list[tuple[str, float, float, float]] = []
-    for names, cells in _hidden(release):
+    suppressed: list[tuple[tuple[str, ...] | None, xr.DataArray | None]] = [
+        *release.suppressed_cells().items()
+    ]
+    # Without suppressed cells, as in a rounded table, all cells of the table.
+    for names, cells in suppressed or [(None, None)]:
         bounds = attacker_bounds(
             release,
             margin=names,
@@ -192,15 +194,3 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
     listed.sort(key=lambda row: row[3])
     fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
     return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS])
-
-
-def _hidden(release: Release) -> list[tuple[tuple[str, ...] | None, xr.DataArray | None]]:
-    """The margins in which cells are suppressed, and these; of a release without any,
-    such as a rounded table, all cells of its table.
-    """
-    found = [
-        (tuple(map(str, grid.values.dims)), grid.values.isnull())
-        for grid in release.published_tables()
-        if bool(grid.values.isnull().any())
-    ]
-    return [*found] or [(None, None)]

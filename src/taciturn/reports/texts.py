@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from taciturn.errors import TaciturnError
-from taciturn.fits.checks import check_frame, missed_lines
+from taciturn.fits.checks import check_frame, inside, missed, missed_lines, of_whole_fit
 from taciturn.fits.recorded import recorded_mapping
-from taciturn.fits.summary import cautions_of
+from taciturn.fits.summary import (
+    NOT_ALIKE,
+    NOT_CONVERGED,
+    Summary,
+    cautions_of,
+    not_to_be_relied_on,
+)
 from taciturn.reports.contents import Contents
 from taciturn.reports.pictures import (
     category_picture,
@@ -49,11 +55,7 @@ def texts(
     parts, found = contents.parts, contents.found
     row = contents.row
     low, high = row["2.5%"], row["97.5%"]
-    problems = [
-        # What follows quotes the sample.
-        problem.split(" (")[0] if public else problem
-        for problem in found.problems
-    ]
+    problems = _problems(found) if public else list(found.problems)
     return {
         "title": title or " × ".join(parts.variables),
         "public": public,
@@ -63,14 +65,15 @@ def texts(
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),
         "measures": [
-            (name, _MEASURES[name], [f"{value:.{digits}f}" for value in found.table.loc[name][:5]])
+            (name, [f"{value:.{digits}f}" for value in found.table.loc[name][:5]], _MEASURES[name])
             for name in (_PUBLIC_MEASURES if public else _MEASURES)
             if name in found.table.index
         ],
         "measure_columns": list(found.table.columns[:5]),
         "categories": list(_categories(contents, public=public)),
         "uniques": [
-            (cell.label, f"{cell.p_unique:.2f}", f"{cell.p_match:.2f}") for cell in contents.uniques
+            (cell.label, [f"{cell.p_unique:.2f}", f"{cell.p_match:.2f}"])
+            for cell in contents.uniques
         ],
         "n_uniques": contents.n_uniques,
         "checks": None if found.checks is None else _checks(contents, public=public),
@@ -84,14 +87,24 @@ def texts(
         "findings": [_finding(finding, public=public) for finding in contents.findings],
         "versions": _versions(contents.fit),
         "call": None if public else found.facts.get("Call"),
-        "settings": None if public else contents.fit.attrs.get("settings"),
     }
+
+
+def _problems(found: Summary) -> list[str]:
+    """The problems of a fit without their details, which quote the sample."""
+    there = {NOT_CONVERGED: not found.converged, NOT_ALIKE: not _looks_alike(found)}
+    return [problem for problem, is_there in there.items() if is_there]
+
+
+def _looks_alike(found: Summary) -> bool:
+    """Whether no check of the model failed."""
+    return found.checks is None or not missed(found.checks)
 
 
 def _verdict(contents: Contents, problems: list[str], threshold: float | None) -> str:
     """What the panel reads first."""
     if problems:
-        return f"Do not rely on these numbers: {'; and '.join(problems)}."
+        return not_to_be_relied_on(problems)
     row = contents.row
     low, high = row["2.5%"], row["97.5%"]
     said = [
@@ -142,8 +155,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     if found.checks is None:
         yield "Model checks", "none: the fit holds no samples of the fitted model"
     else:
-        good = not any("the fitted model does not" in problem for problem in found.problems)
-        said = "looks" if good else "DOES NOT LOOK"
+        said = "looks" if _looks_alike(found) else "DOES NOT LOOK"
         yield "Model checks", f"the sample {said} like samples that the fitted model gives"
     yield "Prior", found.findings["Prior"].splitlines()[0]
 
@@ -194,11 +206,9 @@ def _checks(contents: Contents, *, public: bool) -> dict[str, Any]:
     assert checks is not None
     frame = check_frame(checks)
     if public:
-        whole = checks.isel(member=0) if "member" in checks.dims else checks
-        inside = (whole["lower"] <= whole["observed"]) & (whole["observed"] <= whole["upper"])
         rows = [
             (name, ["inside the 95 % interval" if within else "OUTSIDE the 95 % interval"])
-            for name, within in zip(frame.index, inside.values, strict=True)
+            for name, within in zip(frame.index, inside(of_whole_fit(checks)).values, strict=True)
         ]
         return {"columns": ["", "the sample is"], "rows": rows, "missed": []}
     rows = list(zip(frame.index, frame.values.tolist(), strict=True))

@@ -53,11 +53,13 @@ def read_records(
     categories: Mapping[str, Sequence[Any]] | None = None,
     *,
     others: Mapping[str, str] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> Records:
     """Read some variables of microdata, and other columns as they are, of each of which
     `others` says what it holds.
     """
-    source = open_records(records, variables)
+    source = open_records(records, variables, sep=sep, encoding=encoding)
     others = others or {}
     for name, held in others.items():
         source.require([name], of=held)

@@ -102,7 +102,7 @@ def exact_shares() -> np.ndarray:
 def chain_draws():
     chain = Chain(make_problem(SAMPLE, 50), fixed(ALPHA, **PROFILES), np.random.default_rng(1))
     layout, shares, classes = Layout(make_problem(SAMPLE, 50)), [], []
-    for _ in range(6_000):
+    for _ in range(3_000):
         chain.sweep()
         numbers, weight, share = chain.draw()
         shares.append(layout.all_cells(weight, share))
@@ -111,12 +111,12 @@ def chain_draws():
 
 
 def test_shares_are_those_of_enumeration(chain_draws) -> None:
-    """6,000 sweeps; batches of 60 give the Monte Carlo error, 4.5 of which a right
-    sampler exceeds once in 10^5."""
+    """3,000 sweeps; batches of 60 give the Monte Carlo error, 4.5 of which a right
+    sampler exceeds once in 20,000. The slow tests take more."""
     shares, _ = chain_draws
-    means = shares.reshape(100, 60, 6).mean(axis=1)
-    error = means.std(axis=0, ddof=1) / 10
-    assert (error < 0.005).all()
+    means = shares.reshape(50, 60, 6).mean(axis=1)
+    error = means.std(axis=0, ddof=1) / 50**0.5
+    assert (error < 0.007).all()
     np.testing.assert_array_less(np.abs(means.mean(axis=0) - exact_shares().ravel()), 4.5 * error)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-9)
 
@@ -128,8 +128,8 @@ def test_the_number_of_classes_is_that_of_enumeration(chain_draws) -> None:
     for labels, chance in exact_posterior(levels, (2, 3), ALPHA, list(PROFILES.values())).items():
         expected[len(set(labels))] += chance
     for k in (1, 2, 3):
-        means = (classes == k).reshape(100, 60).mean(axis=1)
-        assert abs(means.mean() - expected[k]) < 4.5 * means.std(ddof=1) / 10
+        means = (classes == k).reshape(50, 60).mean(axis=1)
+        assert abs(means.mean() - expected[k]) < 4.5 * means.std(ddof=1) / 50**0.5
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_structural_zeros_that_hold_all_that_is_fitted(monkeypatch) -> None:
     "most", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["some", "default"]
 )
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
 )
 def test_a_small_sample_beside_many_structural_zeros(seed, most, monkeypatch) -> None:
     """Now and then a draw of so small a sample lies on the zeros nearly whole, which is
@@ -402,7 +402,7 @@ def test_draws_from_the_prior_live_where_they_can() -> None:
     zeros[:, 1:3] = True
     sample = table(np.where(zeros, 0, [[3, 0, 0, 1]] * 3))
     problem = make_problem(sample, 100, table(zeros))
-    _, samples, populations = tc.LatentClass().draw_prior(problem, 2000, np.random.default_rng(1))
+    _, samples, populations = tc.LatentClass().draw_prior(problem, 500, np.random.default_rng(1))
     assert (populations.sum(axis=1) == 100).all()
     assert (samples.sum(axis=1) == 12).all()
     assert (populations[:, zeros.ravel()] == 0).all()

@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import xarray as xr
+
 from taciturn.attack.releases.showing import Grid, Shown
 from taciturn.attack.system import Booleans, LinearSystem
 
@@ -48,6 +50,13 @@ class Release(ABC):
         `shown`.
         """
         return self.shown().grids
+
+    def suppressed_cells(self) -> dict[tuple[str, ...], xr.DataArray]:
+        """The cells that are suppressed, by the variables of each table and total that
+        has some.
+        """
+        masks = [grid.values.isnull() for grid in self.published_tables()]
+        return {tuple(map(str, mask.dims)): mask for mask in masks if bool(mask.any())}
 
     def __repr__(self) -> str:
         """What is published, in words and small tables."""

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from taciturn.errors import FileFormatError
-from taciturn.files import StandardInput
+from taciturn.files import TableFile
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_records import (
     SEPARATORS,
@@ -26,7 +25,7 @@ class CsvSource(Source):
     """
 
     def __init__(
-        self, path: Path | StandardInput, *, sep: str | None = None, encoding: str | None = None
+        self, path: TableFile, *, sep: str | None = None, encoding: str | None = None
     ) -> None:
         self.path = path
         self._encoding = UTF_8 if encoding is None else check_encoding(encoding)

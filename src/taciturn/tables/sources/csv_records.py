@@ -9,14 +9,13 @@ the header says: the one of comma, semicolon, tab and bar that stands in it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import FileFormatError
-from taciturn.files import StandardInput
+from taciturn.files import TableFile
 from taciturn.tables.sources.csv_text import read_text
 
 __all__ = ["SEPARATORS", "CsvRecords", "find_separator", "read_csv_records"]
@@ -34,7 +33,7 @@ SEPARATORS: Final = ",;\t|"
 class CsvRecords:
     """Complete records, one after the other."""
 
-    path: Path | StandardInput
+    path: TableFile
     line: int
     """The line of the file that they begin with."""
     raw: Bytes
@@ -101,7 +100,7 @@ class CsvRecords:
         return replace(self, raw=self.raw[kept], ends=self.ends[kept])
 
 
-def find_separator(path: Path | StandardInput, encoding: str) -> str:
+def find_separator(path: TableFile, encoding: str) -> str:
     """The separator that stands in the header; a comma where none does."""
     start = header = b""
     for block in read_text(path, encoding):
@@ -122,7 +121,7 @@ def find_separator(path: Path | StandardInput, encoding: str) -> str:
     return found[0] if found else ","
 
 
-def read_csv_records(path: Path | StandardInput, sep: str, encoding: str) -> Iterator[CsvRecords]:
+def read_csv_records(path: TableFile, sep: str, encoding: str) -> Iterator[CsvRecords]:
     """All records of a file; nothing of it is held but what was read last."""
     rest, line = b"", 1
     for block in chain(read_text(path, encoding), [b""]):
@@ -169,7 +168,7 @@ def _unquoted(raw: Bytes) -> Bytes:
     return unquoted
 
 
-def _check_quotes(raw: Bytes, path: Path | StandardInput, line: int, sep: int) -> None:
+def _check_quotes(raw: Bytes, path: TableFile, line: int, sep: int) -> None:
     """Raise `FileFormatError` unless quotes open and close a field or are doubled."""
     quotes = np.flatnonzero(raw == _QUOTE)
     opening, closing = quotes[::2], quotes[1::2]

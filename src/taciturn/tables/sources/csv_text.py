@@ -7,11 +7,10 @@ other is guessed: any bytes are some text in Latin-1, so a wrong guess would nev
 import codecs
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 from taciturn.errors import FileFormatError
-from taciturn.files import StandardInput
+from taciturn.files import TableFile
 from taciturn.validate import UTF_8
 
 __all__ = ["read_text", "refuse_undecodable"]
@@ -37,7 +36,7 @@ _NO_TEXTS: Final = {
 """What files begin with that are no text."""
 
 
-def read_text(path: Path | StandardInput, encoding: str) -> Iterator[bytes]:
+def read_text(path: TableFile, encoding: str) -> Iterator[bytes]:
     """What a file holds, a block at a time."""
     with path.open("rb") as file:
         block = file.read(_BLOCK)
@@ -66,7 +65,7 @@ def read_text(path: Path | StandardInput, encoding: str) -> Iterator[bytes]:
             yield held
 
 
-def refuse_undecodable(path: Path | StandardInput, encoding: str) -> None:
+def refuse_undecodable(path: TableFile, encoding: str) -> None:
     """Raise `FileFormatError` at the first byte of a file that is no text."""
     decoder, before, line = codecs.getincrementaldecoder(encoding)(), 0, 1
     with path.open("rb") as file:
@@ -110,7 +109,7 @@ def _remedy(encoding: str, nul: bool) -> str:
     )
 
 
-def _refuse_other_files(path: Path | StandardInput, start: bytes, encoding: str) -> None:
+def _refuse_other_files(path: TableFile, start: bytes, encoding: str) -> None:
     """Raise `FileFormatError` where a file says that it is no text, or text in another
     encoding.
     """
