@@ -25,6 +25,7 @@ from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
+from taciturn.errors import ParameterError
 from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
@@ -58,6 +59,13 @@ _REASON: Final = "reason_not_for_release"
 @click.option("--holding", help="Column that names the holding to which a contributor belongs.")
 @click.option("--sampling-weights", help="Column of sampling weights.")
 @click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
+@click.option("--waiver", help="Column that marks contributors who waived protection, 0 or 1.")
+@click.option(
+    "--safe",
+    multiple=True,
+    metavar="VARIABLE=LABEL",
+    help="A category of which no cell is sensitive, such as that of missing labels; repeatable.",
+)
 @click.option(
     "--decimals",
     type=Whole(0, 9),
@@ -95,6 +103,7 @@ def rules(
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
+    safe: tuple[str, ...],
     hierarchy: tuple[TableFile, ...],
     apriori: Path | None,
     safety_range: float,
@@ -123,10 +132,13 @@ def rules(
     check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
     given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
+    categories = _safe_categories(safe, variables)
     if output is None:
+        from taciturn.magnitude.sensitivity import sensitive_margins
+
         with working("tabulating the records"):
             tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
-        found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
+        found = sensitive_margins(tables, chosen, categories)
         rows = _sensitive_rows(found, variables, total)
         print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
         return
@@ -140,6 +152,7 @@ def rules(
         progressbar=sys.stderr.isatty(),
         apriori=read_instructions(apriori, variables, total=total, **_written(given)),
         safety_range=safety_range,
+        safe=categories,
         **given,
     )
     show_unproved(protected.pattern)
@@ -165,6 +178,20 @@ def _print_protected(
         table=rows,
         to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _safe_categories(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, list[str]]:
+    """The categories of each variable that are safe."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name = next((name for name in variables if text.startswith(f"{name}=")), None)
+        if name is None:
+            raise ParameterError(
+                f"--safe must be a variable of {list(variables)} and a label, such as"
+                f" {variables[0]}=unknown, got {text!r}"
+            )
+        found.setdefault(name, []).append(text[len(name) + 1 :])
+    return found
 
 
 def _written(given: dict[str, Any]) -> dict[str, str | None]:

@@ -38,6 +38,8 @@ class CellStatistics:
     entropy: npt.NDArray[np.float64]
     requests: list[float] | None
     requested: list[int] | None
+    waivers: list[int] | None
+    unwaived: list[int] | None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def _of_contributor(database: Database) -> str:
     columns = ["sum(x)::BIGINT AS x"]
     columns += ["any_value(w) AS w"] if database.roles.sampling_weights is not None else []
     columns += ["bool_or(r) AS r"] if database.roles.request is not None else []
+    columns += ["bool_and(v) AS v"] if database.roles.waiver is not None else []
     return ", ".join(columns)
 
 
@@ -181,6 +184,9 @@ def cell_statistics(
     if database.roles.request is not None:
         chosen["requests"] = f"{'sum(w)' if weighted else 'count(*)'} FILTER (r)"
         chosen["requested"] = f"max({size}) FILTER (r)"
+    if database.roles.waiver is not None:
+        chosen["waivers"] = "count(*) FILTER (v)"
+        chosen["unwaived"] = f"max({size}) FILTER (NOT v)"
     listed = ", ".join(f"{expression} AS {name}" for name, expression in chosen.items())
     rows = database.fetch(f"SELECT {listed} FROM {source} GROUP BY 1 ORDER BY 1")
     found = dict(zip(chosen, zip(*rows, strict=True), strict=True))
@@ -222,7 +228,7 @@ def _statistics(
             absolute, found["surprise"], numbers, sizes, strict=True
         )
     ]
-    asked = "requests" in found
+    asked, waived = "requests" in found, "waivers" in found
     return CellStatistics(
         cells=np.asarray(found["cell"], dtype=np.int64),
         contributors=numbers,
@@ -236,6 +242,8 @@ def _statistics(
             else None
         ),
         requested=[int(x or 0) * finer for x in found["requested"]] if asked else None,
+        waivers=list(found["waivers"]) if waived else None,
+        unwaived=[int(x or 0) for x in found["unwaived"]] if waived else None,
     )
 
 

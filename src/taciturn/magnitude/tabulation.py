@@ -36,7 +36,17 @@ __all__ = ["tabulate_magnitude", "tabulate_margins"]
 
 _RESERVED: Final = RESERVED_NAMES | {
     *("rank", "total", "absolute_total", "contributors", "largest", "share", "entropy"),
-    *("requests", "requested", "sensitive", "rule", "by_rule", "reason", "unsafe_share"),
+    *(
+        "requests",
+        "requested",
+        "waivers",
+        "unwaived",
+        "sensitive",
+        "rule",
+        "by_rule",
+        "reason",
+        "unsafe_share",
+    ),
     *("risk", "entropy_term", "mean_share"),
 }
 _MAX_DECIMALS: Final = 9
@@ -55,6 +65,7 @@ def tabulate_magnitude(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
@@ -92,6 +103,10 @@ def tabulate_magnitude(
     request : str, optional
         Column that says (0 or 1, false or true) who asked for protection; a contributor
         asks if one of its rows does.
+    waiver : str, optional
+        Column that says who waived protection; a contributor has, if all of its rows in
+        the cell say so and none of them asks for protection. Not together with
+        `sampling_weights`.
     decimals : int
         Decimal places of the values, from 0 to 9. All sums are exact, in whole steps of
         ``10**-decimals``.
@@ -119,7 +134,9 @@ def tabulate_magnitude(
         - ``entropy``: `H` in bits, in ``[0, log2 N]``, NaN in an empty cell; 0 where
           nobody contributes anything;
         - with `request`, ``requests`` and ``requested``: how many asked for protection,
-          and the largest contribution of one who did.
+          and the largest contribution of one who did;
+        - with `waiver`, ``waivers`` and ``unwaived``: how many waived it, and the
+          largest contribution of one who did not.
 
         The attribute ``decimals`` says the step of all amounts: `decimals`, and with
         weights as many more as write the weights out.
@@ -133,7 +150,7 @@ def tabulate_magnitude(
         ``10**15`` steps; no rows.
     ParameterError
         `decimals` or `largest` out of range, one column in two roles, weights with
-        holdings.
+        holdings or waivers.
     FileFormatError
         The file is missing, unreadable, malformed or of another format.
     MissingDependencyError
@@ -146,8 +163,9 @@ def tabulate_magnitude(
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights, requests:
-    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.1.
+    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights, requests,
+    waivers: Hundepool et al., Handbook on Statistical Disclosure Control, Section
+    4.2.1.
 
     Examples
     --------
@@ -169,6 +187,7 @@ def tabulate_magnitude(
         holding=holding,
         sampling_weights=sampling_weights,
         request=request,
+        waiver=waiver,
         decimals=decimals,
         largest=largest,
         categories=categories,
@@ -188,6 +207,7 @@ def tabulate_margins(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
@@ -210,8 +230,8 @@ def tabulate_margins(
         ``[("area", "sex"), "area", ()]``; ``()`` is the grand total. All without it,
         `variables` themselves first and the grand total last; of levels with the same
         groups the first, and none that combines nothing or everything.
-    contributor, holding, sampling_weights, request, decimals, largest, categories,
-    sep, encoding
+    contributor, holding, sampling_weights, request, waiver, decimals, largest,
+    categories, sep, encoding
         As in `tabulate_magnitude`.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`.
@@ -260,17 +280,16 @@ def tabulate_margins(
     above = {rows.variable: tuple(rows.levels) for rows in levels}
     check_variables([*names, *chain.from_iterable(above.values())], reserved=_RESERVED)
     named = _named_margins(margins, {name: above.get(name, ()) for name in names})
-    roles = Roles(names, value, contributor, holding, sampling_weights, request)
+    roles = Roles(names, value, contributor, holding, sampling_weights, request, waiver)
     roles.check()
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     largest = whole_number(largest, "largest", least=1, most=100)
     declared = declared_categories(categories, names)
     source, tables = open_source(records, sep=sep, encoding=encoding), {}
     with open_database(source, roles, decimals=decimals) as database:
+        declared = {**source.declared, **declared}
         found = {
-            labels.variable: labels.categories(
-                declared.get(labels.variable, source.declared.get(labels.variable))
-            )
+            labels.variable: labels.categories(declared.get(labels.variable))
             for labels in database.labels
         }
         frame = attach(_frame(found), levels)

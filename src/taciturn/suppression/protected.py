@@ -13,7 +13,8 @@ import xarray as xr
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.releases.showing import Grid, Shown, sizes_label
 from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
+from taciturn.magnitude import Rule, protection_levels, tabulate_margins
+from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
 from taciturn.suppression.apriori import Apriori
@@ -82,12 +83,14 @@ def protect_table(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
     hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
+    safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
     apriori: Apriori | None = None,
     safety_range: float = 0.0,
@@ -109,14 +112,15 @@ def protect_table(
 
     Parameters
     ----------
-    records, variables, value, contributor, holding, sampling_weights, request,
+    records, variables, value, contributor, holding, sampling_weights, request, waiver,
     decimals, largest, categories, sep, encoding
         As in `tabulate_magnitude`.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`. Totals of all combinations of
         levels are tabulated, judged and protected, too.
-    rules : Rule or sequence of Rule
-        As in `sensitive_cells`.
+    rules, safe
+        As in `sensitive_cells`; what is safe on a variable is safe on the levels above
+        it, too, where a group holds nothing else.
     knowledge, apriori, time_limit, gap, random_seed, progressbar
         As in `suppress`. What `apriori` says of a cell stands above the rules.
     safety_range : float
@@ -180,6 +184,7 @@ def protect_table(
     levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
     _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
     roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
+    roles["waiver"] = waiver
     form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
     with progress_steps("tabulating the records", shown=progressbar):
         tables = tabulate_margins(
@@ -196,13 +201,14 @@ def protect_table(
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, **asked, **more, **limits)
+    return _protected(tables, value, rules, safe, **asked, **more, **limits)
 
 
 def protect_margins(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
     *,
+    safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
     apriori: Apriori | None = None,
     safety_range: float = 0.0,
@@ -219,7 +225,7 @@ def protect_margins(
     tables : mapping of tuple of str to Dataset
         Of `read_margins` or `tabulate_margins`: the table over all variables first, and
         the margins that are to be released with it. No other total is.
-    rules, knowledge, apriori, safety_range, empty_cells_known, time_limit, gap,
+    rules, safe, knowledge, apriori, safety_range, empty_cells_known, time_limit, gap,
     random_seed, progressbar
         As in `protect_table`.
 
@@ -255,19 +261,20 @@ def protect_margins(
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, **asked, **more, **limits)
+    return _protected(tables, value, rules, safe, **asked, **more, **limits)
 
 
 def _protected(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     value: str,
     rules: Rule | Sequence[Rule],
+    safe: Safe | None,
     **options: Any,
 ) -> ProtectedTable:
     """Protect the tables of all margins of one."""
     real_number(options["safety_range"], "safety_range", least=0)
     _refuse_negative(tables)
-    sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
+    sensitive = sensitive_margins(tables, rules, safe)
     places = int(next(iter(tables.values())).attrs["decimals"])
     pattern = _suppressed(tables, sensitive, rules, decimals=places, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
