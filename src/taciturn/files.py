@@ -23,6 +23,7 @@ if sys.platform != "win32":
 __all__ = [
     "APRIORI_ENDINGS",
     "HIERARCHY_ENDINGS",
+    "INTERVAL_ENDINGS",
     "READABLE_RELEASES",
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
@@ -45,6 +46,9 @@ APRIORI_ENDINGS: Final = (*TABLE_ENDINGS, ".hst")
 
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""
+
+INTERVAL_ENDINGS: Final = (".csv", ".parquet", ".xlsx")
+"""Files of releases that have room for an interval beside each value."""
 
 READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
 """Files that a release is read from: all but those of Excel."""

@@ -1,11 +1,14 @@
 """Intervals in the place of blanks tell nothing that is not published already."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 
 import taciturn as tc
-from taciturn.errors import ParameterError
+from taciturn.cli import cli
+from taciturn.errors import FileFormatError, ParameterError, TableError
 
 LEVEL = 4
 
@@ -82,3 +85,106 @@ def test_a_pattern_that_is_not_for_release_has_none():
     unproved = dataclasses.replace(pattern, unproved={("a", "b"): primary["a", "b"]})
     with pytest.raises(ParameterError, match="are not proved to be protected"):
         unproved.intervals()
+
+
+ENDINGS = (".csv", ".parquet", ".xlsx")
+
+
+def read_rows(path):
+    """The file as it is, numbers as numbers."""
+    readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".xlsx": pd.read_excel}
+    return readers[path.suffix](path)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_files_have_the_intervals_beside_the_values(ending, tmp_path):
+    pattern, _ = protected(0)
+    path = tmp_path / f"release{ending}"
+    tc.write_release(pattern, path, value="sales", intervals=True)
+    rows = read_rows(path)
+    assert rows.columns.tolist() == ["a", "b", "sales", "lower", "upper", "status"]
+    suppressed = rows["status"] == "suppressed"
+    assert suppressed.any()
+    assert (rows["sales"].isna() == suppressed).all()
+    shown = rows[~suppressed]
+    assert (shown["lower"] == shown["sales"]).all()
+    assert (shown["upper"] == shown["sales"]).all()
+    found = rows.set_index(["a", "b"])
+    for names, table in pattern.intervals(progressbar=False).items():
+        for labels, cell in table[["lower", "upper"]].to_dataframe().iterrows() if names else ():
+            labels = labels if isinstance(labels, tuple) else (labels,)
+            at = dict(zip(names, labels, strict=True))
+            row = found.loc[(at.get("a", "Total"), at.get("b", "Total"))]
+            assert (row["lower"], row["upper"]) == (cell["lower"], cell["upper"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_file_with_intervals_is_the_release_without_them(ending, tmp_path):
+    pattern, _ = protected(1)
+    for name, intervals in (("with", True), ("without", False)):
+        tc.write_release(pattern, tmp_path / f"{name}{ending}", intervals=intervals)
+    true = pattern.release.true_table
+    both = [
+        tc.publication.read_release(tmp_path / f"{name}{ending}", true)
+        for name in ("with", "without")
+    ]
+    first, second = map(tc.publication.release_rows, both)
+    assert first.equals(second)
+
+
+def test_an_interval_that_tells_more_is_refused(tmp_path):
+    pattern, _ = protected(1)
+    true, path = pattern.release.true_table, tmp_path / "r.csv"
+    rows = tc.publication.release_rows(pattern, intervals=True)
+    row = int(rows.index[rows["status"] == "suppressed"][0])
+    changes = (("lower", 1, "narrower"), ("upper", -1, "narrower"), ("lower", 0.5, "an end of"))
+    for side, by, message in changes:
+        changed = rows.copy()
+        changed.loc[row, side] += by
+        changed.to_csv(path, index=False)
+        with pytest.raises(TableError, match=message):
+            tc.publication.read_release(path, true)
+    rows.assign(lower=0, upper=np.nan).to_csv(path, index=False)  # wider: open above
+    assert isinstance(tc.publication.read_release(path, true), tc.LinkedTables)
+
+
+def test_what_no_total_limits_is_open_above(tmp_path):
+    table = xr.DataArray([[5, 20], [30, 40]], dims=("a", "b"))
+    pattern = tc.suppress(table, table == 5, linked=[("a", "b")], random_seed=0, progressbar=False)
+    tc.write_release(pattern, tmp_path / "r.csv", intervals=True)
+    assert (tmp_path / "r.csv").read_text().splitlines()[1] == "0,0,,0,,suppressed"
+    read = tc.publication.read_release(tmp_path / "r.csv", table)
+    assert tc.publication.release_rows(read)["status"].tolist().count("suppressed") == 1
+
+
+def test_what_has_no_intervals_and_where_there_is_no_room(tmp_path):
+    pattern, _ = protected(0)
+    with pytest.raises(FileFormatError, match=r"'\.json'; give .* \.csv, \.parquet, \.xlsx"):
+        tc.write_release(pattern, tmp_path / "r.json", intervals=True)
+    with pytest.raises(ParameterError, match="intervals are those of .* got LinkedTables"):
+        tc.write_release(pattern.release, tmp_path / "r.csv", intervals=True)
+    with pytest.raises(ParameterError, match="value must not be 'lower'"):
+        tc.write_release(pattern, tmp_path / "r.csv", value="lower", intervals=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_commands_write_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pattern, _ = protected(0)
+    table = pattern.release.true_table
+    table.to_series().rename("count").reset_index().to_csv("table.csv", index=False)
+    run = CliRunner().invoke
+    done = run(cli, ["suppress", "table.csv", "--threshold", "8", "--output", "r.csv"])
+    assert done.exit_code == 0, done.output
+    words = ["suppress", "table.csv", "--threshold", "8", "--intervals", "--output"]
+    done = run(cli, [*words, "intervals.csv"])
+    assert done.exit_code == 0, done.output
+    plain, more = pd.read_csv("r.csv"), pd.read_csv("intervals.csv")
+    assert more.drop(columns=["lower", "upper"]).equals(plain)
+    asked = run(cli, ["attack", "table.csv", "--release", "intervals.csv"])
+    assert asked.exit_code == 0, asked.output
+    assert "give" in str(run(cli, [*words, "r.json"]).exception)
+    rules = ["rules", "table.csv", "--variables", "a,b", "--value", "count", "--rule", "freq:3"]
+    refused = run(cli, [*rules, "--intervals"])
+    assert refused.exit_code == 2
+    assert "--intervals needs --output" in refused.output

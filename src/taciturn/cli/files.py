@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from taciturn.cli.options import Model, Names, is_card
+from taciturn.cli.working import working
 from taciturn.errors import TableError
 from taciturn.files import (
     APRIORI_ENDINGS,
     HIERARCHY_ENDINGS,
+    INTERVAL_ENDINGS,
     READABLE_RELEASES,
     TABLE_ENDINGS,
     StandardInput,
@@ -35,13 +37,19 @@ __all__ = [
     "Output",
     "StandardOutput",
     "Target",
+    "apriori_option",
+    "check_intervals",
     "check_records",
     "check_release_file",
     "check_tables",
     "force_option",
+    "hierarchies_of",
     "hierarchy_option",
+    "intervals_option",
     "read_counts",
+    "read_instructions",
     "variables_option",
+    "with_hierarchies",
     "write_csv",
     "write_release",
 ]
@@ -164,6 +172,12 @@ force_option: Final = click.option(
 )
 
 
+intervals_option: Final = click.option(
+    "--intervals",
+    is_flag=True,
+    help="Write for each suppressed cell what everybody can work out; not to .json.",
+)
+
 variables_option: Final = click.option(
     "--variables",
     type=Names(),
@@ -235,6 +249,16 @@ def with_hierarchies(
     return attach(table, read_levels(hierarchies_of(paths, dims, **written), dims, **written))
 
 
+def check_intervals(output: Target | None, intervals: bool) -> None:
+    """Raise where intervals are asked for, and there is no output with room for
+    them.
+    """
+    if intervals and output is None:
+        raise click.UsageError("--intervals needs --output")
+    if intervals and isinstance(output, Path):
+        check_ending(output, INTERVAL_ENDINGS)
+
+
 def check_release_file(source: TableFile | None) -> None:
     """Raise unless the file that is named, if one is, exists and can be a release."""
     if isinstance(source, Path):
@@ -277,7 +301,8 @@ def write_release(release: "Releasable", output: Target, *, overwrite: bool, **g
     """Write a release; a file appears complete or not at all."""
     from taciturn.publication.release_file import release_csv, write_release
 
-    if isinstance(output, StandardOutput):
-        click.echo(release_csv(release, **given), nl=False)
-    else:
-        write_release(release, output, overwrite=overwrite, **given)
+    with working("writing the release"):
+        if isinstance(output, StandardOutput):
+            click.echo(release_csv(release, **given), nl=False)
+        else:
+            write_release(release, output, overwrite=overwrite, **given)

@@ -13,10 +13,12 @@ from taciturn.cli.files import (
     StandardOutput,
     Target,
     apriori_option,
+    check_intervals,
     check_tables,
     force_option,
     hierarchies_of,
     hierarchy_option,
+    intervals_option,
     read_instructions,
     write_release,
 )
@@ -95,6 +97,7 @@ _REASON: Final = "reason_not_for_release"
         " output."
     ),
 )
+@intervals_option
 @format_option
 @csv_options
 @force_option
@@ -114,6 +117,7 @@ def rules(
     output: Target | None,
     form: Format,
     force: bool,
+    intervals: bool,
     **given: Any,
 ) -> None:
     """Find the sensitive cells of a magnitude table, and protect them.
@@ -130,6 +134,7 @@ def rules(
     import taciturn as tc
 
     check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
+    check_intervals(output, intervals)
     given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     categories = _safe_categories(safe, variables)
@@ -139,8 +144,7 @@ def rules(
         with working("tabulating the records"):
             tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = sensitive_margins(tables, chosen, categories)
-        rows = _sensitive_rows(found, variables, total)
-        print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
+        _print_sensitive(found, variables, total, top, form)
         return
     protected = tc.protect_table(
         microdata,
@@ -156,8 +160,20 @@ def rules(
         **given,
     )
     show_unproved(protected.pattern)
-    write_release(protected, output, total=total, overwrite=force)
+    write_release(protected, output, total=total, intervals=intervals, overwrite=force)
     _print_protected(protected, variables, total, top, output, form)
+
+
+def _print_sensitive(
+    found: dict[tuple[str, ...], "xr.Dataset"],
+    variables: tuple[str, ...],
+    total: str,
+    top: int,
+    form: Format,
+) -> None:
+    """Say what is sensitive."""
+    rows = _sensitive_rows(found, variables, total)
+    print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
 
 
 def _print_protected(

@@ -18,6 +18,7 @@ from taciturn.attack.releases.suppression import Suppression
 from taciturn.errors import ParameterError, TableError
 from taciturn.files import READABLE_RELEASES, TABLE_ENDINGS, StandardInput, check_readable
 from taciturn.perturbation.replicates import MARK
+from taciturn.publication.intervals import refuse_telling_intervals
 from taciturn.publication.json_stat import read_json_stat
 from taciturn.schema import (
     COUNT,
@@ -27,6 +28,7 @@ from taciturn.schema import (
     REPLICATE,
     SAFE,
     SECONDARY,
+    SIDES,
     STATUS,
     SUPPRESSED,
 )
@@ -61,8 +63,9 @@ def read_release(
     ----------
     path : path
         A ``.csv``, ``.parquet`` or ``.json`` file (JSON-stat) with a column for each
-        variable, one of values and one of the status. Variables of the table that are
-        no column are summed over.
+        variable, one of values and one of the status, and perhaps ``lower`` and
+        ``upper``, the ends of intervals. Variables of the table that are no column are
+        summed over.
     table : DataArray
         The true table; levels above a variable are further coordinates along it, as in
         `Suppression`.
@@ -90,8 +93,9 @@ def read_release(
     TableError
         A label that the table does not have, a cell given twice or not at all, a status
         that is none, a suppressed cell with a value or a published one without; in a
-        release with suppressed cells, a published value that is not the true one;
-        several replicates; perturbed totals.
+        release with suppressed cells, a published value that is not the true one; an
+        interval narrower than what is published tells, as it tells more; several
+        replicates; perturbed totals.
     FileFormatError
         The file cannot be read as one of these formats.
     ParameterError
@@ -119,7 +123,19 @@ def read_release(
             " cells are suppressed: a release of which cells are suppressed has the true values of"
             " the others"
         )
-    return _release(found, shown, decimals)
+    release = _release(found, shown, decimals)
+    for part in found if rows.ends else ():
+        totals, _ = margin_of(shown, part.names)
+        hidden = totals.copy(data=~part.published.reshape(totals.shape))
+        refuse_telling_intervals(
+            release,
+            hidden,
+            part.rows,
+            rows.ends,
+            decimals,
+            lambda row: f"{rows.origin}: {rows.label(row)}",
+        )
+    return release
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,8 @@ class _Rows:
     values: list[Any]
     status: list[Any]
     value: str
+    ends: list[list[Any]]
+    """The columns of the lower and upper ends of intervals, if there are any."""
 
     @property
     def variables(self) -> list[str]:
@@ -176,6 +194,8 @@ def _rows(
     labels = {name: columns[name] for name in map(str, table.dims) if name in columns}
     named = [name for name in (STATUS, INTERNAL_STATUS) if name in columns and name not in labels]
     others = [name for name in columns if name not in labels and name not in named]
+    ends = [columns[name] for name in SIDES] if set(SIDES) < set(others) else []
+    others = [name for name in others if not ends or name not in SIDES]
     if value is not None and value not in others:
         raise ParameterError(f"{origin}: no column {value!r} of values: there are {list(columns)}")
     if len(named) != 1 or len(others) != 1 or not columns[named[0]]:
@@ -184,7 +204,7 @@ def _rows(
             f" {list(map(str, table.dims))}, one of values, and {STATUS!r}: the columns are"
             f" {', '.join(map(repr, columns))}"
         )
-    return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0])
+    return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0], ends)
 
 
 def _parts(
@@ -339,11 +359,11 @@ def _perturbed(
 ) -> xr.DataArray:
     """The table as it is released, of a file that publishes every cell of it."""
     (first, *others), cells = parts, tuple(map(str, steps.dims))
-    if others or first.names != cells or decimals:
+    if others or first.names != cells or decimals or rows.ends:
         raise TableError(
             f"{rows.origin}: the value of {_first_that_differs(rows, parts)} is not that of the"
             " table, and no cell is suppressed: a perturbed table is one of counts"
-            f" without totals, with a row for each cell of {' x '.join(cells)}"
+            f" without totals and intervals, with a row for each cell of {' x '.join(cells)}"
         )
     values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
     released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)

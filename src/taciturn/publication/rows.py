@@ -18,22 +18,27 @@ __all__ = ["long_form", "release_rows"]
 
 
 def release_rows(
-    release: Releasable, *, value: str | None = None, total: str = "Total", internal: bool = False
+    release: Releasable,
+    *,
+    value: str | None = None,
+    total: str = "Total",
+    internal: bool = False,
+    intervals: bool = False,
 ) -> "pd.DataFrame":
     """All cells of a release in long form.
 
     Parameters
     ----------
-    release, value, total, internal
+    release, value, total, internal, intervals
         As in `write_release`.
 
     Returns
     -------
     DataFrame
         A column for each variable, one with the name of the quantity, NaN where
-        suppressed, and ``status``, which is ``published`` or ``suppressed``; with
-        `internal` ``status_not_for_release`` instead, which is ``safe``, ``primary`` or
-        ``secondary``.
+        suppressed, with `intervals` ``lower`` and ``upper``, and ``status``, which is
+        ``published`` or ``suppressed``; with `internal` ``status_not_for_release``
+        instead, which is ``safe``, ``primary`` or ``secondary``.
 
     Raises
     ------
@@ -48,7 +53,8 @@ def release_rows(
     >>> tc.publication.release_rows(release).values.tolist()[2:]
     [['C', nan, 'suppressed'], ['Total', 8.0, 'published']]
     """
-    return long_form(published(release, value=value, internal=internal), total=total)
+    what = published(release, value=value, internal=internal, intervals=intervals)
+    return long_form(what, total=total)
 
 
 def long_form(what: Published, *, total: str) -> "pd.DataFrame":
@@ -60,16 +66,17 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     tables = [values for values, _ in what.tables]
     column_of = _columns(tables)
     variables = list(dict.fromkeys(column_of.values()))
-    if what.value == what.status:
-        raise ParameterError(f"value must not be {what.status!r}, which names another column")
-    if clash := {what.value, what.status} & set(variables):
+    others = [*what.numbers, what.status]
+    if what.value in others[1:]:
+        raise ParameterError(f"value must not be {what.value!r}, which names another column")
+    if clash := set(others) & set(variables):
         raise ParameterError(
             f"a variable must not be called {min(clash)!r}, which is the name of a column of the"
-            f" file; its columns are {[*variables, what.value, what.status]}"
+            f" file; its columns are {[*variables, *others]}"
         )
     _check_labels(tables, column_of, total)
     parts = []
-    for values, status in what.tables:
+    for at, (values, status) in enumerate(what.tables):
         names = list(map(str, values.dims))
         labels = list(product(*(values.get_index(name).tolist() for name in names)))
         columns = [column_of[name] for name in names]
@@ -78,8 +85,10 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
             if name not in columns:
                 rows[name] = total
         rows[what.value] = np.ravel(values.values)
+        for side, ends in what.intervals[at].items() if what.intervals else ():
+            rows[side] = np.ravel(ends.values)
         rows[what.status] = np.ravel(status.transpose(*names).values)
-        parts.append(rows[[*variables, what.value, what.status]])
+        parts.append(rows[[*variables, *others]])
     found = pd.concat(parts, ignore_index=True)
     if set(column_of) == set(variables):
         return found
