@@ -30,6 +30,7 @@ from taciturn.information import divergences
 from taciturn.magnitude.cells import cells_of
 from taciturn.publication.published import Published, published as published_by
 from taciturn.suppression import (
+    apriori,
     arguments,
     cheapest as cuts,
     deviations,
@@ -133,7 +134,13 @@ class Case:
 
     def required(self):
         interval = xr.Dataset({"lower": 0 * self.table, "upper": 2 * self.table})
-        return arguments.checked_required(self.mask, interval, self.cells())
+        flags = arguments.checked_flags(self.mask, self.cells(), name="primary")
+        return arguments.checked_required(flags, interval, self.cells())
+
+    def instructions(self):
+        cells = self.mask.to_series().rename("status").replace({True: "sensitive", False: None})
+        rows = cells.reset_index().assign(cost=self.table.values.ravel())
+        return apriori.instructions_of(rows, self.cells())
 
     def task(self):
         cells = self.cells()
@@ -208,6 +215,7 @@ EXAMPLES = {
     showing.Grid: (lambda case: case.linked().shown().grids[0], Case.hidden_of_linked),
     published.PublishedCells: (Case.cells, Case.all_cells),
     knowns.Known: (Case.known, Case.all_cells),
+    apriori.Instructions: (Case.instructions, Case.all_cells),
     task.Required: (Case.required, Case.all_cells),
     task.Task: (Case.task, Case.all_cells),
     Published: (

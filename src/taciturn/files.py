@@ -21,6 +21,9 @@ if sys.platform != "win32":
     import fcntl
 
 __all__ = [
+    "APRIORI_ENDINGS",
+    "HIERARCHY_ENDINGS",
+    "INTERVAL_ENDINGS",
     "READABLE_RELEASES",
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
@@ -35,8 +38,17 @@ __all__ = [
 TABLE_ENDINGS: Final = (".csv", ".parquet")
 """Files in long form that are read."""
 
+HIERARCHY_ENDINGS: Final = (*TABLE_ENDINGS, ".hrc")
+"""Files of levels above a variable: in columns, or those of τ-ARGUS."""
+
+APRIORI_ENDINGS: Final = (*TABLE_ENDINGS, ".hst")
+"""Files of instructions for single cells: in columns, or those of τ-ARGUS."""
+
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""
+
+INTERVAL_ENDINGS: Final = (".csv", ".parquet", ".xlsx")
+"""Files of releases that have room for an interval beside each value."""
 
 READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
 """Files that a release is read from: all but those of Excel."""

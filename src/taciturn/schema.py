@@ -27,6 +27,7 @@ __all__ = [
     "SAFE",
     "SCHEMA_VERSION",
     "SECONDARY",
+    "SIDES",
     "STATUS",
     "SUPPRESSED",
     "cell_label",
@@ -68,6 +69,9 @@ MAX_COUNT: Final = 2**53
 
 STATUS: Final = "status"
 """Name of the column that says whether a cell is published."""
+
+SIDES: Final = ("lower", "upper")
+"""The ends of an interval."""
 
 INTERNAL_STATUS: Final = "status_not_for_release"
 """Name of the column that tells primary cells from secondary ones."""

@@ -77,6 +77,13 @@ def test_options_of_what_is_released(path):
     assert len(found) == (4 + 2 + 1) * (5 + 1)
     districts = tc.read_table(path).values.reshape(2, 2, 5).sum(axis=(1, 2)).tolist()
     assert [found[frozenset({("area", name)})] for name in ("North", "South")] == districts
+    codes, same = path.with_name("area.hrc"), path.with_name("same.csv")
+    codes.write_text("North\n@1\n@2\nSouth\n@3\n@4\n")
+    assert run(path, "--threshold", 4, "--output", same, "--hierarchy", codes).exit_code == 0
+    assert same.read_text().replace("\r", "") == out.read_text()
+    result = run(path, *common, "--hierarchy", codes.rename(path.with_name("districts.hrc")))
+    assert result.exit_code == 1
+    assert "a file of codes is called like the variable" in str(result.exception)
     assert run(path, *common, "--by", "religion").exit_code == 0
     assert list(cells_in(out).values()) == [
         *tc.margin(tc.read_table(path), "religion").values.tolist(),

@@ -32,6 +32,8 @@ FILES = {
     "released.csv": "a,b,count,status\nx,1,,suppressed\nx,2,,suppressed\n"
     "y,1,20,published\ny,2,10,published\nx,Total,70,published\ny,Total,30,published\n",
     "levels.csv": "b,half\n1,first\n2,second\n",
+    "cells.hst": "y,2,c,5\n",
+    "rows.hst": "x,2,c,5\n",
     "records.csv": "a,b,sales,firm,key\n"
     + "".join(f"x,{1 + i % 2},{i},{i},{KEYS.random()}\n" for i in range(1, 9)),
     "card.toml": "format_version = 1\n",
@@ -42,6 +44,8 @@ FILES = {
 }
 FIT = ["-N", "1000", "--draws", "20", "--chains", "2", "--seed", "1"]
 SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", "--workers", "1"]
+RULES = ["--variables", "a,b", "--value", "sales", "--rule", "freq:3"]
+CELLS = ["--apriori", "cells.hst"]
 EXAMPLES = {
     "tabulate": ["records.csv", "--variables", "b", "--categories", "levels.csv"],
     "assess": ["table.csv", *FIT, "--model", "log-linear", "--known-margins", "margins.csv"],
@@ -49,10 +53,10 @@ EXAMPLES = {
     "study": ["table.csv", "--model", "log-linear", *SMALL],
     "cell-key": ["records.csv", "--variables", "a,b", "--keys", "key"],
     "perturb": ["table.csv", "--method", "conventional-round"],
-    "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv"],
+    "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],
     "report": ["one.nc", "--release", "released.csv"],
-    "rules": ["records.csv", "--variables", "a,b", "--value", "sales", "--rule", "freq:3"],
+    "rules": ["records.csv", *RULES, "--hierarchy", "levels.csv", "--apriori", "rows.hst"],
 }
 """Every command that writes, with all of its inputs."""
 OTHERWISE = {"attack": ["table.csv", "--release", "released.csv"]}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.attack_input import read_file, read_level, read_suppressed, read_values
+from taciturn.cli.attack_input import read_file, read_suppressed, read_values
 from taciturn.cli.conditions import DISCLOSED, Condition, exit_if, fail_on_option
 from taciturn.cli.files import (
     FileCommand,
@@ -19,6 +19,7 @@ from taciturn.cli.files import (
     force_option,
     hierarchy_option,
     variables_option,
+    with_hierarchies,
     write_csv,
 )
 from taciturn.cli.options import Names, Whole, csv_options
@@ -133,12 +134,11 @@ def attack(
     """
     _check_options(file, suppressed, linked, totals)
     check_release_file(file)
-    check_tables(table, *suppressed, *hierarchy)
+    check_tables(table, *suppressed, hierarchies=hierarchy)
     written = {"sep": sep, "encoding": encoding}
     with working("loading libraries, reading the table"):
         true = read_values(table, count=count, variables=variables, decimals=decimals, **written)
-    for path in hierarchy:
-        true = read_level(path, true, **written)
+    true = with_hierarchies(true, hierarchy, **written)
     margin = _checked_margin(margin, true)
     if file is not None:
         release, hidden = read_file(file, true, total=total, decimals=decimals)

@@ -1,5 +1,5 @@
-"""What ``attack`` reads: a table of counts or magnitudes, levels above its variables,
-and suppressed cells. `written` is how a CSV file is, its `sep` and `encoding`.
+"""What ``attack`` reads: a table of counts or magnitudes, and suppressed cells.
+`written` is how a CSV file is, its `sep` and `encoding`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from taciturn.attack.releases.base import Release
 
-__all__ = ["read_file", "read_level", "read_suppressed", "read_values"]
+__all__ = ["read_file", "read_suppressed", "read_values"]
 
 
 def read_values(
@@ -51,43 +51,6 @@ def read_file(
     if not hidden:
         raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
     return release, hidden
-
-
-def read_level(path: TableFile, table: "xr.DataArray", **written: Any) -> "xr.DataArray":
-    """The table with a further level, read from a file that says to which group each
-    category of a variable belongs.
-    """
-    from taciturn.schema import RESERVED_NAMES
-    from taciturn.tables.sources import open_source
-
-    columns = open_source(path, **written).columns()
-    dims = [name for name in columns if name in table.dims]
-    if len(columns) != 2 or len(dims) != 1:
-        raise TableError(
-            f"{path}: a hierarchy has two columns, one of the variables"
-            f" {list(map(str, table.dims))} and a level above it: the columns are"
-            f" {', '.join(map(repr, columns))}"
-        )
-    dim = dims[0]
-    level = next(name for name in columns if name != dim)
-    if level in table.coords or level in RESERVED_NAMES:
-        raise TableError(f"{path}: {level!r} cannot name a level: it is taken")
-    categories = _positions(table, dim)
-    above: dict[int, str] = {}
-    for row, (label, parent) in enumerate(zip(columns[dim], columns[level], strict=True)):
-        place = _place(path, row, dim, label, categories)
-        if place in above:
-            raise TableError(f"{path}: row {row + 1} gives {dim}={label} a second time")
-        if not str(parent).strip():
-            raise TableError(f"{path}: row {row + 1} has no {level!r} for {dim}={label}")
-        above[place] = str(parent)
-    without = [label for label, place in categories.items() if place not in above]
-    if without:
-        raise TableError(
-            f"{path}: no row for {dim}={without[0]}; each category of {dim!r} must have one"
-            f" {level!r}"
-        )
-    return table.assign_coords({level: (dim, [above[place] for place in range(len(categories))])})
 
 
 def read_suppressed(

@@ -2,14 +2,19 @@
 before any work is done.
 """
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from taciturn.cli.options import Model, Names, is_card
+from taciturn.cli.working import working
 from taciturn.errors import TableError
 from taciturn.files import (
+    APRIORI_ENDINGS,
+    HIERARCHY_ENDINGS,
+    INTERVAL_ENDINGS,
     READABLE_RELEASES,
     TABLE_ENDINGS,
     StandardInput,
@@ -32,13 +37,19 @@ __all__ = [
     "Output",
     "StandardOutput",
     "Target",
+    "apriori_option",
+    "check_intervals",
     "check_records",
     "check_release_file",
     "check_tables",
     "force_option",
+    "hierarchies_of",
     "hierarchy_option",
+    "intervals_option",
     "read_counts",
+    "read_instructions",
     "variables_option",
+    "with_hierarchies",
     "write_csv",
     "write_release",
 ]
@@ -142,8 +153,17 @@ hierarchy_option: Final = click.option(
     type=Input(stream=True),
     multiple=True,
     help=(
-        "File of two columns, a variable and a level above it, such as region and country;"
-        " repeatable."
+        "File of a column called like a variable and one for each level above it, such as region"
+        " and country, or a .hrc file of tau-ARGUS, called like the variable; repeatable."
+    ),
+)
+
+apriori_option: Final = click.option(
+    "--apriori",
+    type=Input(),
+    help=(
+        "File of instructions for single cells: .hst of tau-ARGUS, or columns of variables, status,"
+        " cost, lower and upper."
     ),
 )
 
@@ -152,6 +172,12 @@ force_option: Final = click.option(
 )
 
 
+intervals_option: Final = click.option(
+    "--intervals",
+    is_flag=True,
+    help="Write for each suppressed cell what everybody can work out; not to .json.",
+)
+
 variables_option: Final = click.option(
     "--variables",
     type=Names(),
@@ -159,11 +185,78 @@ variables_option: Final = click.option(
 )
 
 
-def check_tables(*sources: TableFile | None) -> None:
-    """Raise unless every file that is named exists and can be a table."""
-    for source in sources:
-        if isinstance(source, Path):
-            check_readable(source, TABLE_ENDINGS)
+def check_tables(
+    *sources: TableFile | None, hierarchies: Iterable[TableFile] = (), apriori: Path | None = None
+) -> None:
+    """Raise unless every file that is named exists and can be a table, a hierarchy or
+    instructions.
+    """
+    for given, endings in (
+        (sources, TABLE_ENDINGS),
+        (hierarchies, HIERARCHY_ENDINGS),
+        ((apriori,), APRIORI_ENDINGS),
+    ):
+        for source in given:
+            if isinstance(source, Path):
+                check_readable(source, endings)
+
+
+def hierarchies_of(
+    paths: Iterable[TableFile], variables: Sequence[str], **written: str | None
+) -> dict[str, list[TableFile]]:
+    """The files of levels above each variable: those of columns name it in their
+    header, those of tau-ARGUS by what they are called.
+    """
+    from taciturn.tables.sources import open_source
+
+    found: dict[str, list[TableFile]] = {}
+    for path in paths:
+        codes = isinstance(path, Path) and path.suffix.lower() not in TABLE_ENDINGS
+        names = [Path(str(path)).stem] if codes else open_source(path, **written).names
+        named = [name for name in names if name in variables]
+        if len(named) != 1:
+            rule = (
+                "a file of codes is called like the variable whose levels it holds"
+                if codes
+                else "a hierarchy has one column called like a variable, and one for each level"
+            )
+            raise TableError(
+                f"{path}: {rule}: it has {', '.join(map(repr, names))}, the variables are"
+                f" {list(variables)}"
+            )
+        found.setdefault(named[0], []).append(path)
+    return found
+
+
+def read_instructions(
+    path: Path | None, variables: Sequence[str], *, total: str, **written: str | None
+) -> "pd.DataFrame | None":
+    """Instructions for single cells, if there are any."""
+    if path is None:
+        return None
+    from taciturn.suppression.apriori import read_apriori
+
+    return read_apriori(path, variables, total=total, **written)
+
+
+def with_hierarchies(
+    table: "xr.DataArray", paths: Iterable[TableFile], **written: str | None
+) -> "xr.DataArray":
+    """The table with the levels that files give its variables."""
+    from taciturn.tables.hierarchies import attach, read_levels
+
+    dims = list(map(str, table.dims))
+    return attach(table, read_levels(hierarchies_of(paths, dims, **written), dims, **written))
+
+
+def check_intervals(output: Target | None, intervals: bool) -> None:
+    """Raise where intervals are asked for, and there is no output with room for
+    them.
+    """
+    if intervals and output is None:
+        raise click.UsageError("--intervals needs --output")
+    if intervals and isinstance(output, Path):
+        check_ending(output, INTERVAL_ENDINGS)
 
 
 def check_release_file(source: TableFile | None) -> None:
@@ -208,7 +301,8 @@ def write_release(release: "Releasable", output: Target, *, overwrite: bool, **g
     """Write a release; a file appears complete or not at all."""
     from taciturn.publication.release_file import release_csv, write_release
 
-    if isinstance(output, StandardOutput):
-        click.echo(release_csv(release, **given), nl=False)
-    else:
-        write_release(release, output, overwrite=overwrite, **given)
+    with working("writing the release"):
+        if isinstance(output, StandardOutput):
+            click.echo(release_csv(release, **given), nl=False)
+        else:
+            write_release(release, output, overwrite=overwrite, **given)

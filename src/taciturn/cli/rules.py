@@ -1,6 +1,7 @@
 """``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,20 +12,29 @@ from taciturn.cli.files import (
     Output,
     StandardOutput,
     Target,
+    apriori_option,
+    check_intervals,
     check_tables,
     force_option,
+    hierarchies_of,
+    hierarchy_option,
+    intervals_option,
+    read_instructions,
     write_release,
 )
-from taciturn.cli.options import Names, Whole, csv_options, search_options, total_option
+from taciturn.cli.options import Names, Number, Whole, csv_options, search_options, total_option
 from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
 from taciturn.cli.working import working
+from taciturn.errors import ParameterError
 from taciturn.files import RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from taciturn.suppression import ProtectedTable
 
 __all__ = ["rules"]
 
@@ -41,8 +51,8 @@ _REASON: Final = "reason_not_for_release"
     multiple=True,
     required=True,
     help=(
-        "nk:1,0.75  p%:10  pq:10,50  freq:3  entropy:0.5  request:0.8; repeatable: a cell is"
-        " sensitive if any rule says so."
+        "nk:1,0.75  p%:10  pq:10,50  freq:3,20  zero:100  entropy:0.5  request:0.8; repeatable: a"
+        " cell is sensitive if any rule says so."
     ),
 )
 @click.option(
@@ -51,12 +61,28 @@ _REASON: Final = "reason_not_for_release"
 @click.option("--holding", help="Column that names the holding to which a contributor belongs.")
 @click.option("--sampling-weights", help="Column of sampling weights.")
 @click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
+@click.option("--waiver", help="Column that marks contributors who waived protection, 0 or 1.")
+@click.option(
+    "--safe",
+    multiple=True,
+    metavar="VARIABLE=LABEL",
+    help="A category of which no cell is sensitive, such as that of missing labels; repeatable.",
+)
 @click.option(
     "--decimals",
     type=Whole(0, 9),
     default=0,
     show_default=True,
     help="Decimal places of the values.",
+)
+@hierarchy_option
+@apriori_option
+@click.option(
+    "--safety-range",
+    type=Number(0),
+    default=0.0,
+    show_default=True,
+    help="Percent of its total that a cell must be open by that --apriori makes sensitive.",
 )
 @total_option
 @click.option(
@@ -71,6 +97,7 @@ _REASON: Final = "reason_not_for_release"
         " output."
     ),
 )
+@intervals_option
 @format_option
 @csv_options
 @force_option
@@ -79,6 +106,10 @@ def rules(
     variables: tuple[str, ...],
     value: str,
     texts: tuple[str, ...],
+    safe: tuple[str, ...],
+    hierarchy: tuple[TableFile, ...],
+    apriori: Path | None,
+    safety_range: float,
     total: str,
     top: int,
     time_limit: float,
@@ -86,6 +117,7 @@ def rules(
     output: Target | None,
     form: Format,
     force: bool,
+    intervals: bool,
     **given: Any,
 ) -> None:
     """Find the sensitive cells of a magnitude table, and protect them.
@@ -101,14 +133,18 @@ def rules(
     """
     import taciturn as tc
 
-    check_tables(microdata)
+    check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
+    check_intervals(output, intervals)
+    given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
+    categories = _safe_categories(safe, variables)
     if output is None:
+        from taciturn.magnitude.sensitivity import sensitive_margins
+
         with working("tabulating the records"):
             tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
-        found = {names: tc.sensitive_cells(table, chosen) for names, table in tables.items()}
-        rows = _sensitive_rows(found, variables, total)
-        print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
+        found = sensitive_margins(tables, chosen, categories)
+        _print_sensitive(found, variables, total, top, form)
         return
     protected = tc.protect_table(
         microdata,
@@ -118,20 +154,65 @@ def rules(
         time_limit=time_limit,
         random_seed=seed,
         progressbar=sys.stderr.isatty(),
+        apriori=read_instructions(apriori, variables, total=total, **_written(given)),
+        safety_range=safety_range,
+        safe=categories,
         **given,
     )
     show_unproved(protected.pattern)
-    write_release(protected, output, total=total, overwrite=force)
+    write_release(protected, output, total=total, intervals=intervals, overwrite=force)
+    _print_protected(protected, variables, total, top, output, form)
+
+
+def _print_sensitive(
+    found: dict[tuple[str, ...], "xr.Dataset"],
+    variables: tuple[str, ...],
+    total: str,
+    top: int,
+    form: Format,
+) -> None:
+    """Say what is sensitive."""
+    rows = _sensitive_rows(found, variables, total)
+    print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
+
+
+def _print_protected(
+    protected: "ProtectedTable",
+    variables: tuple[str, ...],
+    total: str,
+    top: int,
+    output: Target,
+    form: Format,
+) -> None:
+    """Say what was sensitive, and what is suppressed."""
     found = dict(protected.sensitive)
     rows = _sensitive_rows(found, variables, total)
-    pattern = {"pattern": pattern_facts(protected.pattern), "output": output}
     print_as(
         form,
         text=f"{_sensitive_text(found, top)}\n\n{pattern_text(protected.pattern)}",
-        facts=_facts(found, rows) | pattern,
+        facts=_facts(found, rows) | {"pattern": pattern_facts(protected.pattern), "output": output},
         table=rows,
         to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _safe_categories(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, list[str]]:
+    """The categories of each variable that are safe."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name = next((name for name in variables if text.startswith(f"{name}=")), None)
+        if name is None:
+            raise ParameterError(
+                f"--safe must be a variable of {list(variables)} and a label, such as"
+                f" {variables[0]}=unknown, got {text!r}"
+            )
+        found.setdefault(name, []).append(text[len(name) + 1 :])
+    return found
+
+
+def _written(given: dict[str, Any]) -> dict[str, str | None]:
+    """How the CSV files are written."""
+    return {name: given[name] for name in ("sep", "encoding")}
 
 
 def _sensitive_rows(
@@ -141,11 +222,18 @@ def _sensitive_rows(
     import numpy as np
     import pandas as pd
 
+    from taciturn.tables.margins import hierarchies
+
+    finest = next(iter(found.values()))["sensitive"]
+    column_of = {level: dim for dim, levels in hierarchies(finest).items() for level in levels}
     rows = []
     for names, cells in found.items():
         reasons = np.atleast_1d(cells["reason"].values)
         for place in map(tuple, np.argwhere(np.atleast_1d(cells["sensitive"].values))):
-            labels = {name: cells[name].values[at] for name, at in zip(names, place, strict=False)}
+            labels = {
+                column_of.get(name, name): cells[name].values[at]
+                for name, at in zip(names, place, strict=False)
+            }
             rows.append(
                 {name: labels.get(name, total) for name in variables} | {_REASON: reasons[place]}
             )

@@ -2,22 +2,27 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.attack_input import read_level
 from taciturn.cli.files import (
     FileCommand,
     Input,
     Output,
     StandardOutput,
     Target,
+    apriori_option,
+    check_intervals,
     check_tables,
     force_option,
     hierarchy_option,
+    intervals_option,
     read_counts,
+    read_instructions,
     variables_option,
+    with_hierarchies,
     write_release,
 )
 from taciturn.cli.options import (
@@ -63,6 +68,7 @@ __all__ = ["suppress"]
     ),
 )
 @hierarchy_option
+@apriori_option
 @click.option(
     "--protection",
     type=Number(0, 1, min_open=True),
@@ -83,6 +89,7 @@ __all__ = ["suppress"]
     required=True,
     help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
 )
+@intervals_option
 @format_option
 @csv_options
 @force_option
@@ -94,12 +101,14 @@ def suppress(
     by: tuple[str, ...] | None,
     linked: tuple[tuple[str, ...], ...],
     hierarchy: tuple[TableFile, ...],
+    apriori: Path | None,
     rule_known: bool,
     total: str,
     seed: int,
     output: Target,
     form: Format,
     force: bool,
+    intervals: bool,
     sep: str | None,
     encoding: str | None,
     **given: Any,
@@ -116,30 +125,29 @@ def suppress(
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
-    check_tables(table, *hierarchy)
+    check_tables(table, hierarchies=hierarchy, apriori=apriori)
+    check_intervals(output, intervals)
 
     import taciturn as tc
 
-    with working("loading libraries, reading the table"):
-        true = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
-    if by is not None:
-        true = tc.margin(true, by)
-    for path in hierarchy:
-        true = read_level(path, true, sep=sep, encoding=encoding)
-    margins = _margins(true, linked)
+    written = {"sep": sep, "encoding": encoding}
+    true = _read(table, by, hierarchy, count=count, variables=variables, **written)
+    margins, dims = _margins(true, linked), list(map(str, true.dims))
     # What cannot be written is refused before the search.
     tc.publication.release_rows(tc.LinkedTables(true, margins), value=count, total=total)
     pattern = tc.suppress(
         true,
         _small(true, margins, threshold),
         linked=margins,
+        apriori=read_instructions(apriori, dims, total=total, **written),
         knowledge=(1, threshold - 1) if rule_known else None,
         random_seed=seed,
         progressbar=sys.stderr.isatty(),
         **given,
     )
     show_unproved(pattern)
-    write_release(pattern, output, value=count, total=total, overwrite=force)
+    names = {"value": count, "total": total}
+    write_release(pattern, output, intervals=intervals, overwrite=force, **names)
     print_as(
         form,
         text=pattern_text(pattern),
@@ -147,6 +155,23 @@ def suppress(
         table=margins_table(pattern),
         to_stderr=isinstance(output, StandardOutput),
     )
+
+
+def _read(
+    table: TableFile,
+    by: tuple[str, ...] | None,
+    hierarchy: tuple[TableFile, ...],
+    *,
+    count: str,
+    variables: tuple[str, ...] | None,
+    **written: str | None,
+) -> "xr.DataArray":
+    """The table of the variables to publish, with the levels above them."""
+    from taciturn.tables.margins import margin
+
+    with working("loading libraries, reading the table"):
+        true = read_counts(table, count=count, variables=variables, **written)
+    return with_hierarchies(true if by is None else margin(true, by), hierarchy, **written)
 
 
 def _margins(

@@ -2,6 +2,7 @@
 a whole table.
 """
 
+from taciturn.magnitude.aggregated import read_margins
 from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.risk import magnitude_risk
 from taciturn.magnitude.rules import (
@@ -13,6 +14,7 @@ from taciturn.magnitude.rules import (
     Request,
     Rule,
     SingleRule,
+    UnsafeZeros,
     rule_from_text,
 )
 from taciturn.magnitude.sensitivity import protection_levels, sensitive_cells
@@ -28,8 +30,10 @@ __all__ = [
     "Request",
     "Rule",
     "SingleRule",
+    "UnsafeZeros",
     "magnitude_risk",
     "protection_levels",
+    "read_margins",
     "rule_from_text",
     "sensitive_cells",
     "tabulate_magnitude",

@@ -40,6 +40,10 @@ class Cells:
         How many asked for protection; None if the table was made without ``request=``.
     requested : ndarray of int or None
         Size of the largest contribution of one who asked.
+    waivers : ndarray or None
+        How many waived protection; None if the table was made without ``waiver=``.
+    unwaived : ndarray of int or None
+        Size of the largest contribution of one who did not.
     step : Fraction
         One step, in the units of the table.
     occupied : ndarray of bool
@@ -52,6 +56,8 @@ class Cells:
     entropy: npt.NDArray[np.float64]
     requests: npt.NDArray[Any] | None
     requested: npt.NDArray[np.object_] | None
+    waivers: npt.NDArray[Any] | None
+    unwaived: npt.NDArray[np.object_] | None
     step: Fraction
     occupied: npt.NDArray[np.bool_]
 
@@ -60,17 +66,31 @@ class Cells:
         return f"Cells({len(self.total)} occupied)"
 
     def ranked(self, number: int, rule: str) -> npt.NDArray[np.object_]:
-        """The largest `number` contributions of each cell, as `rule` needs them."""
+        """The largest `number` contributions of each cell, as `rule` needs them. Where
+        some are waived, the largest of which at least one is not.
+        """
         kept = self.largest.shape[1]
         if number > kept and (self.contributors > kept).any():
             raise TableError(
                 f"{rule} needs the {number} largest contributions, the table holds {kept}: make it"
                 f" with largest={number}"
             )
-        return self.largest[:, :number]
+        top = self.largest[:, :number]
+        if self.unwaived is None or number > kept:
+            return top
+        return np.column_stack([top[:, :-1], np.minimum(top[:, -1], self.unwaived)])
+
+    @property
+    def open(self) -> npt.NDArray[np.bool_]:
+        """In which cells somebody has not waived protection."""
+        if self.waivers is None:
+            return np.ones(len(self.total), dtype=np.bool_)
+        return np.asarray(self.waivers < self.contributors)
 
     def where(self, mask: npt.NDArray[np.bool_]) -> "Cells":
         """Some of the cells."""
+        occupied = np.zeros_like(self.occupied)
+        occupied[self.occupied] = mask
         return replace(
             self,
             total=self.total[mask],
@@ -79,6 +99,9 @@ class Cells:
             entropy=self.entropy[mask],
             requests=None if self.requests is None else self.requests[mask],
             requested=None if self.requested is None else self.requested[mask],
+            waivers=None if self.waivers is None else self.waivers[mask],
+            unwaived=None if self.unwaived is None else self.unwaived[mask],
+            occupied=occupied,
         )
 
     def amount(self, steps: Any) -> str:
@@ -116,14 +139,21 @@ def cells_of(table: Any) -> Cells:
         )
         return steps
 
+    def counted(name: str) -> npt.NDArray[Any]:
+        numbers: npt.NDArray[Any] = table[name].transpose(*dims).values[occupied]
+        return numbers
+
     requested = "requests" in table and "requested" in table
+    waived = "waivers" in table and "unwaived" in table
     return Cells(
         total=amounts("absolute_total"),
         largest=amounts("largest"),
-        contributors=table["contributors"].transpose(*dims).values[occupied],
-        entropy=table["entropy"].transpose(*dims).values[occupied],
-        requests=table["requests"].transpose(*dims).values[occupied] if requested else None,
+        contributors=counted("contributors"),
+        entropy=counted("entropy"),
+        requests=counted("requests") if requested else None,
         requested=amounts("requested") if requested else None,
+        waivers=counted("waivers") if waived else None,
+        unwaived=amounts("unwaived") if waived else None,
         step=Fraction(1, 10 ** int(decimals)),
         occupied=occupied,
     )

@@ -2,8 +2,8 @@
 checked before it is counted.
 
 Columns go under names of our own (``d0``, ``d1``, … for classifiers, ``x``, ``c``,
-``h``, ``w``, ``r``), so that no name in the data ever becomes part of a query. Parts of
-the records go in one after the other.
+``h``, ``w``, ``r``, ``v``), so that no name in the data ever becomes part of a query.
+Parts of the records go in one after the other.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from taciturn.magnitude.columns import identities, numbers
 from taciturn.magnitude.engine import workspace
 from taciturn.magnitude.expressions import (
     MAX_WEIGHT,
+    flag_sql,
     identity_sql,
-    request_sql,
     steps_sql,
     weight_sql,
 )
@@ -118,7 +118,10 @@ def _load(database: Database, source: Source, decimals: int) -> None:
     cell = "0"
     for i, size in enumerate(database.sizes):
         cell = f"({cell}) * {size} + d{i}"
-    kept = ", ".join(name for name in database.types("parsed") if not name.startswith("d"))
+    names = [name for name in database.types("parsed") if not name.startswith("d")]
+    if roles.request is not None and roles.waiver is not None:
+        names[names.index("v")] = "(v AND NOT r) AS v"  # who asks has not waived
+    kept = ", ".join(names)
     connection.execute(
         f"CREATE VIEW records AS SELECT ({cell})::INTEGER AS cell, {kept} FROM parsed"
     )
@@ -167,8 +170,8 @@ def _parsed(database: Database, decimals: int) -> dict[str, str]:
             parsed[short] = weight_sql(short, kind)
         elif short in {"c", "h"}:
             parsed[short] = identity_sql(short, kind)
-        elif short == "r":
-            parsed[short] = request_sql(short, database.meanings.get(short))
+        elif short in {"r", "v"}:
+            parsed[short] = flag_sql(short, database.meanings.get(short))
         else:
             parsed[short] = short
     return parsed
@@ -184,6 +187,7 @@ def _refuse_unparsed(database: Database, decimals: int, *, start: int) -> None:
         "c": "must name a contributor in every row",
         "w": f"must be numbers from 1 to {MAX_WEIGHT}",
         "r": "must be 0 or 1, or false or true",
+        "v": "must be 0 or 1, or false or true",
     }
     columns = database.roles.columns
     checked = [short for short in accepted if short in columns]

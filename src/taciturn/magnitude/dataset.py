@@ -17,7 +17,8 @@ __all__ = ["bytes_of_cell", "magnitude_dataset"]
 
 def bytes_of_cell(roles: Roles, largest: int) -> int:
     """How much of the table a cell takes in memory."""
-    return 8 * (4 + 2 * largest + (2 if roles.request is not None else 0))
+    marks = [role for role in (roles.request, roles.waiver) if role is not None]
+    return 8 * (4 + 2 * largest + 2 * len(marks))
 
 
 def magnitude_dataset(
@@ -65,6 +66,9 @@ def magnitude_dataset(
             dims,
             placed(np.asarray(cells.requested, dtype=np.float64) / step),
         )
+    if cells.waivers is not None and cells.unwaived is not None:
+        variables["waivers"] = (dims, placed(cells.waivers, dtype=np.int64))
+        variables["unwaived"] = (dims, placed(np.asarray(cells.unwaived, dtype=np.float64) / step))
     coords = labels | {"rank": np.arange(1, largest + 1)}
     return xr.Dataset(variables, coords=coords, attrs={"value": roles.value, "decimals": decimals})
 

@@ -9,9 +9,9 @@ __all__ = [
     "MAX_WEIGHT",
     "WEIGHT_DECIMALS",
     "WHOLE",
+    "flag_sql",
     "identity_sql",
     "odd_text_sql",
-    "request_sql",
     "steps_sql",
     "weight_sql",
 ]
@@ -94,9 +94,9 @@ def odd_text_sql(column: str) -> str:
     )
 
 
-def request_sql(column: str, meanings: list[Any] | None) -> str:
-    """Whether a contributor asked for protection; `meanings` where the column holds
-    codes.
+def flag_sql(column: str, meanings: list[Any] | None) -> str:
+    """Whether a contributor asked for protection, or waived it; `meanings` where the
+    column holds codes.
     """
     if meanings is not None:
         texts = [str(meaning).strip().lower() for meaning in meanings]

@@ -17,6 +17,7 @@ class Roles:
     holding: str | None = None
     sampling_weights: str | None = None
     request: str | None = None
+    waiver: str | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -28,6 +29,7 @@ class Roles:
             "h": self.holding,
             "w": self.sampling_weights,
             "r": self.request,
+            "v": self.waiver,
         }
         return named | {short: name for short, name in others.items() if name is not None}
 
@@ -41,10 +43,15 @@ class Roles:
             shorts = {short for short, of in columns.items() if of == name}
             # A classifier may also name the contributor or the holding, as in tables by
             # enterprise.
-            if len(shorts) > 1 and (shorts & {"x", "w", "r"} or shorts >= {"c", "h"}):
+            if len(shorts) > 1 and (shorts & {"x", "w", "r", "v"} or shorts >= {"c", "h"}):
                 raise ParameterError(f"the column {name!r} is given in two roles")
         if self.sampling_weights is not None and self.holding is not None:
             raise ParameterError(
                 "sampling_weights cannot be given with holding: the holdings of those for whom a"
                 " weighted contributor stands are not known"
+            )
+        if self.sampling_weights is not None and self.waiver is not None:
+            raise ParameterError(
+                "sampling_weights cannot be given with waiver: those for whom a weighted"
+                " contributor stands have waived nothing"
             )

@@ -2,19 +2,29 @@
 needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
+from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import cells_of
 from taciturn.magnitude.rules.base import Rule, as_rule
+from taciturn.tables.margins import hierarchies, level_codes
+from taciturn.validate import first_of, quoted
 
-__all__ = ["protection_levels", "sensitive_cells"]
+__all__ = ["Safe", "protection_levels", "sensitive_cells", "sensitive_margins"]
+
+type Safe = Mapping[str, Any]
+"""By variable, a category of which no cell is sensitive, or a list of them."""
 
 
-def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dataset:
+def sensitive_cells(
+    table: xr.Dataset, rules: Rule | Sequence[Rule], *, safe: Safe | None = None
+) -> xr.Dataset:
     """Find the cells of a magnitude table that are sensitive by some rules.
 
     Parameters
@@ -25,13 +35,16 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
         `Dominance`, `PPercent`, `PQ`, `MinimumFrequency`, `EntropyRule` and `Request`,
         combined with ``|`` and ``&``. Of a sequence any makes a cell sensitive, as with
         ``|``.
+    safe : mapping of str to label or list of labels, optional
+        By variable, categories of which no cell is sensitive, such as that of records
+        whose label is missing: who is in it is not known.
 
     Returns
     -------
     Dataset
         Over the table's dims:
 
-        - ``sensitive`` (bool): False in an empty cell;
+        - ``sensitive`` (bool): False in an empty cell, and where all have waived;
         - ``by_rule`` (bool), with ``rule``: the same for each of the single rules,
           named by their text;
         - ``reason``: in words, for the single rules that hold in a sensitive cell;
@@ -46,10 +59,15 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
         rule needs, or, for `Request`, was made without ``request=``; one without any
         contributor.
     ParameterError
-        `rules` that are not rules.
+        `rules` that are not rules; `safe` names no variable or category of the table.
 
     Notes
     -----
+    In a table with waivers the largest contributions that a rule looks at are the
+    largest of which at least one is not waived, and the p%- and pq-rules protect the
+    largest that is not. `MinimumFrequency`, `UnsafeZeros` and `EntropyRule` hold as
+    without waivers, unless all have waived.
+
     Amounts are compared in whole steps, and parameters as the decimal numbers they are
     written as, so that rounding never moves a cell across the boundary. Each cell is
     judged by itself; what follows from totals is not considered.
@@ -57,8 +75,8 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
     References
     ----------
     Oganian & Domingo-Ferrer (2003), Section 2; Hundepool et al., Handbook on
-    Statistical Disclosure Control, Section 4.2.1; share of unsafe cells: the same,
-    Section 4.6.
+    Statistical Disclosure Control, Section 4.2.1, waivers included; share of unsafe
+    cells: the same, Section 4.6. `safe`: τ-ARGUS, option ``MIS`` of the safety rules.
 
     Examples
     --------
@@ -74,7 +92,8 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
     'largest 1 of 3 contributors holds 80.0 % of 100 (Dominance(1, 0.75))'
     """
     rule = as_rule(rules)
-    cells = cells_of(table)
+    every = cells_of(table)
+    cells = every.where(every.open & ~_safe_cells(table["total"], safe)[every.occupied])
     dims, shape = table["total"].dims, cells.occupied.shape
     parts = rule.parts()
     by_rule = np.zeros((*shape, len(parts)), dtype=bool)
@@ -88,17 +107,79 @@ def sensitive_cells(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Datas
             reasons[i].append(reason)
     words = np.full(shape, "", dtype=object)
     words[cells.occupied] = ["; ".join(given) for given in reasons]
-    coords = {dim: table[dim] for dim in dims if dim in table.coords}
+    coords = table["total"].coords
     return xr.Dataset(
         {
             "sensitive": (dims, sensitive),
             "by_rule": ((*dims, "rule"), by_rule),
             "reason": (dims, words),
-            "unsafe_share": ((), float(found.mean())),
+            "unsafe_share": ((), float(found.sum() / len(every.total))),
         },
         coords={**coords, "rule": [str(part) for part in parts]},
         attrs={"rules": str(rule)},
     )
+
+
+def sensitive_margins(
+    tables: Mapping[tuple[str, ...], xr.Dataset],
+    rules: Rule | Sequence[Rule],
+    safe: Safe | None = None,
+) -> dict[tuple[str, ...], xr.Dataset]:
+    """`sensitive_cells` of each margin of the first table. What is safe on a variable
+    is so on the levels above it, too, where a group holds nothing else.
+    """
+    frame = next(iter(tables.values()))["total"]
+    everywhere = _on_levels(frame, safe)
+    return {
+        names: sensitive_cells(
+            table, rules, safe={name: everywhere[name] for name in names if name in everywhere}
+        )
+        for names, table in tables.items()
+    }
+
+
+def _on_levels(table: xr.DataArray, safe: Safe | None) -> dict[str, list[Any]]:
+    """The safe labels of variables and of the levels above them."""
+    found = {}
+    for dim, chosen in _safe_labels(table, safe).items():
+        for name in (dim, *hierarchies(table)[dim]):
+            labels, codes = level_codes(table, name)
+            others = set(codes[~chosen].tolist())
+            found[name] = [label for at, label in enumerate(labels.tolist()) if at not in others]
+    return found
+
+
+def _safe_cells(table: xr.DataArray, safe: Safe | None) -> npt.NDArray[np.bool_]:
+    """Which cells are of a safe category."""
+    cells = np.zeros(table.shape, dtype=np.bool_)
+    for dim, chosen in _safe_labels(table, safe).items():
+        at = table.get_axis_num(dim)
+        cells |= chosen.reshape([-1 if axis == at else 1 for axis in range(table.ndim)])
+    return cells
+
+
+def _safe_labels(table: xr.DataArray, safe: Safe | None) -> dict[str, npt.NDArray[np.bool_]]:
+    """Which categories of each variable that is named are safe."""
+    if not isinstance(safe, Mapping | None):
+        raise ParameterError(
+            f"safe must give categories by variable, such as {{'area': 'unknown'}}, got"
+            f" {quoted(safe)}"
+        )
+    found = {}
+    for dim, given in (safe or {}).items():
+        if dim not in table.dims:
+            raise ParameterError(
+                f"safe must name variables of {list(map(str, table.dims))}, got {dim!r}"
+            )
+        written = list(map(str, table[dim].values.tolist()))
+        labels = list(map(str, given if isinstance(given, list | tuple) else [given]))
+        for label in labels:
+            if label not in written:
+                raise ParameterError(
+                    f"safe must name categories of {dim!r}, [{first_of(written)}], got {label!r}"
+                )
+        found[dim] = np.isin(written, labels)
+    return found
 
 
 def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.DataArray:
@@ -160,8 +241,8 @@ def protection_levels(table: xr.Dataset, rules: Rule | Sequence[Rule]) -> xr.Dat
     """
     rule = as_rule(rules)
     cells = cells_of(table)
+    cells = cells.where(cells.open)
     levels = np.zeros(cells.occupied.shape)
     levels[cells.occupied] = [float(ceil(level) * cells.step) for level in rule.level(cells)]
     dims = table["total"].dims
-    coords = {dim: table[dim] for dim in dims if dim in table.coords}
-    return xr.DataArray(levels, dims=dims, coords=coords, name="protection_level")
+    return xr.DataArray(levels, dims=dims, coords=table["total"].coords, name="protection_level")

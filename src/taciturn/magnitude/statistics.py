@@ -1,5 +1,6 @@
 """Statistics of the cells of one margin, counted by DuckDB in whole steps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2, prod
 from typing import Any, Final
@@ -12,7 +13,13 @@ from taciturn.magnitude.contributors import check_contributors
 from taciturn.magnitude.database import Database
 from taciturn.magnitude.expressions import WEIGHT_DECIMALS, WHOLE
 
-__all__ = ["CellStatistics", "cell_statistics", "group_contributions", "weight_decimals"]
+__all__ = [
+    "CellStatistics",
+    "Kept",
+    "cell_statistics",
+    "group_contributions",
+    "weight_decimals",
+]
 
 _UNIT: Final = 10**WEIGHT_DECIMALS
 _LARGEST_KEY: Final = 2**61
@@ -31,6 +38,19 @@ class CellStatistics:
     entropy: npt.NDArray[np.float64]
     requests: list[float] | None
     requested: list[int] | None
+    waivers: list[int] | None
+    unwaived: list[int] | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a margin keeps of the variable at a position: its labels, or the group of
+    each where a level above it is kept.
+    """
+
+    at: int
+    groups: list[int] | None = None
+    size: int = 0
 
 
 def group_contributions(database: Database) -> None:
@@ -85,6 +105,7 @@ def _of_contributor(database: Database) -> str:
     columns = ["sum(x)::BIGINT AS x"]
     columns += ["any_value(w) AS w"] if database.roles.sampling_weights is not None else []
     columns += ["bool_or(r) AS r"] if database.roles.request is not None else []
+    columns += ["bool_and(v) AS v"] if database.roles.waiver is not None else []
     return ", ".join(columns)
 
 
@@ -132,16 +153,16 @@ def weight_decimals(database: Database) -> int:
 
 
 def cell_statistics(
-    database: Database, dims: tuple[int, ...], *, largest: int, places: int
+    database: Database, kept: Sequence[Kept], *, largest: int, places: int
 ) -> CellStatistics:
-    """Statistics of the margin of the variables at some positions.
+    """Statistics of the margin that keeps some variables, or levels above them.
 
     `places` is the number of decimals of the weights: with them a step is so many
     decimals finer.
     """
-    cell, source = _margin_cell(database.sizes, dims), "contributions"
+    cell, source = _margin_cell(database.sizes, kept), "contributions"
     grouped = database.roles.contributor is not None or database.roles.holding is not None
-    if grouped and len(dims) < len(database.sizes):
+    if grouped and cell != "cell":
         source = (
             f"(SELECT {cell} AS cell, u, {_of_contributor(database)} FROM contributions"
             " GROUP BY ALL)"
@@ -163,21 +184,28 @@ def cell_statistics(
     if database.roles.request is not None:
         chosen["requests"] = f"{'sum(w)' if weighted else 'count(*)'} FILTER (r)"
         chosen["requested"] = f"max({size}) FILTER (r)"
+    if database.roles.waiver is not None:
+        chosen["waivers"] = "count(*) FILTER (v)"
+        chosen["unwaived"] = f"max({size}) FILTER (NOT v)"
     listed = ", ".join(f"{expression} AS {name}" for name, expression in chosen.items())
     rows = database.fetch(f"SELECT {listed} FROM {source} GROUP BY 1 ORDER BY 1")
     found = dict(zip(chosen, zip(*rows, strict=True), strict=True))
     return _statistics(found, weighted=weighted, largest=largest, places=places)
 
 
-def _margin_cell(sizes: list[int], dims: tuple[int, ...]) -> str:
+def _margin_cell(sizes: list[int], kept: Sequence[Kept]) -> str:
     """SQL for the number of the cell of a margin that holds a cell of the full
     table.
     """
-    if len(dims) == len(sizes):
+    if len(kept) == len(sizes) and all(each.groups is None for each in kept):
         return "cell"
     number = "0"
-    for i in dims:
-        number = f"({number}) * {sizes[i]} + cell // {prod(sizes[i + 1 :])} % {sizes[i]}"
+    for each in kept:
+        i = each.at
+        code, size = f"cell // {prod(sizes[i + 1 :])} % {sizes[i]}", sizes[i]
+        if each.groups is not None:
+            code, size = f"({each.groups}::INTEGER[])[{code} + 1]", each.size
+        number = f"({number}) * {size} + {code}"
     return f"({number})::INTEGER"
 
 
@@ -200,7 +228,7 @@ def _statistics(
             absolute, found["surprise"], numbers, sizes, strict=True
         )
     ]
-    asked = "requests" in found
+    asked, waived = "requests" in found, "waivers" in found
     return CellStatistics(
         cells=np.asarray(found["cell"], dtype=np.int64),
         contributors=numbers,
@@ -214,6 +242,8 @@ def _statistics(
             else None
         ),
         requested=[int(x or 0) * finer for x in found["requested"]] if asked else None,
+        waivers=list(found["waivers"]) if waived else None,
+        unwaived=[int(x or 0) for x in found["unwaived"]] if waived else None,
     )
 
 

@@ -1,10 +1,13 @@
 """Magnitude tables: totals of a quantity, and how its contributors share them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, product
+from math import prod
 from os import PathLike
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
@@ -12,16 +15,20 @@ from taciturn.magnitude.database import open_database
 from taciturn.magnitude.dataset import bytes_of_cell, magnitude_dataset
 from taciturn.magnitude.roles import Roles
 from taciturn.magnitude.statistics import (
+    Kept,
     cell_statistics,
     group_contributions,
     weight_decimals,
 )
 from taciturn.schema import RESERVED_NAMES
+from taciturn.tables.hierarchies import Hierarchies, attach, read_levels
 from taciturn.tables.labels import (
+    Codes,
     check_variables,
     declared_categories,
     refuse_large_table,
 )
+from taciturn.tables.margins import coarser_levels, level_codes
 from taciturn.tables.sources import open_source
 from taciturn.validate import names_of, whole_number
 
@@ -29,11 +36,24 @@ __all__ = ["tabulate_magnitude", "tabulate_margins"]
 
 _RESERVED: Final = RESERVED_NAMES | {
     *("rank", "total", "absolute_total", "contributors", "largest", "share", "entropy"),
-    *("requests", "requested", "sensitive", "rule", "by_rule", "reason", "unsafe_share"),
+    *(
+        "requests",
+        "requested",
+        "waivers",
+        "unwaived",
+        "sensitive",
+        "rule",
+        "by_rule",
+        "reason",
+        "unsafe_share",
+    ),
     *("risk", "entropy_term", "mean_share"),
 }
 _MAX_DECIMALS: Final = 9
-_MOST_WITH_ALL_MARGINS: Final = 10
+_MOST_MARGINS: Final = 2**10
+
+type Categories = Mapping[str, tuple[npt.NDArray[Any], Codes]]
+"""The labels of each variable, and the position there of each code of the records."""
 
 
 def tabulate_magnitude(
@@ -45,6 +65,7 @@ def tabulate_magnitude(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
@@ -82,6 +103,10 @@ def tabulate_magnitude(
     request : str, optional
         Column that says (0 or 1, false or true) who asked for protection; a contributor
         asks if one of its rows does.
+    waiver : str, optional
+        Column that says who waived protection; a contributor has, if all of its rows in
+        the cell say so and none of them asks for protection. Not together with
+        `sampling_weights`.
     decimals : int
         Decimal places of the values, from 0 to 9. All sums are exact, in whole steps of
         ``10**-decimals``.
@@ -109,7 +134,9 @@ def tabulate_magnitude(
         - ``entropy``: `H` in bits, in ``[0, log2 N]``, NaN in an empty cell; 0 where
           nobody contributes anything;
         - with `request`, ``requests`` and ``requested``: how many asked for protection,
-          and the largest contribution of one who did.
+          and the largest contribution of one who did;
+        - with `waiver`, ``waivers`` and ``unwaived``: how many waived it, and the
+          largest contribution of one who did not.
 
         The attribute ``decimals`` says the step of all amounts: `decimals`, and with
         weights as many more as write the weights out.
@@ -123,7 +150,7 @@ def tabulate_magnitude(
         ``10**15`` steps; no rows.
     ParameterError
         `decimals` or `largest` out of range, one column in two roles, weights with
-        holdings.
+        holdings or waivers.
     FileFormatError
         The file is missing, unreadable, malformed or of another format.
     MissingDependencyError
@@ -136,8 +163,9 @@ def tabulate_magnitude(
 
     References
     ----------
-    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights, requests:
-    Hundepool et al., Handbook on Statistical Disclosure Control, Section 4.2.1.
+    Oganian & Domingo-Ferrer (2003), Section 2, eq. (1). Holdings, weights, requests,
+    waivers: Hundepool et al., Handbook on Statistical Disclosure Control, Section
+    4.2.1.
 
     Examples
     --------
@@ -159,6 +187,7 @@ def tabulate_magnitude(
         holding=holding,
         sampling_weights=sampling_weights,
         request=request,
+        waiver=waiver,
         decimals=decimals,
         largest=largest,
         categories=categories,
@@ -178,9 +207,11 @@ def tabulate_margins(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
 ) -> dict[tuple[str, ...], xr.Dataset]:
@@ -195,25 +226,31 @@ def tabulate_margins(
     records, variables, value
         As in `tabulate_magnitude`.
     margins : iterable of names, optional
-        The tables to make, each by its variables, such as ``[("area", "sex"), "area",
-        ()]``; ``()`` is the grand total. All without it, `variables` themselves first
-        and the grand total last.
-    contributor, holding, sampling_weights, request, decimals, largest, categories,
-    sep, encoding
+        The tables to make, each by its variables or levels above them, such as
+        ``[("area", "sex"), "area", ()]``; ``()`` is the grand total. All without it,
+        `variables` themselves first and the grand total last; of levels with the same
+        groups the first, and none that combines nothing or everything.
+    contributor, holding, sampling_weights, request, waiver, decimals, largest,
+    categories, sep, encoding
         As in `tabulate_magnitude`.
+    hierarchies : mapping of str to file or data frame, optional
+        Levels above some variables, as in `with_levels`.
 
     Returns
     -------
     dict of tuple of str to Dataset
-        As of `tabulate_magnitude`, by their variables in the order of `variables`.
-        Categories are alike in all.
+        As of `tabulate_magnitude`, by their variables or levels in the order of
+        `variables`. Categories are alike in all, and levels are coordinates along their
+        variable. What is said of a total is counted from the records, as those of one
+        contributor to several of its cells are one contribution to it.
 
     Raises
     ------
     TableError
         As `tabulate_magnitude`.
     ParameterError
-        A margin over other variables, and as `tabulate_magnitude`.
+        A margin over other variables, or over two levels of one, and as
+        `tabulate_magnitude`.
     FileFormatError
         As `tabulate_magnitude`.
     MissingDependencyError
@@ -239,31 +276,64 @@ def tabulate_margins(
     (70.0, 2)
     """
     names = _variables(variables)
-    wanted = _margins(margins, names)
-    roles = Roles(names, value, contributor, holding, sampling_weights, request)
+    levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
+    above = {rows.variable: tuple(rows.levels) for rows in levels}
+    check_variables([*names, *chain.from_iterable(above.values())], reserved=_RESERVED)
+    named = _named_margins(margins, {name: above.get(name, ()) for name in names})
+    roles = Roles(names, value, contributor, holding, sampling_weights, request, waiver)
     roles.check()
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     largest = whole_number(largest, "largest", least=1, most=100)
     declared = declared_categories(categories, names)
     source, tables = open_source(records, sep=sep, encoding=encoding), {}
     with open_database(source, roles, decimals=decimals) as database:
+        declared = {**source.declared, **declared}
         found = {
-            labels.variable: labels.categories(
-                declared.get(labels.variable, source.declared.get(labels.variable))
-            )
+            labels.variable: labels.categories(declared.get(labels.variable))
             for labels in database.labels
         }
-        sizes = {name: len(categories) for name, (categories, _) in found.items()}
-        shapes = [[sizes[name] for name in margin] for margin in wanted]
+        frame = attach(_frame(found), levels)
+        wanted = _all_margins(frame) if named is None else named
+        shapes = [[len(level_codes(frame, name)[0]) for name in margin] for margin in wanted]
         refuse_large_table(*shapes, bytes_of_cell=bytes_of_cell(roles, largest))
         group_contributions(database)
         places = weight_decimals(database)
         for margin in wanted:
-            at = tuple(names.index(name) for name in margin)
-            cells = cell_statistics(database, at, largest=largest, places=places)
-            of_margin = {name: found[name] for name in margin}
-            tables[margin] = magnitude_dataset(cells, of_margin, decimals + places, roles, largest)
+            kept = [_kept(frame, name, found) for name in margin]
+            cells = cell_statistics(database, kept, largest=largest, places=places)
+            of_margin = {name: _labels(frame, name, found) for name in margin}
+            table = magnitude_dataset(cells, of_margin, decimals + places, roles, largest)
+            tables[margin] = table.assign_coords(
+                {level: frame[level] for name in margin for level in above.get(name, ())}
+            )
     return tables
+
+
+def _frame(categories: Categories) -> xr.DataArray:
+    """An empty table over all categories, of no size in memory."""
+    labels = {name: names for name, (names, _) in categories.items()}
+    shape = [len(names) for names in labels.values()]
+    return xr.DataArray(np.broadcast_to(0, shape), dims=list(labels), coords=labels)
+
+
+def _labels(frame: xr.DataArray, name: str, found: Categories) -> tuple[npt.NDArray[Any], Codes]:
+    """The labels of a variable or level, and the position there of each code."""
+    if name in found:
+        return found[name]
+    labels, _ = level_codes(frame, name)
+    return labels, np.arange(len(labels))
+
+
+def _kept(frame: xr.DataArray, name: str, found: Categories) -> Kept:
+    """What a margin keeps of a variable: its labels as they are coded in the records,
+    or the groups that they belong to.
+    """
+    variable = str(frame[name].dims[0])
+    at = list(map(str, frame.dims)).index(variable)
+    if name == variable:
+        return Kept(at)
+    groups, codes = level_codes(frame, name)
+    return Kept(at, codes[found[variable][1]].tolist(), len(groups))
 
 
 def _variables(variables: str | Sequence[str]) -> tuple[str, ...]:
@@ -276,26 +346,52 @@ def _variables(variables: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _margins(
-    margins: Iterable[str | Sequence[str]] | None, variables: tuple[str, ...]
-) -> list[tuple[str, ...]]:
-    if margins is None and len(variables) > _MOST_WITH_ALL_MARGINS:
-        raise ParameterError(
-            f"{len(variables)} variables have {2 ** len(variables):,} margins: name those wanted"
-        )
+def _named_margins(
+    margins: Iterable[str | Sequence[str]] | None, levels: Mapping[str, tuple[str, ...]]
+) -> list[tuple[str, ...]] | None:
+    """Margins by the names of variables or levels above them, in the order of the
+    variables; None if all are wanted.
+    """
     if margins is None:
-        sizes = range(len(variables), -1, -1)
-        return [subset for size in sizes for subset in combinations(variables, size)]
+        numbers = [2 + len(above) for above in levels.values()]
+        if prod(numbers) > _MOST_MARGINS:
+            raise ParameterError(
+                f"{len(levels)} variables have {prod(numbers):,} margins: name those wanted"
+            )
+        return None
     if isinstance(margins, str) or not isinstance(margins, Iterable):
         raise ParameterError(
             f"margins must be several, such as [('area', 'sex'), 'area', ()], got {margins!r:.80}"
         )
+    of = {name: dim for dim, above in levels.items() for name in (dim, *above)}
     found: dict[tuple[str, ...], None] = {}
     for margin in margins:
         names = names_of(list(margin) if isinstance(margin, tuple | list) else margin, "margins")
-        if not set(names) <= set(variables) or len(set(names)) < len(names):
+        if not set(names) <= set(of) or len({of[name] for name in names}) < len(names):
+            or_levels = f" or levels above them {list(of)}" if len(of) > len(levels) else ""
             raise ParameterError(
-                f"a margin must name variables of {list(variables)}, each once; got {names}"
+                f"a margin must name variables of {list(levels)}{or_levels}, each once; got {names}"
             )
-        found[tuple(dim for dim in variables if dim in names)] = None
+        found[tuple(sorted(names, key=lambda name: list(levels).index(of[name])))] = None
     return list(found)
+
+
+def _all_margins(frame: xr.DataArray) -> list[tuple[str, ...]]:
+    """Each variable kept, raised to a level above it or summed over; margins of most
+    variables first.
+    """
+    choices = [(dim, *_different_levels(frame, dim), None) for dim in map(str, frame.dims)]
+    named = [tuple(name for name in names if name is not None) for names in product(*choices)]
+    return sorted(named, key=len, reverse=True)
+
+
+def _different_levels(frame: xr.DataArray, dim: str) -> tuple[str, ...]:
+    """The levels that combine some categories, but not all; of those with the same
+    groups the first. Margins of others would repeat a margin.
+    """
+    groups: dict[tuple[int, ...], str] = {}
+    for name in coarser_levels(frame, dim):
+        labels, codes = level_codes(frame, name)
+        if len(labels) > 1:
+            groups.setdefault(tuple(codes.tolist()), name)
+    return tuple(groups.values())

@@ -18,20 +18,21 @@ _SAME_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)  # the same release gives th
 
 def to_csv(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None:
     """UTF-8, with all decimals; suppressed values are empty."""
-    values = rows[what.value]
-    written = [
-        f"{x:.{what.decimals}f}" if safe else ""
-        for x, safe in zip(values, values.notna(), strict=True)
-    ]
-    shown = rows.assign(**{what.value: written})
+    written = {
+        name: [
+            f"{x:.{what.decimals}f}" if safe else ""
+            for x, safe in zip(rows[name], rows[name].notna(), strict=True)
+        ]
+        for name in what.numbers
+    }
+    shown = rows.assign(**written)
     shown.to_csv(file, mode="wb", index=False, lineterminator="\n")
 
 
 def to_parquet(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None:
     """Labels as text; whole numbers as integers; suppressed values are null."""
-    kinds = dict.fromkeys(rows.columns, "str") | {
-        what.value: "Int64" if what.decimals == 0 else "float64"
-    }
+    number = "Int64" if what.decimals == 0 else "float64"
+    kinds = dict.fromkeys(rows.columns, "str") | dict.fromkeys(what.numbers, number)
     file.write(rows.astype(kinds).to_parquet(index=False, engine="pyarrow"))
 
 
@@ -55,7 +56,7 @@ def to_excel(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None:
             sheet.write_string(0, place, str(name))
             safe = rows[name].notna()
             for row, (cell, there) in enumerate(zip(rows[name], safe, strict=True), start=1):
-                if name != what.value:
+                if name not in what.numbers:
                     sheet.write_string(row, place, str(cell))
                 elif there:
                     sheet.write_number(row, place, number(cell))

@@ -1,7 +1,7 @@
 """What a release of any kind publishes: its tables, with the status of each cell."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from taciturn.schema import (
     PUBLISHED,
     REPLICATE,
     SAFE,
+    SIDES,
     STATUS,
     SUPPRESSED,
 )
@@ -46,6 +47,9 @@ class Published:
     tables : sequence of pairs of DataArray
         For each margin the values, float64, NaN where suppressed, and the status of
         each cell.
+    intervals : sequence of Dataset
+        For each of these, ``lower`` and ``upper``, missing where open; empty if there
+        are none.
     value, status : str
         Names of the columns of values and of the status.
     decimals : int
@@ -59,14 +63,22 @@ class Published:
     status: str
     decimals: int
     why_internal: str = ""
+    intervals: Sequence[xr.Dataset] = ()
+
+    @property
+    def numbers(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [self.value, *(SIDES if self.intervals else ())]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.tables):,} tables of {self.value!r})"
 
 
-def published(release: Releasable, *, value: str | None, internal: bool) -> Published:
+def published(
+    release: Releasable, *, value: str | None, internal: bool, intervals: bool = False
+) -> Published:
     """What a release publishes; with `internal` the status that is not for release, and
-    what must not be released at all.
+    what must not be released at all; with `intervals` those of suppressed cells.
     """
     pattern = release.pattern if isinstance(release, ProtectedTable) else release
     if isinstance(pattern, SuppressionPattern) and pattern.unproved and not internal:
@@ -75,6 +87,8 @@ def published(release: Releasable, *, value: str | None, internal: bool) -> Publ
             " cells are not proved to be protected; give the search a longer time_limit, or write"
             " it with internal=True"
         )
+    if intervals:
+        return _with_intervals(published(release, value=value, internal=internal), pattern)
     match release:
         case ProtectedTable():
             tables = [(table["value"], table[STATUS]) for table in release.tables.values()]
@@ -90,6 +104,25 @@ def published(release: Releasable, *, value: str | None, internal: bool) -> Publ
         "release must be a ProtectedTable, a SuppressionPattern, a Release or a table that a"
         f" protection method returned, got {type(release).__name__}"
     )
+
+
+def _with_intervals(what: Published, pattern: Releasable) -> Published:
+    """The same, with what everybody can work out of each cell."""
+    if not isinstance(pattern, SuppressionPattern):
+        raise ParameterError(
+            "intervals are those of a ProtectedTable or a SuppressionPattern, got"
+            f" {type(pattern).__name__}"
+        )
+    found = {
+        frozenset(names): table for names, table in pattern.intervals(progressbar=False).items()
+    }
+    sides = []
+    for values, _ in what.tables:
+        dims = tuple(map(str, values.dims))
+        known = found.get(frozenset(dims), xr.Dataset(dict.fromkeys(SIDES, values)))
+        ends = known[list(SIDES)].transpose(*dims)
+        sides.append(ends.where(np.isfinite(ends)))
+    return replace(what, intervals=sides)
 
 
 def _of_release(

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +18,7 @@ from taciturn.attack.releases.suppression import Suppression
 from taciturn.errors import ParameterError, TableError
 from taciturn.files import READABLE_RELEASES, TABLE_ENDINGS, StandardInput, check_readable
 from taciturn.perturbation.replicates import MARK
+from taciturn.publication.intervals import refuse_telling_intervals
 from taciturn.publication.json_stat import read_json_stat
 from taciturn.schema import (
     COUNT,
@@ -25,6 +28,7 @@ from taciturn.schema import (
     REPLICATE,
     SAFE,
     SECONDARY,
+    SIDES,
     STATUS,
     SUPPRESSED,
 )
@@ -59,8 +63,9 @@ def read_release(
     ----------
     path : path
         A ``.csv``, ``.parquet`` or ``.json`` file (JSON-stat) with a column for each
-        variable, one of values and one of the status. Variables of the table that are
-        no column are summed over.
+        variable, one of values and one of the status, and perhaps ``lower`` and
+        ``upper``, the ends of intervals. Variables of the table that are no column are
+        summed over.
     table : DataArray
         The true table; levels above a variable are further coordinates along it, as in
         `Suppression`.
@@ -88,8 +93,9 @@ def read_release(
     TableError
         A label that the table does not have, a cell given twice or not at all, a status
         that is none, a suppressed cell with a value or a published one without; in a
-        release with suppressed cells, a published value that is not the true one;
-        several replicates; perturbed totals.
+        release with suppressed cells, a published value that is not the true one; an
+        interval narrower than what is published tells, as it tells more; several
+        replicates; perturbed totals.
     FileFormatError
         The file cannot be read as one of these formats.
     ParameterError
@@ -117,7 +123,19 @@ def read_release(
             " cells are suppressed: a release of which cells are suppressed has the true values of"
             " the others"
         )
-    return _release(found, shown, decimals)
+    release = _release(found, shown, decimals)
+    for part in found if rows.ends else ():
+        totals, _ = margin_of(shown, part.names)
+        hidden = totals.copy(data=~part.published.reshape(totals.shape))
+        refuse_telling_intervals(
+            release,
+            hidden,
+            part.rows,
+            rows.ends,
+            decimals,
+            lambda row: f"{rows.origin}: {rows.label(row)}",
+        )
+    return release
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,8 @@ class _Rows:
     values: list[Any]
     status: list[Any]
     value: str
+    ends: list[list[Any]]
+    """The columns of the lower and upper ends of intervals, if there are any."""
 
     @property
     def variables(self) -> list[str]:
@@ -174,6 +194,8 @@ def _rows(
     labels = {name: columns[name] for name in map(str, table.dims) if name in columns}
     named = [name for name in (STATUS, INTERNAL_STATUS) if name in columns and name not in labels]
     others = [name for name in columns if name not in labels and name not in named]
+    ends = [columns[name] for name in SIDES] if set(SIDES) < set(others) else []
+    others = [name for name in others if not ends or name not in SIDES]
     if value is not None and value not in others:
         raise ParameterError(f"{origin}: no column {value!r} of values: there are {list(columns)}")
     if len(named) != 1 or len(others) != 1 or not columns[named[0]]:
@@ -182,56 +204,82 @@ def _rows(
             f" {list(map(str, table.dims))}, one of values, and {STATUS!r}: the columns are"
             f" {', '.join(map(repr, columns))}"
         )
-    return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0])
+    return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0], ends)
 
 
 def _parts(
     rows: _Rows, table: xr.DataArray, total: str
 ) -> list[tuple[tuple[str, ...], Integers, Integers]]:
     """Margins with their rows, and which of its cells each row is."""
-    size = len(rows.status)
-    levels: dict[str, tuple[str | None, ...]] = {}
-    level, code = (np.zeros((size, table.ndim), dtype=np.int64) for _ in range(2))
-    for axis, name in enumerate(map(str, table.dims)):
-        levels[name] = (None, name, *hierarchies(table)[name])
-        places = _places(table, levels[name], total, rows.origin)
-        for row, label in enumerate(rows.labels[name]):
-            if (place := places.get(str(label))) is None:
-                raise TableError(
-                    f"{rows.origin}: row {row + 1} has {name}={legible(str(label))}, which is no"
-                    f" category of the table and not the total, {total!r}"
-                )
-            level[row, axis], code[row, axis] = place
-    kinds, kind_of = np.unique(level, axis=0, return_inverse=True)
-    parts = []
-    for number, kind in enumerate(kinds.tolist()):
-        at = np.flatnonzero(kind_of.ravel() == number)
-        named = {axis: list(levels.values())[axis][k] for axis, k in enumerate(kind)}
-        kept = {axis: name for axis, name in named.items() if name is not None}
-        cells = np.zeros(len(at), dtype=np.int64)
-        for axis, name in kept.items():
-            cells = cells * len(level_codes(table, name)[0]) + code[at, axis]
-        names = tuple(kept.values())
-        parts.append((names, at, cells))
-    return sorted(parts, key=lambda part: int(part[1][0]))
+    levels = {name: (None, name, *hierarchies(table)[name]) for name in map(str, table.dims)}
+    sizes = {
+        name: len(level_codes(table, name)[0])
+        for names in levels.values()
+        for name in names
+        if name
+    }
+    places = {name: _places(table, levels[name], total, rows.origin) for name in levels}
+    found: dict[tuple[str, ...], dict[int, int]] = {}
+    for row in range(len(rows.status)):
+        for place in product(*(_place(rows, row, name, places[name], total) for name in levels)):
+            kept = {name: code for name, code in place if name is not None}
+            cell = 0
+            for name, code in kept.items():
+                cell = cell * sizes[name] + code
+            found.setdefault(tuple(kept), {})[row] = cell
+    return [
+        (names, np.array(list(cells)), np.array(list(cells.values())))
+        for names, cells in sorted(found.items(), key=lambda part: min(part[1]))
+        if len(cells) >= prod(sizes[name] for name in names) or not _repeats(names, found)
+    ]
+
+
+def _repeats(names: tuple[str, ...], found: Mapping[tuple[str, ...], Mapping[int, int]]) -> bool:
+    """Whether all rows of a margin are of others, too: of branches that end above the
+    rest.
+    """
+    others = {row for other, cells in found.items() if other != names for row in cells}
+    return others >= set(found[names])
+
+
+def _place(
+    rows: _Rows,
+    row: int,
+    variable: str,
+    places: Mapping[str, Sequence[tuple[str | None, int]]],
+    total: str,
+) -> Sequence[tuple[str | None, int]]:
+    """On which level the label of a row is, and its place there; on several where they
+    are one cell.
+    """
+    label = str(rows.labels[variable][row])
+    if label not in places:
+        raise TableError(
+            f"{rows.origin}: row {row + 1} has {variable}={legible(label)}, which is no category"
+            f" of the table and not the total, {total!r}"
+        )
+    return places[label]
 
 
 def _places(
     table: xr.DataArray, names: Sequence[str | None], total: str, origin: str
-) -> dict[str, tuple[int, int]]:
-    """For each label of a column its level, 0 for the total, and its place there."""
-    places: dict[str, tuple[int, int]] = {}
-    for level, name in enumerate(names):
-        if name is None:
-            continue
-        for code, label in enumerate(level_codes(table, name)[0].tolist()):
-            if str(label) in places:
+) -> dict[str, list[tuple[str | None, int]]]:
+    """For each label of a column its levels, None for the total, and its place
+    there.
+    """
+    places: dict[str, list[tuple[str | None, int]]] = {}
+    groups: dict[str, set[int]] = {}
+    for name in filter(None, names):
+        labels, codes = level_codes(table, name)
+        for code, label in enumerate(map(str, labels.tolist())):
+            group = set(np.flatnonzero(codes == code).tolist())
+            if groups.setdefault(label, group) != group:
                 raise ParameterError(
-                    f"{origin}: {legible(str(label))} of {name!r} is another category of its"
+                    f"{origin}: {legible(label)} of {name!r} is another category of its"
                     " column, too, so that the file does not say which; give it another name"
                 )
-            places[str(label)] = (level, code)
-    places.setdefault(total, (0, 0))
+            places.setdefault(label, []).append((name, code))
+    places.setdefault(total, [(None, 0)])
     return places
 
 
@@ -311,11 +359,11 @@ def _perturbed(
 ) -> xr.DataArray:
     """The table as it is released, of a file that publishes every cell of it."""
     (first, *others), cells = parts, tuple(map(str, steps.dims))
-    if others or first.names != cells or decimals:
+    if others or first.names != cells or decimals or rows.ends:
         raise TableError(
             f"{rows.origin}: the value of {_first_that_differs(rows, parts)} is not that of the"
             " table, and no cell is suppressed: a perturbed table is one of counts"
-            f" without totals, with a row for each cell of {' x '.join(cells)}"
+            f" without totals and intervals, with a row for each cell of {' x '.join(cells)}"
         )
     values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
     released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)

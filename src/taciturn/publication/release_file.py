@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from taciturn.files import RELEASE_ENDINGS, check_ending, check_output, whole_file
+from taciturn.files import INTERVAL_ENDINGS, RELEASE_ENDINGS, check_ending, check_output, whole_file
 from taciturn.publication.formats import to_csv, to_excel, to_parquet
 from taciturn.publication.json_stat import to_json_stat
 from taciturn.publication.published import Releasable, published
@@ -29,6 +29,7 @@ def write_release(
     value: str | None = None,
     total: str = "Total",
     internal: bool = False,
+    intervals: bool = False,
     overwrite: bool = False,
 ) -> None:
     """Write a release to a file for publication, completely or not at all.
@@ -60,6 +61,11 @@ def write_release(
         not for release: by the name of a column, ``status_not_for_release`` or
         ``count_not_for_release``, and in JSON-stat by a
         ``note``.
+    intervals : bool
+        Beside each value of a `ProtectedTable` or `SuppressionPattern` the interval
+        that everybody can work out, in the columns ``lower`` and ``upper``: that of
+        `SuppressionPattern.intervals`, empty where no total limits a cell, and the
+        value of a published one. Not in JSON-stat, where a cell has one value.
     overwrite : bool
         Replace a file that exists.
 
@@ -70,7 +76,8 @@ def write_release(
         which may be the true one; several replicates, a table drawn with a seed or a
         pattern with `unproved` cells, without `internal`; `total` is a category of a
         variable; two categories, also of a variable and a level above it, would be
-        written alike; a variable has the name of another column.
+        written alike; a variable has the name of another column; `intervals` of
+        something else.
     FileFormatError
         Another ending; something is there already, and it is no regular file or
         `overwrite` is False; the file cannot be written, or has more cells than a sheet
@@ -85,19 +92,24 @@ def write_release(
     >>> tc.write_release(rounded, "rounded.csv")  # doctest: +SKIP
     """
     target = Path(path)
-    check_ending(target, RELEASE_ENDINGS)
+    check_ending(target, INTERVAL_ENDINGS if intervals else RELEASE_ENDINGS)
     check_output(target, overwrite=overwrite)
-    what = published(release, value=value, internal=internal)
+    what = published(release, value=value, internal=internal, intervals=intervals)
     rows = long_form(what, total=total)
     with whole_file(target, overwrite=overwrite) as file:
         WRITERS[target.suffix.lower()](rows, what, file)
 
 
 def release_csv(
-    release: Releasable, *, value: str | None = None, total: str = "Total", internal: bool = False
+    release: Releasable,
+    *,
+    value: str | None = None,
+    total: str = "Total",
+    internal: bool = False,
+    intervals: bool = False,
 ) -> bytes:
     """What `write_release` writes to a CSV file."""
-    what = published(release, value=value, internal=internal)
+    what = published(release, value=value, internal=internal, intervals=intervals)
     buffer = BytesIO()
     to_csv(long_form(what, total=total), what, buffer)
     return buffer.getvalue()

@@ -18,22 +18,27 @@ __all__ = ["long_form", "release_rows"]
 
 
 def release_rows(
-    release: Releasable, *, value: str | None = None, total: str = "Total", internal: bool = False
+    release: Releasable,
+    *,
+    value: str | None = None,
+    total: str = "Total",
+    internal: bool = False,
+    intervals: bool = False,
 ) -> "pd.DataFrame":
     """All cells of a release in long form.
 
     Parameters
     ----------
-    release, value, total, internal
+    release, value, total, internal, intervals
         As in `write_release`.
 
     Returns
     -------
     DataFrame
         A column for each variable, one with the name of the quantity, NaN where
-        suppressed, and ``status``, which is ``published`` or ``suppressed``; with
-        `internal` ``status_not_for_release`` instead, which is ``safe``, ``primary`` or
-        ``secondary``.
+        suppressed, with `intervals` ``lower`` and ``upper``, and ``status``, which is
+        ``published`` or ``suppressed``; with `internal` ``status_not_for_release``
+        instead, which is ``safe``, ``primary`` or ``secondary``.
 
     Raises
     ------
@@ -48,7 +53,8 @@ def release_rows(
     >>> tc.publication.release_rows(release).values.tolist()[2:]
     [['C', nan, 'suppressed'], ['Total', 8.0, 'published']]
     """
-    return long_form(published(release, value=value, internal=internal), total=total)
+    what = published(release, value=value, internal=internal, intervals=intervals)
+    return long_form(what, total=total)
 
 
 def long_form(what: Published, *, total: str) -> "pd.DataFrame":
@@ -60,16 +66,17 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     tables = [values for values, _ in what.tables]
     column_of = _columns(tables)
     variables = list(dict.fromkeys(column_of.values()))
-    if what.value == what.status:
-        raise ParameterError(f"value must not be {what.status!r}, which names another column")
-    if clash := {what.value, what.status} & set(variables):
+    others = [*what.numbers, what.status]
+    if what.value in others[1:]:
+        raise ParameterError(f"value must not be {what.value!r}, which names another column")
+    if clash := set(others) & set(variables):
         raise ParameterError(
             f"a variable must not be called {min(clash)!r}, which is the name of a column of the"
-            f" file; its columns are {[*variables, what.value, what.status]}"
+            f" file; its columns are {[*variables, *others]}"
         )
     _check_labels(tables, column_of, total)
     parts = []
-    for values, status in what.tables:
+    for at, (values, status) in enumerate(what.tables):
         names = list(map(str, values.dims))
         labels = list(product(*(values.get_index(name).tolist() for name in names)))
         columns = [column_of[name] for name in names]
@@ -78,9 +85,15 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
             if name not in columns:
                 rows[name] = total
         rows[what.value] = np.ravel(values.values)
+        for side, ends in what.intervals[at].items() if what.intervals else ():
+            rows[side] = np.ravel(ends.values)
         rows[what.status] = np.ravel(status.transpose(*names).values)
-        parts.append(rows[[*variables, what.value, what.status]])
-    return pd.concat(parts, ignore_index=True)
+        parts.append(rows[[*variables, *others]])
+    found = pd.concat(parts, ignore_index=True)
+    if set(column_of) == set(variables):
+        return found
+    # A branch that ends above the others is a cell on each level, and one row.
+    return found[~found[variables].astype(str).duplicated()].reset_index(drop=True)
 
 
 def _columns(tables: Sequence[xr.DataArray]) -> dict[str, str]:
@@ -109,13 +122,19 @@ def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], tot
         for table in tables:
             for name in set(names) & set(table.dims):
                 written[name] = [str(label) for label in table.get_index(name)]
+        groups = _groups(tables, column, names)
         for name, labels in written.items():
             if len(set(labels)) < len(labels):
                 raise ParameterError(
                     f"categories of {name!r} must differ when they are written: {labels}"
                 )
-            others = {label for other in names if other != name for label in written[other]}
-            if both := others & set(labels):
+            both = {
+                label
+                for other in names
+                for label in set(written[other]) & set(labels)
+                if groups.get((other, label)) != groups.get((name, label))
+            }
+            if both:
                 raise ParameterError(
                     f"categories of {column!r} and of a level above it must differ, as they are in"
                     f" one column: {min(both)!r} is of {' and '.join(map(repr, names))}"
@@ -126,3 +145,17 @@ def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], tot
                 raise ParameterError(
                     f"total must be no category: {name!r} has {total!r}; choose another word"
                 )
+
+
+def _groups(
+    tables: Sequence[xr.DataArray], column: str, names: Sequence[str]
+) -> dict[tuple[str, str], set[int]]:
+    """The categories of a column that each label of it and of levels above stands
+    for.
+    """
+    found: dict[tuple[str, str], set[int]] = {}
+    for table in [table for table in tables if column in table.dims][:1]:
+        for name in set(names) & {column, *hierarchies(table)[column]}:
+            for place, label in enumerate(table[name].values.tolist()):
+                found.setdefault((name, str(label)), set()).add(place)
+    return found

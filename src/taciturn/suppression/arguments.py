@@ -80,9 +80,8 @@ def checked_costs(given: Any, cells: PublishedCells) -> Floats:
     return costs
 
 
-def checked_required(primary: Any, protection: Any, cells: PublishedCells) -> Required:
+def checked_required(flags: Booleans, protection: Any, cells: PublishedCells) -> Required:
     """The uncertainty that must remain at primary cells, from a risk or intervals."""
-    flags = checked_flags(primary, cells, name="primary")
     chosen = np.flatnonzero(flags)
     if isinstance(protection, xr.Dataset | Mapping):
         down, up = _intervals(protection, cells, flags)

@@ -9,9 +9,11 @@ from typing import Final
 import numpy as np
 import xarray as xr
 
+from taciturn.attack.bounds.of_release import attacker_bounds
 from taciturn.attack.releases.linked import LinkedTables
 from taciturn.attack.releases.showing import Shown, counts_of, margin_label
 from taciturn.attack.releases.suppression import Suppression
+from taciturn.errors import ParameterError
 from taciturn.schema import PRIMARY, PUBLISHED, STATUS, SUPPRESSED
 
 __all__ = ["SuppressionPattern"]
@@ -82,6 +84,58 @@ class SuppressionPattern:
             hidden = grid.values.isnull()
             status = hidden.copy(data=np.where(hidden, SUPPRESSED, PUBLISHED))
             found[names] = xr.Dataset({"value": grid.values, STATUS: status})
+        return found
+
+    def intervals(self, *, progressbar: bool = True) -> dict[tuple[str, ...], xr.Dataset]:
+        """What may be released instead of blanks: for each suppressed cell the interval
+        that everybody can work out from the cells that are published.
+
+        As it follows from them, publishing it tells nothing new: who has the intervals
+        as well is left with the same bounds, those of the audit or wider. It says
+        nothing of where in it the true value is, nor whether a cell is primary.
+
+        Parameters
+        ----------
+        progressbar : bool
+            Show progress, on standard error or below the cell of a notebook.
+
+        Returns
+        -------
+        dict of tuple of str to Dataset
+            As `tables`, with ``lower`` and ``upper`` (float64): the value of a
+            published cell, and the bounds of a suppressed one, infinite above where no
+            total limits it.
+
+        Raises
+        ------
+        ParameterError
+            Some primary cells are not proved to be protected.
+        AttackError
+            As for `attacker_bounds`.
+
+        Examples
+        --------
+        >>> import xarray as xr, taciturn as tc
+        >>> values = [[20, 50, 10], [8, 19, 22], [17, 32, 12]]
+        >>> table = xr.DataArray(values, dims=("activity", "region"))
+        >>> pattern = tc.suppress(table, table == 8, random_seed=1, progressbar=False)
+        >>> found = pattern.intervals(progressbar=False)["activity", "region"]
+        >>> found["lower"].values.tolist()[1], found["upper"].values.tolist()[1]
+        ([0.0, 19.0, 5.0], [25.0, 19.0, 30.0])
+        """
+        if self.unproved:
+            raise ParameterError(
+                f"{self.n_unproved} of {self.n_primary} primary cells are not proved to be"
+                " protected: this pattern is not for release; give the search a longer time_limit"
+            )
+        found = {}
+        for names, table in self.tables.items():
+            hidden = table["value"].isnull()
+            bounds = attacker_bounds(
+                self.release, margin=names, cells=hidden, progressbar=progressbar
+            )
+            sides = {side: table["value"].fillna(bounds[side]) for side in ("lower", "upper")}
+            found[names] = table.assign(sides)
         return found
 
     @property

@@ -13,14 +13,18 @@ import xarray as xr
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.releases.showing import Grid, Shown, sizes_label
 from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude import Rule, protection_levels, sensitive_cells, tabulate_margins
+from taciturn.magnitude import Rule, protection_levels, tabulate_margins
+from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
+from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
+from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
+from taciturn.validate import real_number
 
-__all__ = ["ProtectedTable", "protect_table"]
+__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,12 +83,18 @@ def protect_table(
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
+    waiver: str | None = None,
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
+    safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
+    apriori: Apriori | None = None,
+    safety_range: float = 0.0,
+    empty_cells_known: bool = True,
     time_limit: float = 60.0,
     gap: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
@@ -96,19 +106,29 @@ def protect_table(
     The steps are `tabulate_margins`, `sensitive_cells` of every margin, `suppress` with
     `protection_levels` as the interval that must remain for each sensitive cell, and
     the audit of the result, as by `attacker_bounds`. A lower level that would go below
-    0 ends there. Cells without a contributor are known to be empty and remain
-    published; all others, totals included, may be suppressed, at a cost of 1 plus their
-    value.
+    0 ends there. Cells without a contributor are known to be empty, unless
+    `empty_cells_known` is False, and remain published; all others, totals included, may
+    be suppressed, at a cost of 1 plus their value.
 
     Parameters
     ----------
-    records, variables, value, contributor, holding, sampling_weights, request,
+    records, variables, value, contributor, holding, sampling_weights, request, waiver,
     decimals, largest, categories, sep, encoding
         As in `tabulate_magnitude`.
-    rules : Rule or sequence of Rule
-        As in `sensitive_cells`.
-    knowledge, time_limit, gap, random_seed, progressbar
-        As in `suppress`.
+    hierarchies : mapping of str to file or data frame, optional
+        Levels above some variables, as in `with_levels`. Totals of all combinations of
+        levels are tabulated, judged and protected, too.
+    rules, safe
+        As in `sensitive_cells`; what is safe on a variable is safe on the levels above
+        it, too, where a group holds nothing else.
+    knowledge, apriori, time_limit, gap, random_seed, progressbar
+        As in `suppress`. What `apriori` says of a cell stands above the rules.
+    safety_range : float
+        How far above and below, in percent of its total, a cell must be possible that
+        `apriori` makes sensitive without saying so itself; at least one step.
+    empty_cells_known : bool
+        Whether everybody knows that cells without a contributor are empty, so that they
+        are published in any case. Otherwise they may be suppressed, too.
 
     Returns
     -------
@@ -120,9 +140,8 @@ def protect_table(
         As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
         an attacker has no lower bound.
     ParameterError
-        A column called ``status`` or ``status_not_for_release``, or a variable called
-        ``value``; as for
-        `tabulate_magnitude` and `suppress`.
+        A column or level called ``status`` or ``status_not_for_release``, or a variable
+        or level called ``value``; as for `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
 
@@ -161,43 +180,101 @@ def protect_table(
     >>> cell["status"].item(), cell["value"].item()
     ('suppressed', nan)
     """
-    _check_names(value, [variables] if isinstance(variables, str) else variables)
+    variables = [variables] if isinstance(variables, str) else list(variables)
+    levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
+    _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
+    roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
+    roles["waiver"] = waiver
+    form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
     with progress_steps("tabulating the records", shown=progressbar):
         tables = tabulate_margins(
             records,
             variables,
             value,
-            contributor=contributor,
-            holding=holding,
             sampling_weights=sampling_weights,
-            request=request,
-            decimals=decimals,
-            largest=largest,
-            categories=categories,
+            hierarchies=hierarchies,
             sep=sep,
             encoding=encoding,
+            **roles,
+            **form,
         )
-    return _protected(
-        tables,
-        value,
-        rules,
-        knowledge=knowledge,
-        time_limit=time_limit,
-        gap=gap,
-        random_seed=random_seed,
-        progressbar=progressbar,
-    )
+    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
+    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
+    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    return _protected(tables, value, rules, safe, **asked, **more, **limits)
+
+
+def protect_margins(
+    tables: Mapping[tuple[str, ...], xr.Dataset],
+    rules: Rule | Sequence[Rule],
+    *,
+    safe: Safe | None = None,
+    knowledge: tuple[float, float] | Knowledge | None = None,
+    apriori: Apriori | None = None,
+    safety_range: float = 0.0,
+    empty_cells_known: bool = True,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    random_seed: int | np.random.Generator | None = None,
+    progressbar: bool = True,
+) -> ProtectedTable:
+    """Protect a magnitude table that is tabulated already, with its totals.
+
+    Parameters
+    ----------
+    tables : mapping of tuple of str to Dataset
+        Of `read_margins` or `tabulate_margins`: the table over all variables first, and
+        the margins that are to be released with it. No other total is.
+    rules, safe, knowledge, apriori, safety_range, empty_cells_known, time_limit, gap,
+    random_seed, progressbar
+        As in `protect_table`.
+
+    Returns
+    -------
+    ProtectedTable
+
+    Raises
+    ------
+    TableError, ParameterError, AttackError
+        As for `protect_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> cells = pd.DataFrame(
+    ...     [("A", 60, 3, 50), ("B", 40, 9, 8), ("C", 9, 4, 3), ("Total", 109, 16, 50)],
+    ...     columns=["area", "sales", "firms", "first"],
+    ... )
+    >>> tables = tc.magnitude.read_margins(
+    ...     cells, "area", "sales", contributors="firms", largest=["first"]
+    ... )
+    >>> done = tc.suppression.protect_margins(
+    ...     tables, tc.Dominance(1, 0.75), random_seed=1, progressbar=False
+    ... )
+    >>> done.tables["area",]["status"].values.tolist()
+    ['suppressed', 'published', 'suppressed']
+    """
+    first, table = next(iter(tables.items()))
+    value = str(table.attrs["value"])
+    levels = [str(name) for name in table["total"].coords if name not in first]
+    _check_names(value, [*first, *levels])
+    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
+    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
+    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    return _protected(tables, value, rules, safe, **asked, **more, **limits)
 
 
 def _protected(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     value: str,
     rules: Rule | Sequence[Rule],
+    safe: Safe | None,
     **options: Any,
 ) -> ProtectedTable:
     """Protect the tables of all margins of one."""
+    real_number(options["safety_range"], "safety_range", least=0)
     _refuse_negative(tables)
-    sensitive = {names: sensitive_cells(table, rules) for names, table in tables.items()}
+    sensitive = sensitive_margins(tables, rules, safe)
     places = int(next(iter(tables.values())).attrs["decimals"])
     pattern = _suppressed(tables, sensitive, rules, decimals=places, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
@@ -216,18 +293,23 @@ def _suppressed(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
+    *,
+    safety_range: float,
+    empty_cells_known: bool,
     **options: Any,
 ) -> SuppressionPattern:
     """Suppression of magnitude tables that are all margins of the first: of what is
-    sensitive, to the protection levels of the rules.
+    sensitive, to the protection levels of the rules, and of what is to be by hand.
     """
     interval: dict[Margin, xr.Dataset] = {}
     costs: dict[Margin, xr.DataArray] = {}
     singletons: dict[Margin, xr.DataArray] = {}
     for names, table in tables.items():
-        total, level = table["total"], protection_levels(table, rules)
+        total, by_rule = table["total"], protection_levels(table, rules)
+        level = by_rule.where(sensitive[names]["sensitive"], total * (safety_range / 100))
         interval[names] = xr.Dataset({"lower": (total - level).clip(min=0), "upper": total + level})
-        costs[names] = (1 + total).where(table["contributors"] > 0, other=np.inf)
+        open_ = (table["contributors"] > 0) | (not empty_cells_known)
+        costs[names] = (1 + total).where(open_, other=np.inf)
         singletons[names] = table["contributors"] == 1
     margins = list(tables)
     return suppress(

@@ -14,6 +14,7 @@ from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.solver import OutOfTimeError
 from taciturn.errors import AttackError, ParameterError, UnprovedWarning
 from taciturn.progress import progress_bar, progress_steps
+from taciturn.suppression.apriori import Apriori, instructions_of
 from taciturn.suppression.arguments import (
     checked_cells,
     checked_costs,
@@ -42,6 +43,7 @@ def suppress(
     costs: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
     singletons: xr.DataArray | Mapping[Margin, xr.DataArray] | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
+    apriori: Apriori | None = None,
     decimals: int = 0,
     time_limit: float = 60.0,
     gap: float = 0.0,
@@ -104,6 +106,17 @@ def suppress(
         of margins whose cells may be suppressed. Where knowledge alone leaves a cell
         less uncertain than `protection` asks for, all that it leaves must remain, which
         is at least two values.
+    apriori : DataFrame or path, optional
+        Instructions for single cells: a data frame with a row for each, or a file that
+        `read_apriori` reads. It has columns of variables, in which a level above one
+        stands in the column of the variable, and a total is missing or ``Total``; and
+
+        - ``status``: ``sensitive``, primary; ``safe``, not primary, whatever `primary`
+          says; ``published``, must be published, as in an earlier release;
+          ``suppressed``, was suppressed before and must not be worked out;
+        - ``cost``: as in `costs`;
+        - ``lower`` and ``upper``: how far below and above its value an attacker must
+          have to consider a primary cell possible, in place of `protection`.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
     time_limit : float
@@ -126,11 +139,13 @@ def suppress(
     ------
     TableError
         Values that are negative, missing, infinite or have more decimals; masks, costs
-        or intervals with other dimensions or categories.
+        or intervals with other dimensions or categories; a row of `apriori` for a cell
+        that may not be suppressed, with a status that is not known, or against another.
     ParameterError
         Margins that are not variables of the table; `primary`, `costs` or `protection`
         for a margin that is not released; costs that are not above 0; a risk outside
-        (0, 1], an interval or `knowledge` that does not contain the true value.
+        (0, 1], an interval or `knowledge` that does not contain the true value; a
+        primary cell that `apriori` wants published.
     AttackError
         No pattern protects, or `knowledge` alone leaves a single value: the message
         names the primary cell. No pattern that is proved to protect any of them was
@@ -176,9 +191,11 @@ def suppress(
         raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
     with progress_steps("setting up the equations", shown=progressbar):
         cells = checked_cells(table, linked, decimals)
-        required = checked_required(primary, protection, cells)
+        told = instructions_of(apriori, cells)
+        flags = told.primary(checked_flags(primary, cells, name="primary"))
+        required = told.required(checked_required(flags, protection, cells), cells)
         alone = checked_flags(singletons, cells, name="singletons")
-        prices = checked_costs(costs, cells)
+        prices = told.prices(checked_costs(costs, cells), flags, cells)
         known = checked_knowledge(knowledge, cells, required, prices)
         task = Task(cells, prices, required.within(known), known)
         until = start + _SEARCH * (deadline - start)

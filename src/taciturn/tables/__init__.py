@@ -7,6 +7,7 @@ the table: it is a zero cell and counts in `K`.
 
 from taciturn.tables.checks import check_table
 from taciturn.tables.datasets import DATASETS, load_dataset
+from taciturn.tables.hierarchies import nested_codes, read_hrc, with_levels
 from taciturn.tables.margins import Margin, margin
 from taciturn.tables.reading import read_table
 from taciturn.tables.sampling import draw_sample
@@ -19,6 +20,9 @@ __all__ = [
     "draw_sample",
     "load_dataset",
     "margin",
+    "nested_codes",
+    "read_hrc",
     "read_table",
     "tabulate",
+    "with_levels",
 ]

@@ -2,7 +2,7 @@
 
 from taciturn.magnitude.rules.base import Rule, SingleRule
 from taciturn.magnitude.rules.concentration import PQ, Dominance, PPercent, Request
-from taciturn.magnitude.rules.frequency import EntropyRule, MinimumFrequency
+from taciturn.magnitude.rules.frequency import EntropyRule, MinimumFrequency, UnsafeZeros
 from taciturn.magnitude.rules.text import rule_from_text
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Request",
     "Rule",
     "SingleRule",
+    "UnsafeZeros",
     "rule_from_text",
 ]

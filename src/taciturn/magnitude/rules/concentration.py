@@ -61,8 +61,8 @@ class Dominance(SingleRule):
     Examples
     --------
     >>> import taciturn as tc
-    >>> tc.Dominance(1, 0.75) | tc.magnitude.MinimumFrequency(3)
-    AnyOf(rules=(Dominance(n=1, k=0.75), MinimumFrequency(k=3)))
+    >>> print(tc.Dominance(1, 0.75) | tc.magnitude.MinimumFrequency(3))
+    Dominance(1, 0.75) | MinimumFrequency(3)
     """
 
     n: int
@@ -87,8 +87,9 @@ class Dominance(SingleRule):
     def reasons(self, cells: Cells) -> list[str]:
         """The share that the largest hold."""
         hold = "hold" if self.n > 1 else "holds"
+        open_ = "" if cells.unwaived is None else ", at least one without a waiver,"
         return [
-            f"largest {min(self.n, number):,.15g} of {counted(number)} {hold} "
+            f"largest {min(self.n, number):,.15g} of {counted(number)}{open_} {hold} "
             f"{float(Fraction(100 * top, total)):.1f} % of {cells.amount(total)} ({self})"
             for top, total, number in zip(
                 self._top(cells), cells.total, cells.contributors, strict=True
@@ -149,24 +150,29 @@ class PQ(SingleRule):
         """Whether the rest, to within `q` %, is less than `p` % of the largest."""
         ratio = self._ratio()
         return np.asarray(
-            self._rest(cells) * ratio.denominator < cells.largest[:, 0] * ratio.numerator
+            self._rest(cells) * ratio.denominator < self._first(cells) * ratio.numerator
         )
 
     def level(self, cells: Cells) -> Levels:
         """``p x_1 / q - (X - x_1 - x_2)``."""
-        return not_below_zero(cells.largest[:, 0] * self._ratio() - self._rest(cells))
+        return not_below_zero(self._first(cells) * self._ratio() - self._rest(cells))
 
     def reasons(self, cells: Cells) -> list[str]:
         """How well the second largest can estimate the largest."""
-        q = exact(self.q)
+        q, open_ = exact(self.q), cells.unwaived is not None
+        who, what = ("another", " without a waiver") if open_ else ("the second largest", "")
         return [
-            f"{f'the second largest of {number:,.15g}' if number > 1 else 'any reader'} estimates"
-            f" the largest contribution, {cells.amount(first)}, to within"
+            f"{f'{who} of {number:,.15g}' if number > 1 else 'any reader'} estimates"
+            f" the largest contribution{what}, {cells.amount(first)}, to within"
             f" {float(q * rest / first):.1f} % ({self})"
             for first, rest, number in zip(
-                cells.largest[:, 0], self._rest(cells), cells.contributors, strict=True
+                self._first(cells), self._rest(cells), cells.contributors, strict=True
             )
         ]
+
+    def _first(self, cells: Cells) -> Levels:
+        first: Levels = cells.ranked(1, str(self))[:, 0]
+        return first
 
     def _rest(self, cells: Cells) -> Levels:
         rest: Levels = cells.total - cells.ranked(2, str(self)).sum(axis=1)

@@ -6,7 +6,7 @@ from typing import Final
 from taciturn.errors import ParameterError
 from taciturn.magnitude.rules.base import Rule
 from taciturn.magnitude.rules.concentration import PQ, Dominance, PPercent, Request
-from taciturn.magnitude.rules.frequency import EntropyRule, MinimumFrequency
+from taciturn.magnitude.rules.frequency import EntropyRule, MinimumFrequency, UnsafeZeros
 
 __all__ = ["rule_from_text"]
 
@@ -14,7 +14,8 @@ _TEXTS: Final[dict[str, tuple[Callable[..., Rule], tuple[type, ...], int, str]]]
     "nk": (Dominance, (int, float), 2, "nk:n,k such as nk:1,0.75"),
     "p%": (PPercent, (float,), 1, "p%:p such as p%:10"),
     "pq": (PQ, (float, float), 2, "pq:p,q such as pq:10,50"),
-    "freq": (MinimumFrequency, (int,), 1, "freq:k such as freq:3"),
+    "freq": (MinimumFrequency, (int, float), 1, "freq:k or freq:k,range such as freq:3,20"),
+    "zero": (UnsafeZeros, (float,), 1, "zero:amount such as zero:100"),
     "entropy": (EntropyRule, (float,), 1, "entropy:t such as entropy:0.5"),
     "request": (Request, (float, int), 1, "request:k or request:k,frequency such as request:0.7,3"),
 }
@@ -26,8 +27,8 @@ def rule_from_text(text: str) -> Rule:
     Parameters
     ----------
     text : str
-        ``nk:n,k``, ``p%:p``, ``pq:p,q``, ``freq:k``, ``entropy:t``, ``request:k`` or
-        ``request:k,frequency``.
+        ``nk:n,k``, ``p%:p``, ``pq:p,q``, ``freq:k``, ``freq:k,safety_range``,
+        ``zero:amount``, ``entropy:t``, ``request:k`` or ``request:k,frequency``.
 
     Returns
     -------

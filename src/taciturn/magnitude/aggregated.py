@@ -1,0 +1,281 @@
+"""Magnitude tables that are aggregated already: a row for each cell and total."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from os import PathLike
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.tables.hierarchies import Hierarchies, LevelRows, attach, read_levels
+from taciturn.tables.labels import check_variables, refuse_large_table
+from taciturn.tables.margins import hierarchies as levels_above, level_codes, margin_of
+from taciturn.tables.sources import open_source
+from taciturn.tables.spelling import check_spelling, legible
+from taciturn.tables.values import is_missing, whole_steps
+from taciturn.validate import names_of, whole_number
+
+__all__ = ["read_margins"]
+
+type Steps = npt.NDArray[np.int64]
+type Margins = dict[tuple[str, ...], dict[int, int]]
+"""For each margin the row of each of its cells."""
+
+_MAX_DECIMALS: Final = 9
+
+
+def read_margins(
+    cells: str | PathLike[str] | Any,
+    variables: str | Sequence[str],
+    value: str,
+    *,
+    contributors: str,
+    largest: Sequence[str] = (),
+    total: str = "Total",
+    hierarchies: Hierarchies | None = None,
+    decimals: int = 0,
+    sep: str | None = None,
+    encoding: str | None = None,
+) -> dict[tuple[str, ...], xr.Dataset]:
+    """Read a magnitude table that is aggregated already, with its totals.
+
+    Parameters
+    ----------
+    cells : path, pandas or polars DataFrame, pyarrow Table, relation of DuckDB
+        A row for each cell: of the table, and of each total that is to be released. A
+        cell without a row is empty.
+    variables : str or sequence of str
+        The columns of labels. A level above a variable stands in its column.
+    value : str
+        The column of totals, none of which is negative.
+    contributors : str
+        The column of how many contribute to each cell.
+    largest : sequence of str
+        The columns of the largest contributions, in descending order; 0 or empty beyond
+        the number of contributors. A rule about the largest `n` needs `n` of them.
+    total : str
+        The label of a total.
+    hierarchies : mapping of str to file or data frame, optional
+        Levels above some variables, as in `with_levels`.
+    decimals : int
+        Decimal places of the values, from 0 to 9.
+    sep, encoding : str, optional
+        Those of a CSV file, as in `read_table`.
+
+    Returns
+    -------
+    dict of tuple of str to Dataset
+        As of `tabulate_margins`, for the table and the margins of which there are rows.
+        ``entropy`` is missing, as it does not follow from the largest contributions.
+
+    Raises
+    ------
+    TableError
+        A total that is not the sum of its parts; a cell that is given twice; a label
+        that is no category; a value that is negative, missing or has more decimals;
+        largest contributions that do not descend, add up to more than the total, or are
+        more than contribute.
+    ParameterError, FileFormatError
+        As `tabulate_margins`.
+
+    See Also
+    --------
+    taciturn.suppression.protect_margins : Protects what this returns.
+
+    Examples
+    --------
+    >>> import pandas as pd, taciturn as tc
+    >>> cells = pd.DataFrame(
+    ...     [("A", 60, 3, 50), ("B", 40, 9, 8), ("Total", 100, 12, 50)],
+    ...     columns=["area", "sales", "firms", "first"],
+    ... )
+    >>> tables = tc.magnitude.read_margins(
+    ...     cells, "area", "sales", contributors="firms", largest=["first"]
+    ... )
+    >>> found = tc.sensitive_cells(tables["area",], tc.Dominance(1, 0.75))
+    >>> found["sensitive"].values.tolist()
+    [True, False]
+    """
+    names = names_of(
+        list(variables) if isinstance(variables, tuple | list) else variables, "variables"
+    )
+    check_variables(names)
+    decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
+    levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
+    source = open_source(cells, sep=sep, encoding=encoding)
+    source.require([*names, value, contributors, *largest])
+    columns = source.columns()
+    labels = {name: _labels(columns[name], name, source.origin) for name in names}
+    frame = attach(_frame(labels, total, levels), levels)
+    rows = _margins(labels, frame, total, source.origin)
+    counted = _steps(columns[contributors], contributors, 0, source.origin)
+    amounts = [_steps(columns[value], value, decimals, source.origin)]
+    for name in largest:
+        given = [0 if is_missing(raw) or str(raw).strip() == "" else raw for raw in columns[name]]
+        amounts.append(_steps(given, name, decimals, source.origin))
+    _refuse_contradictions(counted, amounts, [value, *largest], source.origin)
+    _refuse_other_sums(rows, amounts[0], frame, source.origin, decimals)
+    return {
+        margin: _dataset(margin, at, frame, counted, amounts, value, decimals)
+        for margin, at in sorted(rows.items(), key=lambda part: -len(part[0]))
+    }
+
+
+def _labels(column: Sequence[Any], name: str, origin: str) -> list[str]:
+    for row, label in enumerate(column, 1):
+        if is_missing(label) or not str(label).strip():
+            raise TableError(f"a label is missing: {name!r} in row {row} of {origin}")
+    texts = list(map(str, column))
+    check_spelling(list(dict.fromkeys(texts)), lambda at: f"label {at + 1} of {name!r} in {origin}")
+    return texts
+
+
+def _frame(
+    labels: Mapping[str, list[str]], total: str, levels: Sequence[LevelRows]
+) -> xr.DataArray:
+    """An empty table over the categories: labels that are no total and no level."""
+    coords = {}
+    for name, column in labels.items():
+        others = {total}
+        for rows in levels:
+            if rows.variable == name:
+                groups = {str(label) for labels in rows.levels.values() for label in labels}
+                others |= groups - set(map(str, rows.categories))
+        coords[name] = [each for each in dict.fromkeys(column) if each not in others]
+    shape = [len(each) for each in coords.values()]
+    refuse_large_table(shape)
+    return xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(coords), coords=coords)
+
+
+def _margins(
+    labels: Mapping[str, list[str]], frame: xr.DataArray, total: str, origin: str
+) -> Margins:
+    """The row of each cell of each margin; a cell that is one on several levels, as a
+    branch ends above the others, has the same row on all.
+    """
+    places: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in labels}
+    for dim, names in levels_above(frame).items():
+        for name in (dim, *names):
+            for place, label in enumerate(level_codes(frame, name)[0].tolist()):
+                places[dim].setdefault(str(label), []).append((name, place))
+    found: Margins = {tuple(map(str, frame.dims)): {}}
+    own = set(found)  # margins with a row that is of no other
+    for row, given in enumerate(zip(*labels.values(), strict=True)):
+        choices = [
+            places[dim][label] for dim, label in zip(labels, given, strict=True) if label != total
+        ]
+        for number, at in enumerate(product(*choices)):
+            margin = tuple(name for name, _ in at)
+            shape = [len(level_codes(frame, name)[0]) for name in margin]
+            cell = int(np.ravel_multi_index([place for _, place in at], shape)) if shape else 0
+            if found.setdefault(margin, {}).setdefault(cell, row) != row:
+                words = ", ".join(
+                    f"{dim}={label}" for dim, label in zip(labels, given, strict=True)
+                )
+                raise TableError(f"a cell can be given once: row {row + 1} of {origin}, {words}")
+            if number == 0 and all(len(choice) == 1 for choice in choices):
+                own.add(margin)
+    return {margin: at for margin, at in found.items() if margin in own}
+
+
+def _steps(column: Sequence[Any], name: str, decimals: int, origin: str) -> Steps:
+    """Numbers in whole steps."""
+    steps = np.zeros(len(column), dtype=np.int64)
+    for row, raw in enumerate(column):
+        number = whole_steps(raw, decimals)
+        if number is None:
+            raise TableError(
+                f"{name!r} must be numbers from 0 with at most {decimals} decimals: row {row + 1}"
+                f" of {origin} holds {legible(str(raw))}"
+            )
+        steps[row] = number
+    return steps
+
+
+def _refuse_contradictions(
+    counted: Steps, amounts: Sequence[Steps], names: Sequence[str], origin: str
+) -> None:
+    """Raise `TableError` where a cell cannot be as it is said to be."""
+    totals, sizes = amounts[0], np.array([*amounts[1:]]).reshape(-1, len(counted))
+    kept = np.minimum(counted, len(sizes))
+    sums = sizes.sum(axis=0)
+    problems = {
+        f"a total of {names[0]!r} and nobody who contributes": (counted == 0) & (totals > 0),
+        f"largest contributions that do not descend, {names[1:]}": (np.diff(sizes, axis=0) > 0).any(
+            axis=0
+        ),
+        "largest contributions that add up to more than the total": sums > totals,
+        "more largest contributions than contribute": (sizes > 0).sum(axis=0) > kept,
+        "largest contributions of all who contribute that are less than the total": (
+            (len(sizes) >= counted) & (sums < totals) & (len(sizes) > 0)
+        ),
+    }
+    for what, bad in problems.items():
+        if bad.any():
+            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+
+
+def _refuse_other_sums(
+    rows: Margins, totals: Steps, frame: xr.DataArray, origin: str, decimals: int
+) -> None:
+    """Raise `TableError` at a total that is not the sum of the cells of the table."""
+    inner = tuple(map(str, frame.dims))
+    flat = np.zeros(frame.size, dtype=np.int64)
+    flat[list(rows[inner])] = totals[list(rows[inner].values())]
+    table = frame.copy(data=flat.reshape(frame.shape))
+    for margin, at in rows.items():
+        sums, _ = margin_of(table, margin)
+        for cell, parts in enumerate(sums.values.ravel().tolist()):
+            held = int(totals[at[cell]]) if cell in at else 0
+            if held != parts:
+                index = np.unravel_index(cell, sums.shape) if margin else ()
+                where = ", ".join(
+                    f"{name}={sums[name].values[i]}" for name, i in zip(margin, index, strict=True)
+                )
+                step = 10.0**decimals
+                raise TableError(
+                    f"{origin}: the total of {where or 'the whole table'} must be the sum of its"
+                    f" parts, {parts / step:.15g}: it is {held / step:.15g}"
+                )
+
+
+def _dataset(
+    margin: tuple[str, ...],
+    at: Mapping[int, int],
+    frame: xr.DataArray,
+    counted: Steps,
+    amounts: Sequence[Steps],
+    value: str,
+    decimals: int,
+) -> xr.Dataset:
+    """One margin as `tabulate_margins` gives it."""
+    template, _ = margin_of(frame, margin)
+    chosen = list(at.values())
+
+    def placed(steps: Steps, by: float = 1.0) -> Any:
+        flat = np.zeros(template.size)
+        flat[list(at)] = steps[chosen] / by
+        return flat.reshape(template.shape)
+
+    step = 10.0**decimals
+    total = placed(amounts[0], step)
+    sizes = [placed(each, step) for each in amounts[1:]]
+    largest = np.stack(sizes, axis=-1) if sizes else np.zeros((*template.shape, 0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = largest / total[..., None]
+    ranked = (*margin, "rank")
+    return xr.Dataset(
+        {
+            "total": (margin, total),
+            "absolute_total": (margin, total),
+            "contributors": (margin, placed(counted).astype(np.int64)),
+            "largest": (ranked, largest),
+            "share": (ranked, share),
+            "entropy": (margin, np.full(template.shape, np.nan)),
+        },
+        coords={**template.coords, "rank": np.arange(1, len(sizes) + 1)},
+        attrs={"value": value, "decimals": decimals},
+    )

@@ -1,0 +1,56 @@
+"""Intervals of the cells of a release in a file, held against what is published."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.attack.bounds.of_release import attacker_bounds
+from taciturn.attack.releases.base import Release
+from taciturn.errors import TableError
+from taciturn.schema import SIDES
+from taciturn.tables.values import is_missing, whole_steps
+
+__all__ = ["refuse_telling_intervals"]
+
+
+def refuse_telling_intervals(
+    release: Release,
+    hidden: xr.DataArray,
+    rows: npt.NDArray[np.int64],
+    columns: Sequence[Sequence[Any]],
+    decimals: int,
+    place: Callable[[int], str],
+) -> None:
+    """Raise `TableError` where the intervals of the cells of a margin, of which the
+    true mask tells the suppressed ones, say more than everybody can work out.
+
+    Each cell has its row in the columns of lower and of upper ends.
+    """
+    names = tuple(map(str, hidden.dims))
+    bounds = attacker_bounds(release, margin=names, cells=hidden, progressbar=False)
+    sides = [bounds[side].transpose(*names).values.ravel() for side in SIDES]
+    for cell in np.flatnonzero(hidden.values).tolist():
+        row = int(rows[cell])
+        lower, upper = (_end(column[row], decimals, place(row)) for column in columns)
+        least, most = (float(side[cell]) for side in sides)
+        if (lower or 0) > least or (most if upper is None else upper) < most:
+            raise TableError(
+                f"{place(row)}: its interval is narrower than {least:.15g} to {most:.15g}, which is"
+                " what the published cells tell of it, and so may give its value away"
+            )
+
+
+def _end(raw: Any, decimals: int, where: str) -> float | None:
+    """An end of an interval; None where it is open."""
+    if is_missing(raw) or str(raw).strip() == "":
+        return None
+    steps = whole_steps(raw, decimals)
+    if steps is None:
+        raise TableError(
+            f"{where}: an end of its interval must be a number from 0 with at most {decimals}"
+            f" decimals, or nothing where it is open: it is {str(raw)!r:.60}"
+        )
+    return steps / 10.0**decimals

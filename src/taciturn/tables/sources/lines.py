@@ -1,0 +1,26 @@
+"""Files of text of which each line says something of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from taciturn.errors import FileFormatError
+from taciturn.files import check_readable
+from taciturn.tables.sources.csv_text import read_text, refuse_undecodable
+from taciturn.validate import UTF_8
+
+__all__ = ["read_lines"]
+
+
+def read_lines(path: Path, ending: str, encoding: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file with this ending and their numbers, without blank ones at its
+    end.
+    """
+    check_readable(path, (ending,))
+    try:
+        text = b"".join(read_text(path, encoding)).decode(UTF_8)
+    except UnicodeError as error:
+        refuse_undecodable(path, encoding)
+        raise FileFormatError(f"{path}: not a text file in {encoding.upper()}") from error
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from error
+    return enumerate(text.rstrip().split("\n") if text.strip() else [], 1)

@@ -1,0 +1,158 @@
+"""Tables that are aggregated already: the same as from the records that they sum."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.errors import TableError
+from taciturn.magnitude import read_margins, tabulate_margins
+
+HRC = "A\n@A1\n@@A11\n@@A12\n@A2\nB\nC\n@C1\n@C2\n"
+LEAVES = ["A11", "A12", "A2", "B", "C1", "C2"]
+RULES = [tc.PPercent(20), tc.magnitude.MinimumFrequency(3)]
+ROLES = {"contributors": "firms", "largest": ["first", "second"], "decimals": 1}
+
+
+@pytest.fixture
+def hrc(tmp_path):
+    path = tmp_path / "trade.hrc"
+    path.write_text(HRC)
+    return path
+
+
+def records(seed, number=90):
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "trade": generator.choice(LEAVES, number),
+            "area": generator.choice(["x", "y", "z"], number),
+            "sales": np.round(generator.lognormal(3, 1.2, number), 1),
+        }
+    )
+
+
+def aggregated(tables, label="Total"):
+    """A row for each cell, once."""
+    rows = []
+    for names, table in tables.items():
+        for at in np.ndindex(table["total"].shape):
+            cell = table.isel(dict(zip(names, at, strict=True)))
+            labels = {name.partition("_")[0]: str(cell[name].item()) for name in names}
+            first, second = cell["largest"].values[:2]
+            rows.append(
+                {
+                    "area": labels.get("area", label),
+                    "trade": labels.get("trade", label),
+                    "sales": cell["total"].item(),
+                    "firms": cell["contributors"].item(),
+                    "first": first,
+                    "second": second if second else None,
+                }
+            )
+    return pd.DataFrame(rows).drop_duplicates(["area", "trade"], ignore_index=True)
+
+
+def test_cells_and_totals_of_all_levels_come_back(hrc, tmp_path):
+    given = {"hierarchies": {"trade": hrc}}
+    tables = tabulate_margins(
+        records(0), ["area", "trade"], "sales", decimals=1, largest=2, **given
+    )
+    cells = aggregated(tables)
+    path = tmp_path / "cells.csv"
+    cells.sample(frac=1, random_state=1).to_csv(path, index=False)
+    for source in (cells, path):
+        found = read_margins(source, ["area", "trade"], "sales", **ROLES, **given)
+        assert set(found) == set(tables)
+        for names, table in found.items():
+            expected = tables[names].sel({name: table[name].values for name in names})
+            for each in ("total", "absolute_total", "contributors", "largest", "share"):
+                xr.testing.assert_allclose(
+                    table[each].reset_coords(drop=True), expected[each].reset_coords(drop=True)
+                )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_protected_as_from_the_records(hrc, seed):
+    given = {"hierarchies": {"trade": hrc}}
+    search = {"random_seed": 0, "progressbar": False}
+    tables = tabulate_margins(records(seed), ["area", "trade"], "sales", decimals=1, **given)
+    expected = tc.protect_table(
+        records(seed), ["area", "trade"], "sales", RULES, decimals=1, **given, **search
+    )
+    cells = aggregated(tables)
+    found = read_margins(cells, ["area", "trade"], "sales", **ROLES, **given)
+    done = tc.suppression.protect_margins(found, RULES, **search)
+    assert done.pattern.n_primary == expected.pattern.n_primary > 0
+    assert done.pattern.cost == pytest.approx(expected.pattern.cost)
+    for names, table in done.sensitive.items():
+        same = expected.sensitive[names]["sensitive"]
+        same = same.sel({name: table[name].values for name in names})
+        assert np.array_equal(table["sensitive"].values, same.values)
+
+
+CELLS = pd.DataFrame(
+    [
+        ("n", "f", 60, 3, 40, 15),
+        ("n", "w", 30, 2, 20, 10),
+        ("s", "f", 25, 4, 10, 9),
+        ("n", "all", 90, 5, 40, 20),
+        ("s", "all", 25, 4, 10, 9),
+        ("all", "all", 115, 9, 40, 20),
+    ],
+    columns=["area", "trade", "sales", "firms", "first", "second"],
+)
+
+
+def read(cells, **options):
+    roles = {**ROLES, "decimals": 0, "total": "all", **options}
+    return read_margins(cells, ["area", "trade"], "sales", **roles)
+
+
+def test_a_cell_without_a_row_is_empty_and_a_margin_without_rows_is_not_released():
+    found = read(CELLS)
+    assert list(found) == [("area", "trade"), ("area",), ()]
+    table = found["area", "trade"]
+    assert table["total"].values.tolist() == [[60, 30], [25, 0]]
+    assert table["contributors"].values.tolist() == [[3, 2], [4, 0]]
+    assert found[()].attrs == {"value": "sales", "decimals": 0}
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "given", "message"),
+    [
+        (3, "sales", 91, "the total of area=n must be the sum of its parts, 90: it is 91"),
+        (5, "sales", 116, "the total of the whole table must be the sum of its parts, 115"),
+        (0, "sales", -1, "'sales' must be numbers from 0 with at most 0 decimals: row 1"),
+        (0, "sales", 60.5, "'sales' must be numbers from 0 with at most 0 decimals: row 1"),
+        (0, "sales", None, "'sales' must be numbers from 0 with at most 0 decimals: row 1"),
+        (0, "first", 10, "row 1 of .* has largest contributions that do not descend"),
+        (0, "second", 35, "row 1 of .* has largest contributions that add up to more than"),
+        (1, "second", 5, "row 2 of .* has largest contributions of all who contribute that are"),
+        (2, "firms", 0, "row 3 of .* has a total of 'sales' and nobody who contributes"),
+        (2, "firms", 1, "row 3 of .* has more largest contributions than contribute"),
+        (2, "trade", "w", "the total of"),
+        (2, "area", "n", "a cell can be given once: row 3 of .*, area=n, trade=f"),
+        (2, "trade", " ", "a label is missing: 'trade' in row 3"),
+    ],
+)
+def test_tables_that_contradict_themselves(row, column, given, message):
+    cells = CELLS.astype(object)
+    cells.loc[row, column] = given
+    if message == "the total of":  # s, w instead of s, f: all totals still hold
+        assert read(cells)["area", "trade"]["total"].values.tolist() == [[60, 30], [0, 25]]
+        return
+    with pytest.raises(TableError, match=message):
+        read(cells)
+
+
+def test_rules_that_need_more_than_there_is():
+    found = read(CELLS)
+    with pytest.raises(TableError, match="needs the 3 largest contributions, the table holds 2"):
+        tc.sensitive_cells(found["area", "trade"], tc.Dominance(3, 0.75))
+    with pytest.raises(TableError, match="needs the entropy of all contributions"):
+        tc.sensitive_cells(found["area", "trade"], tc.magnitude.EntropyRule(0.5))
+    bare = read(CELLS, largest=[])
+    held = tc.sensitive_cells(bare["area", "trade"], tc.magnitude.MinimumFrequency(3))
+    assert held["sensitive"].values.tolist() == [[False, True], [False, False]]

@@ -1,0 +1,217 @@
+"""Contributors who waived protection, and categories that need none."""
+
+from fractions import Fraction
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import taciturn as tc
+from taciturn.cli import cli
+from taciturn.errors import ParameterError, TableError
+from taciturn.magnitude import PQ, EntropyRule, MinimumFrequency, Request, UnsafeZeros
+
+RULES = [tc.PPercent(10), PQ(10, 50), tc.Dominance(1, 0.6), tc.Dominance(2, 0.8)]
+
+
+def waived_table(*cells: list[tuple[int, bool]], **options):
+    """Cells named 0, 1, … of contributions and whether each is waived."""
+    rows = [(i, x, waived) for i, cell in enumerate(cells) for x, waived in cell]
+    frame = pd.DataFrame(rows, columns=["cell", "x", "waived"])
+    return tc.tabulate_magnitude(frame, "cell", "x", waiver="waived", **options)
+
+
+def level(rule, cell: list[tuple[int, bool]]) -> Fraction:
+    """The largest excess over all attackers and all whom they must not recognise; above
+    0 where the cell is sensitive.
+    """
+    total = sum(x for x, _ in cell)
+    if isinstance(rule, tc.Dominance):
+        size = min(rule.n, len(cell))
+        groups = [group for group in combinations(cell, size) if not all(w for _, w in group)]
+        tops = [Fraction(sum(x for x, _ in group)) for group in groups]
+        return max((top / Fraction(str(rule.k)) - total for top in tops), default=Fraction(0))
+    ratio = Fraction(rule.p) / (100 if isinstance(rule, tc.PPercent) else rule.q)
+    pairs = [*permutations(cell, 2)] if len(cell) > 1 else [(cell[0], (0, True))]
+    excess = [ratio * x - (total - x - own) for (x, waived), (own, _) in pairs if not waived]
+    return max(excess, default=Fraction(0))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_rules_are_those_of_all_attackers_and_all_who_waived_nothing(rule):
+    generator = np.random.default_rng(3)
+    cells = [
+        [(int(x), bool(w)) for x, w in zip(generator.integers(0, 60, size), waived, strict=True)]
+        for size in (1, 2, 3, 4, 5)
+        for waived in generator.integers(0, 2, (25, size))
+    ]
+    table = waived_table(*cells, largest=3)
+    expected = [level(rule, cell) for cell in cells]
+    found = tc.sensitive_cells(table, rule)
+    assert found["sensitive"].values.tolist() == [excess > 0 for excess in expected]
+    levels = tc.magnitude.protection_levels(table, rule).values.tolist()
+    assert levels == [max(0, -(-excess // 1)) for excess in expected]
+    both = {all(w for _, w in cell) for cell in cells}
+    assert both == {True, False}
+    assert 0 < found["sensitive"].sum() < len(cells)
+
+
+def test_the_handbooks_rule():
+    # The largest, 90, has waived: s = 6 and r = 90, and what is left is 4 >= 10 % of 6.
+    table = waived_table([(90, True), (6, False), (4, False)], [(90, False), (6, True), (4, True)])
+    found = tc.sensitive_cells(table, tc.PPercent(10))
+    assert found["sensitive"].values.tolist() == [False, True]
+    assert found["reason"].values.tolist()[1] == (
+        "another of 3 estimates the largest contribution without a waiver, 90, to within 4.4 %"
+        " (PPercent(10))"
+    )
+    # With 96 of the cell theirs, the largest and the next who did not waive dominate.
+    dominance = tc.sensitive_cells(table, tc.Dominance(2, 0.9))
+    assert dominance["sensitive"].values.tolist() == [True, True]
+    assert tc.sensitive_cells(table, tc.Dominance(1, 0.5))["sensitive"].values.tolist() == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("rule", [MinimumFrequency(3), UnsafeZeros(5), EntropyRule(1.0)], ids=str)
+def test_other_rules_hold_unless_all_have_waived(rule):
+    table = waived_table([(0, True), (0, True)], [(0, False), (0, True)], [(9, True)])
+    found = tc.sensitive_cells(table, rule)
+    assert found["sensitive"].values.tolist() == [False, True, False]
+    assert float(found["unsafe_share"]) == 1 / 3
+    assert tc.magnitude.protection_levels(table, rule).values.tolist()[::2] == [0, 0]
+
+
+def test_a_table_of_nothing_but_waivers_has_no_sensitive_cell():
+    table = waived_table([(9, True)], [(5, True), (1, True)])
+    rules = [*RULES, MinimumFrequency(3), UnsafeZeros(1), EntropyRule(1.0)]
+    assert not tc.sensitive_cells(table, rules)["sensitive"].any()
+    assert not tc.magnitude.protection_levels(table, rules).any()
+
+
+FIRMS = pd.DataFrame(
+    {
+        "area": list("AAAABB"),
+        "firm": list("ffghfg"),
+        "group": [None, None, "G", "G", None, "G"],
+        "x": [5, 6, 7, 8, 9, 10],
+        "agreed": [1, 0, 1, 1, 1, 1],
+        "asked": [0, 0, 0, 1, 0, 0],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "waivers", "unwaived"),
+    [
+        # f has two rows in A, one without; all of its rows in B are waived.
+        ({"contributor": "firm"}, {"A": 2, "B": 2, "": 2}, {"A": 11, "B": 0, "": 20}),
+        (
+            {"contributor": "firm", "holding": "group"},
+            {"A": 1, "B": 2, "": 1},
+            {"A": 11, "B": 0, "": 20},
+        ),
+        # h asked, and so has not waived.
+        (
+            {"contributor": "firm", "request": "asked"},
+            {"A": 1, "B": 2, "": 1},
+            {"A": 11, "B": 0, "": 20},
+        ),
+        ({"request": "asked"}, {"A": 2, "B": 2, "": 4}, {"A": 8, "B": 0, "": 8}),
+    ],
+)
+def test_waivers_are_counted_from_the_records_of_each_total(options, waivers, unwaived):
+    tables = tc.magnitude.tabulate_margins(FIRMS, "area", "x", waiver="agreed", **options)
+    for name, expected in (("waivers", waivers), ("unwaived", unwaived)):
+        found = tables["area",][name].to_series().to_dict() | {"": tables[()][name].item()}
+        assert found == expected
+
+
+def test_a_request_stands_above_a_waiver():
+    frame = FIRMS.assign(asked=1)
+    table = tc.tabulate_magnitude(frame, "area", "x", waiver="agreed", request="asked")
+    assert tc.sensitive_cells(table, Request(0.5))["sensitive"].values.tolist() == [False, True]
+
+
+def test_refusals():
+    with pytest.raises(ParameterError, match=r"sampling_weights cannot be given with waiver"):
+        tc.tabulate_magnitude(FIRMS, "area", "x", waiver="agreed", sampling_weights="firm")
+    with pytest.raises(ParameterError, match="'x' is given in two roles"):
+        tc.tabulate_magnitude(FIRMS, "area", "x", waiver="x")
+    with pytest.raises(TableError, match=r"'agreed' must be 0 or 1, or .*: row 2 .* holds 'maybe'"):
+        tc.tabulate_magnitude(
+            FIRMS.assign(agreed=["1", "maybe", *"1111"]), "area", "x", waiver="agreed"
+        )
+
+
+SAFE = pd.DataFrame(
+    [(a, b, x) for a in "abc" for b in "xyz?" for x in (9, 8, 7)] + [("a", "?", 500)],
+    columns=["area", "trade", "sales"],
+)
+SECTORS = pd.DataFrame({"trade": list("xyz?"), "sector": ["1", "1", "2", "?"]})
+
+
+def test_no_cell_of_a_safe_category_is_sensitive():
+    table = tc.tabulate_magnitude(SAFE, ["area", "trade"], "sales")
+    assert int(tc.sensitive_cells(table, tc.PPercent(10))["sensitive"].sum()) == 1
+    for safe in ({"trade": "?"}, {"area": ["a", "b"]}, {"area": "c", "trade": ("?",)}):
+        assert not tc.sensitive_cells(table, tc.PPercent(10), safe=safe)["sensitive"].any()
+    elsewhere = tc.sensitive_cells(table, tc.PPercent(10), safe={"trade": "x", "area": "b"})
+    assert elsewhere["sensitive"].sel(trade="?").values.tolist() == [True, False, False]
+
+
+def test_what_is_safe_is_so_on_the_levels_above_it():
+    done = tc.protect_table(
+        SAFE.query("area != 'c'"),
+        ["area", "trade"],
+        "sales",
+        tc.PPercent(10) | tc.Dominance(1, 0.5),
+        safe={"trade": "?"},
+        hierarchies={"trade": SECTORS},
+        random_seed=0,
+        progressbar=False,
+    )
+    assert {names: int(cells["sensitive"].sum()) for names, cells in done.sensitive.items()} == {
+        ("area", "trade"): 0,
+        ("area", "sector"): 0,
+        ("area",): 1,  # all trades together are no safe category
+        ("trade",): 0,
+        ("sector",): 0,
+        (): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("safe", "message"),
+    [
+        ({"size": "?"}, r"safe must name variables of \['area', 'trade'\], got 'size'"),
+        ({"trade": ["?", "w"]}, r"safe must name categories of 'trade', \['\?', 'x'.*got 'w'"),
+        ("?", "safe must give categories by variable"),
+    ],
+)
+def test_refused_safe_categories(safe, message):
+    table = tc.tabulate_magnitude(SAFE, ["area", "trade"], "sales")
+    with pytest.raises(ParameterError, match=message):
+        tc.sensitive_cells(table, tc.PPercent(10), safe=safe)
+
+
+def test_at_the_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SAFE.assign(agreed=[0] * 36 + [1]).to_csv("firms.csv", index=False)
+    words = ["firms.csv", "--variables", "area,trade", "--value", "sales", "--rule", "nk:1,0.9"]
+
+    def rules(*more):
+        return CliRunner().invoke(cli, ["rules", *words, *more])
+
+    assert "area x trade: 1 sensitive" in rules().output
+    assert "area x trade: 0 sensitive" in rules("--waiver", "agreed").output
+    assert "area x trade: 0 sensitive" in rules("--safe", "trade=?").output
+    written = rules("--safe", "trade=?", "--safe", "area=b", "--output", "out.csv")
+    assert written.exit_code == 0, written.output
+    assert "suppressed" not in (tmp_path / "out.csv").read_text()
+    refused = rules("--safe", "size=x")
+    assert refused.exit_code == 1
+    assert "--safe must be a variable of ['area', 'trade'] and a label" in str(refused.exception)
