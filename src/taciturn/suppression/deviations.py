@@ -9,7 +9,7 @@ cells it protects, and where these need more cells, they are suppressed as well.
 result is sound, but not necessarily the cheapest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -51,6 +51,7 @@ class DeviationSearch:
         ]
         self._attacks, self._witnesses = Attacks(task), Witnesses(task)
         self._discount = np.zeros(len(task.costs))
+        self._added_for = np.full(len(task.costs), -1)  # which primary cell
         self._patience = self._deadline = np.inf
         self.latest: Completed | None = None
         """What the last search had found when it ended or was interrupted."""
@@ -79,6 +80,7 @@ class DeviationSearch:
             No pattern protects.
         """
         start = monotonic()
+        self._added_for = np.full(len(suppressed), -1)
         self._discount = np.zeros(len(suppressed)) if discount is None else discount
         self._deadline = start + _REAL * (deadline - start)
         self._patience = (start + self._deadline) / 2
@@ -142,6 +144,7 @@ class DeviationSearch:
             return pattern
         for witness, deviation in witnesses:
             needs = self._witnesses.differs(witness, deviation)
+            self._added_for[needs & ~pattern] = position
             pattern = pattern | needs
             at_primaries = self._task.cells.matrix[self._required.cells] @ witness
             reach.add(witness, at_primaries, needs)
@@ -207,18 +210,26 @@ class DeviationSearch:
         for cell in spare[np.argsort(-self._task.costs[spare], kind="stable")]:
             fewer = pattern.copy()
             fewer[cell] = False
-            without = reach.without(int(cell))
-            if self._still(fewer, without):
+            without, added_for = reach.without(int(cell)), self._added_for[cell]
+            # The primary cell that it was suppressed for mostly still needs it.
+            likely = [added_for] if added_for >= 0 else []
+            if self._still(fewer, without, likely) and self._still(fewer, without):
                 pattern, reach = fewer, without
         return pattern
 
-    def _still(self, pattern: Booleans, reach: Reach) -> bool:
-        """Whether a pattern protects; adds the witnesses that prove it."""
-        self._attacks.settle(pattern, reach, deadline=self._deadline)
+    def _still(
+        self, pattern: Booleans, reach: Reach, positions: Sequence[int] | None = None
+    ) -> bool:
+        """Whether a pattern protects all primary cells, or some; adds the witnesses
+        that prove it.
+        """
+        if positions is None:
+            self._attacks.settle(pattern, reach, deadline=self._deadline)
+            positions = np.flatnonzero(~reach.met()).tolist()
         try:
             return all(
-                self._attacks.protects(int(position), pattern, reach, deadline=self._deadline)
-                for position in np.flatnonzero(~reach.met())
+                self._attacks.protects(position, pattern, reach, deadline=self._deadline)
+                for position in positions
             )
         except OutOfTimeError:
             raise

@@ -23,6 +23,7 @@ __all__ = ["Found", "PatternSearch"]
 
 _SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
 _ORDERS: Final = 3  # of the primary cells, tried for a first pattern
+_FEW: Final = 100  # primary cells: up to these more than one order is tried
 _MOVES: Final = 12  # tables with small differences, combined in pairs
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
 _RELAX: Final = 0.4  # of the time, for the relaxation
@@ -72,6 +73,7 @@ class PatternSearch:
         self._deviations = DeviationSearch(task)
         self._by_need = self._required.by_need()
         self._small = np.isfinite(task.costs).sum() <= _SMALL
+        self._orders = _ORDERS if len(self._required.cells) <= _FEW else 1
         self._program: PatternProgram | None = None
         none = np.zeros(len(self._required.cells), dtype=np.int64)
         self.found = Found(task.primaries, none, none, [], 0.0, 1, False, none > 0)
@@ -88,12 +90,12 @@ class PatternSearch:
     @property
     def orders(self) -> int:
         """How often a primary cell is taken for the first pattern."""
-        return (_ORDERS if self._small else 1) * len(self._required.cells)
+        return self._orders * len(self._required.cells)
 
     def first(self, on_cell: Callable[[], object]) -> None:
-        """A pattern found by deviations; of a small table the cheapest of a few."""
+        """A pattern by deviations; with few primary cells the cheapest of a few."""
         complete = False
-        for number in range(_ORDERS if self._small else 1):
+        for number in range(self._orders):
             order = self._by_need if number == 0 else self._rng.permutation(len(self._by_need))
             try:
                 done = self._deviations.complete(
