@@ -127,7 +127,7 @@ class Case:
 
     def protected(self):
         """What is released, by the names of its variables."""
-        options = {"time_limit": 60, "gap": self.gap, "random_seed": 1, "progressbar": False}
+        options = {"time_limit": 600, "gap": self.gap, "random_seed": 1, "progressbar": False}
         by_hand = self.kind in {"levels", "linked"}
         make = self.by_hand if by_hand else self.from_records
         return make(decimals=self.decimals, **options).tables
