@@ -41,7 +41,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 OTHER = Path(__file__).with_name("suppression_pytauargus.py")
 KILLED, ATTACKED = 120, 600  # seconds after which a run, or an attack on its result, is ended
 OURS = ("taciturn", "taciturn, single contributors")
+SHORT = dict(zip(OURS, ("taciturn", "– single"), strict=True))
 THEIRS = {"pytauargus MOD": "MOD(1)", "pytauargus OPT, 1 minute": "OPT(1,1)"}
+SHORT |= {method: spec.split("(")[0] for method, spec in THEIRS.items()}
 COLUMNS = ["table", "cells", "records", "primary", "method", "version", "secondary", "cost"]
 COLUMNS += ["bound", "seconds", "memory_mb", "too_narrow", "machine", "remark"]
 
@@ -287,28 +289,29 @@ def write_attack(name: str) -> None:
 
 
 def markdown(rows: pd.DataFrame) -> str:
-    """A line for each table and method."""
-    head = ["table", "cells", "primary", "method", "secondary", "cost", "least cost proved"]
-    head += ["seconds", "peak memory, MB", "too narrow", "remark"]
-    lines = [head, ["---", "---:", "---:", "---", *["---:"] * 6, "---"]]
+    """A line for each table and method, and below them the remarks."""
+    head = ["table", "primary", "method", "secondary", "cost", "least", "s", "MB", "narrow"]
+    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * 6])]
+    remarks = []
     for name in SURVEYS:
         own = rows[rows["table"] == name].set_index("method")
-        for method in (*OURS, *THEIRS):
-            if method in own.index:
-                row = own.loc[method]
-                numbers = [
-                    number(row[column], int(column == "seconds")) for column in COLUMNS[6:12]
-                ]
-                remark = row["remark"] if isinstance(row["remark"], str) else ""
-                first = [name, number(row["cells"]), number(row["primary"]), method]
-                lines.append([*first, *numbers, remark])
+        shown = [method for method in (*OURS, *THEIRS) if method in own.index]
+        for method in shown:
+            row = own.loc[method]
+            first = [name, number(row["primary"])]
+            numbers = [number(row[column], int(column == "seconds")) for column in COLUMNS[6:12]]
+            lines.append(
+                joined([*(first if method == shown[0] else [""] * 2), SHORT[method], *numbers])
+            )
+            if isinstance(row["remark"], str) and row["remark"]:
+                remarks.append(f"- {name}, {method}: {row['remark']}")
     runs = rows.dropna(subset="version")
     programs = {
         f"{method.split(',')[0].split(' ')[0]} {version}"
         for method, version in zip(runs["method"], runs["version"], strict=True)
     }
     said = f"{', '.join(sorted(programs))}; {', '.join(sorted(set(rows['machine'])))}."
-    return said + "\n\n" + "\n".join(joined(line) for line in lines) + "\n"
+    return "\n".join([said, "", *lines, "", *remarks]) + "\n"
 
 
 def number(value: Any, digits: int = 0) -> str:

@@ -61,13 +61,14 @@ class Survey:
         return found
 
     def records(self) -> pd.DataFrame:
-        """Lognormal amounts: a cell in ten is empty, the others have 4 records on
-        average, and each category has an effect on their size.
+        """Lognormal amounts: a cell in ten is empty, the others have 6 records on
+        average, or 4 with three variables, and each category has an effect on their
+        size.
         """
         rng = np.random.default_rng(1)
-        cells = int(np.prod(self.sizes[:2] if self.linked else self.sizes))
         shape = self.sizes[:2] if self.linked else self.sizes
-        counts = np.where(rng.random(cells) < 0.9, 1 + rng.poisson(3, cells), 0)
+        cells, mean = int(np.prod(shape)), 6 if len(shape) == 2 else 4
+        counts = np.where(rng.random(cells) < 0.9, 1 + rng.poisson(mean - 1, cells), 0)
         place = list(np.unravel_index(np.repeat(np.arange(cells), counts), shape))
         place += [rng.integers(0, size, counts.sum()) for size in self.sizes[len(shape) :]]
         size = rng.lognormal(4, 1, counts.sum())
