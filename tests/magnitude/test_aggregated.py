@@ -197,3 +197,10 @@ def test_the_command_takes_cells_as_it_takes_records(tmp_path, monkeypatch):
     off.to_csv("off.csv", index=False)
     wrong = run(cli, ["rules", "off.csv", *columns, *rule])
     assert wrong.exit_code == 1
+
+
+@pytest.mark.parametrize("labels", [["Total", "Total"], []])
+def test_totals_alone_are_no_table(labels):
+    cells = pd.DataFrame({"area": labels, "sort": ["x", "y"][: len(labels)], "sales": 1, "n": 1})
+    with pytest.raises(TableError, match="'area' has no label of a cell, but totals only"):
+        read_margins(cells, ["area", "sort"], "sales", contributors="n")
