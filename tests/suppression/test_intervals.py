@@ -161,7 +161,7 @@ def test_what_has_no_intervals_and_where_there_is_no_room(tmp_path):
     pattern, _ = protected(0)
     with pytest.raises(FileFormatError, match=r"'\.json'; give .* \.csv, \.parquet, \.xlsx"):
         tc.write_release(pattern, tmp_path / "r.json", intervals=True)
-    with pytest.raises(ParameterError, match="intervals are those of .* got LinkedTables"):
+    with pytest.raises(ParameterError, match=r"intervals are those of .* got LinkedTables"):
         tc.write_release(pattern.release, tmp_path / "r.csv", intervals=True)
     with pytest.raises(ParameterError, match="value must not be 'lower'"):
         tc.write_release(pattern, tmp_path / "r.csv", value="lower", intervals=True)
