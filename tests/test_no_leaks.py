@@ -32,6 +32,7 @@ from taciturn.publication.published import Published, published as published_by
 from taciturn.suppression import (
     apriori,
     arguments,
+    attacks,
     cheapest as cuts,
     deviations,
     hypercubes,
@@ -40,6 +41,7 @@ from taciturn.suppression import (
     reach,
     search,
     task,
+    witnesses,
 )
 from taciturn.tables import on_demand as streaming
 from taciturn.tables.sources.base import Source
@@ -81,12 +83,14 @@ HOLD_NO_TABLE = {
 }
 # They hold tables or solutions, and print no more than their name and address.
 SHOW_NOTHING = {
+    attacks.Attacks,
     cuts.PatternProgram,
     deviations.Completed,
     deviations.DeviationSearch,
     reach.Reach,
     search.Found,
     search.PatternSearch,
+    witnesses.Witnesses,
     hypercubes.Hypercubes,
     parts.Part,
     parts.PartPosterior,

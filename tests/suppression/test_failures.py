@@ -15,9 +15,27 @@ from taciturn.attack import solver
 from taciturn.attack.bounds import of_cells
 from taciturn.cli import cli
 from taciturn.errors import AttackError, ParameterError, UnprovedWarning
-from taciturn.suppression import audit, cheapest, deviations, search, secondary
+from taciturn.suppression import (
+    attacks,
+    audit,
+    cheapest,
+    deviations,
+    search,
+    secondary,
+    witnesses,
+)
 
-MODULES = (solver, of_cells, audit, cheapest, deviations, search, secondary)
+MODULES = (
+    solver,
+    of_cells,
+    attacks,
+    audit,
+    cheapest,
+    deviations,
+    search,
+    secondary,
+    witnesses,
+)
 SMALL = xr.DataArray([[1, 2, 0], [0, 1, 3]], dims=("a", "b"))
 EVERY = all_tables(7, 6).reshape(-1, 2, 3)
 LINKED = [("a", "b"), ("a",), ("b",), ()]
@@ -109,9 +127,9 @@ def half_proved(monkeypatch):
         monkeypatch.setattr(module, "monotonic", lambda: clock["now"])
     protecting = deviations.DeviationSearch._protecting
 
-    def slow(self, *arguments):
-        found = protecting(self, *arguments)
-        clock["now"] += 28
+    def slow(self, *arguments, **options):
+        found = protecting(self, *arguments, **options)
+        clock["now"] += 22
         return found
 
     monkeypatch.setattr(deviations.DeviationSearch, "_protecting", slow)

@@ -81,9 +81,7 @@ def _proved(
     """Bounds of primary cells that are proved to be possible; of others the true
     values.
     """
-    low, high = found.low, found.high
-    if found.witnesses is not None:
-        low, high = task.witnessed(release.system, found.witnesses)
+    low, high = task.witnessed(release.system, found.witnesses)
     lower, upper = task.cells.values.copy(), task.cells.values.copy()
     lower[task.required.cells] += low
     upper[task.required.cells] += high

@@ -16,21 +16,19 @@ from typing import Final
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
-from taciturn.attack.solver import Floats, Program
-from taciturn.attack.system import Booleans, Integers
+from taciturn.attack.solver import Floats, OutOfTimeError, Program
+from taciturn.attack.system import Booleans
 from taciturn.errors import AttackError
+from taciturn.suppression.attacks import Attacks
+from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import Task
 
-__all__ = ["PatternProgram", "Proof"]
+__all__ = ["PatternProgram"]
 
 _VIOLATED: Final = 1e-4  # of an inequality's right-hand side
 _SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
 _COST: Final = 1e3  # of the first pattern, in the programs' units
 _MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
-
-
-type Proof = tuple[Integers, Integers]
-"""How far below and above each primary cell is possible."""
 
 
 class PatternProgram:
@@ -46,7 +44,7 @@ class PatternProgram:
 
     def __init__(self, task: Task, known: float) -> None:
         self._task, self._cells = task, task.cells
-        self._attack = _Attack(task)
+        self._attack, self._attacks = _Attack(task), Attacks(task)
         # A cell that costs more than a whole pattern is in none of the cheapest.
         # Tolerances of HiGHS are absolute.
         self._unit = known / _COST if known > 0 else 1.0
@@ -64,22 +62,26 @@ class PatternProgram:
         """Lower bound of the cost of all protecting patterns."""
         return self._bound * self._unit
 
-    def relax(self, *, deadline: float) -> None:
-        """Raise the bound by fractional patterns, for as long as that helps."""
-        idle = 0
+    def relax(self, *, deadline: float) -> Floats:
+        """Raise the bound by fractional patterns, for as long as that helps, and return
+        the last of them.
+        """
+        idle, fractions = 0, self._lower
         while idle < 5 and monotonic() < deadline:
             try:
                 solved = self._relaxed.solve(self._costs, seconds=deadline - monotonic())
             except AttackError:
-                return
+                break
             if solved is None:
-                return
+                break
+            fractions = np.clip(solved.values, 0.0, 1.0)
             idle = 0 if solved.objective > self._bound * 1.001 + 1e-9 else idle + 1
             self._bound = max(self._bound, solved.objective)
-            if not self._forbid(solved.values, deadline):
-                return
+            if not self._forbid(fractions, deadline):
+                break
+        return fractions
 
-    def next_pattern(self, *, deadline: float) -> tuple[Booleans, Proof | None] | None:
+    def next_pattern(self, *, deadline: float) -> tuple[Booleans, Reach | None] | None:
         """The cheapest pattern not yet ruled out, and the proof that it protects, if it
         does; None if the time is up or the solver fails.
 
@@ -100,14 +102,14 @@ class PatternProgram:
         if self._forbid(pattern.astype(float), deadline):
             return pattern, None
         try:
-            proof = self._task.proof(pattern, deadline=deadline)
+            proof = self._attacks.proof(pattern, deadline=deadline)
         except AttackError:
             return None  # whether it protects is not known, so it cannot be ruled out
         if proof is None:
             self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
         return pattern, proof
 
-    def of_cost(self, most: float, *, deadline: float) -> Iterator[tuple[Booleans, Proof]]:
+    def of_cost(self, most: float, *, deadline: float) -> Iterator[tuple[Booleans, Reach]]:
         """Protecting patterns that cost no more than `most`, with their proofs, those
         that use few categories first.
         """
@@ -150,7 +152,7 @@ class PatternProgram:
                 pattern = solved.values[:size] > 0.5
                 ruled_out, proof = self._forbid(pattern.astype(float), deadline), None
                 if not ruled_out:
-                    proof = self._task.proof(pattern, deadline=deadline)
+                    proof = self._attacks.proof(pattern, deadline=deadline)
             except AttackError:
                 return
             if not ruled_out:
@@ -171,10 +173,14 @@ class PatternProgram:
         """Add the inequalities that a pattern violates; False if it violates none."""
         before = len(self._rows)
         self._forbid_single(pattern)
-        for position in range(len(self._task.required.cells)):
+        try:
+            left = self._attacks.left(pattern, deadline=deadline)
+        except OutOfTimeError:
+            left = np.zeros(0, dtype=np.int64)
+        for position in left:
             if monotonic() > deadline:
                 break
-            for row, asked in self._attack.limits(position, pattern, deadline):
+            for row, asked in self._attack.limits(int(position), pattern, deadline):
                 row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
                 if row @ pattern < 1 - _VIOLATED:
                     self._add(row, 1.0)

@@ -4,22 +4,31 @@ know. What is found is kept, whatever ends the search.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from time import monotonic
 from typing import Final
 
 import numpy as np
 
+from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
-from taciturn.suppression.cheapest import PatternProgram, Proof
+from taciturn.suppression.attacks import Attacks
+from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import Completed, DeviationSearch
-from taciturn.suppression.task import ImpossibleError, Task, Witness
+from taciturn.suppression.reach import Reach
+from taciturn.suppression.task import ImpossibleError, Required, Task, Witness
 
 __all__ = ["Found", "PatternSearch"]
 
 _SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
 _ORDERS: Final = 3  # of the primary cells, tried for a first pattern
+_MOVES: Final = 12  # tables with small differences, combined in pairs
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
+_RELAX: Final = 0.4  # of the time, for the relaxation
+_GUIDED: Final = 3  # patterns that follow the relaxation
+_GUIDE: Final = 0.98  # off the cost of a cell that the relaxation suppresses wholly
+_SPREAD: Final = 0.2  # at most, by which two of these differ
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,8 +41,8 @@ class Found:
         The suppressed cells.
     low, high : array of int64, shape (primary cells,)
         How far below and above its true value each primary cell is possible.
-    witnesses : list of Witness or None
-        The tables that prove this; None where exact bounds do.
+    witnesses : list of Witness
+        The tables that prove this.
     bound : float
         A lower bound of the cost of all patterns.
     compared : int
@@ -47,7 +56,7 @@ class Found:
     pattern: Booleans
     low: Integers
     high: Integers
-    witnesses: list[Witness] | None
+    witnesses: list[Witness]
     bound: float
     compared: int
     complete: bool
@@ -61,8 +70,15 @@ class PatternSearch:
         self.task, self._rng, self._deadline = task, rng, deadline
         self._required = task.required
         self._deviations = DeviationSearch(task)
+        self._by_need = self._required.by_need()
+        self._small = np.isfinite(task.costs).sum() <= _SMALL
+        self._program: PatternProgram | None = None
         none = np.zeros(len(self._required.cells), dtype=np.int64)
         self.found = Found(task.primaries, none, none, [], 0.0, 1, False, none > 0)
+
+    @property
+    def _cost(self) -> float:
+        return self.task.cost(self.found.pattern)
 
     @property
     def proved(self) -> bool:
@@ -72,65 +88,82 @@ class PatternSearch:
     @property
     def orders(self) -> int:
         """How often a primary cell is taken for the first pattern."""
-        return _ORDERS * len(self._required.cells)
+        return (_ORDERS if self._small else 1) * len(self._required.cells)
 
     def first(self, on_cell: Callable[[], object]) -> None:
-        """The cheapest of a few patterns found by deviations."""
-        required = self._required
-        by_need = np.argsort(
-            -np.maximum(required.width, required.up + required.down), kind="stable"
-        )
-        complete = True
-        for number in range(_ORDERS):
-            order = by_need if number == 0 else self._rng.permutation(len(required.cells))
+        """A pattern found by deviations; of a small table the cheapest of a few."""
+        complete = False
+        for number in range(_ORDERS if self._small else 1):
+            order = self._by_need if number == 0 else self._rng.permutation(len(self._by_need))
             try:
                 done = self._deviations.complete(
-                    self.task.primaries, order, deadline=self._deadline, on_cell=on_cell
+                    self.task.primaries,
+                    order,
+                    deadline=self._deadline,
+                    on_cell=on_cell,
+                    below=self._cost if self.proved else np.inf,
                 )
             except BaseException:
                 if number == 0 and self._deviations.latest is not None:
-                    self._take_completed(self._deviations.latest)
+                    self._take(self._deviations.latest)
                 raise
-            complete = complete and done.complete
-            cheaper = self.task.cost(done.pattern) < self.task.cost(self.found.pattern)
-            if number == 0 or (done.reach.all_enough() and (cheaper or not self.proved)):
-                self._take_completed(done)
+            complete = done.complete if number == 0 else complete
+            if number == 0 or done.reach.all_enough():
+                self._take(done)
         self.found = replace(self.found, complete=complete and self.proved)
+
+    def guided(self, gap: float) -> None:
+        """Cheaper patterns of what the relaxation suppresses in part."""
+        if not self.found.complete or self._cost == 0:
+            return
+        now = monotonic()
+        self.found = replace(self.found, complete=False)
+        self._program = PatternProgram(self.task, self._cost)
+        fractions = self._program.relax(deadline=now + _RELAX * (self._deadline - now))
+        self.found = replace(self.found, bound=self._program.bound)
+        for number in range(_GUIDED):
+            if self._good_enough(gap):
+                break
+            spread = _SPREAD * self._rng.random(len(fractions)) if number else 0.0
+            self._complete(self.task.primaries, np.clip(fractions * _GUIDE - spread, 0.0, 1.0))
+        self.found = replace(self.found, complete=monotonic() < self._deadline)
 
     def cheapest(self, gap: float) -> None:
         """The cheapest pattern, if the table is small; of those that cost the same, the
         one with the largest rank decrease.
         """
-        if np.isfinite(self.task.costs).sum() > _SMALL or not self.found.complete:
+        if not self._small or not self.found.complete:
             return
-        task, deadline = self.task, self._deadline
+        deadline, program = self._deadline, self._program or PatternProgram(self.task, self._cost)
         self.found = replace(self.found, complete=False)
-        cost = task.cost(self.found.pattern)
-        program = PatternProgram(task, cost)
-        program.relax(deadline=deadline)
-        order = np.arange(len(self._required.cells))
-        while cost > program.bound + max(gap * cost, 1e-6 * cost):
-            self.found = replace(self.found, bound=program.bound)
+        while not self._good_enough(gap):
             found = program.next_pattern(deadline=deadline)
             self.found = replace(self.found, bound=program.bound)
             if found is None:
                 return
             pattern, proof = found
-            if proof is not None:
-                if self.task.cost(pattern) < cost:
-                    self._take(pattern, proof, None)
-            else:
+            if proof is None:
                 program.relax(deadline=deadline)
-                done = self._deviations.complete(
-                    pattern, order, deadline=deadline, on_cell=lambda: None
-                )
-                if done.reach.all_enough() and task.cost(done.pattern) < cost:
-                    self._take_completed(done)
-            cost = task.cost(self.found.pattern)
-        bound = cost if cost <= program.bound + 1e-6 * cost else program.bound
-        self.found = replace(self.found, bound=bound)
-        ended = self._compare_ties(program, cost) if bound == cost else False
+                self._complete(pattern, None)
+            elif self.task.cost(pattern) < self._cost:
+                self._take(Completed(pattern, proof, True))
+        ended = False
+        if self._good_enough(0.0):
+            self.found = replace(self.found, bound=self._cost)
+            ended = self._compare_ties(program, self._cost)
         self.found = replace(self.found, complete=not ended)
+
+    def _complete(self, pattern: Booleans, discount: Floats | None) -> None:
+        """Take the pattern that deviations make of this one, if it is cheaper."""
+        done = self._deviations.complete(
+            pattern, self._by_need, deadline=self._deadline, discount=discount, below=self._cost
+        )
+        if done.reach.all_enough() and self.task.cost(done.pattern) < self._cost:
+            self._take(done)
+
+    def _good_enough(self, gap: float) -> bool:
+        """Whether no pattern is cheaper by more than a share of the cost."""
+        return self._cost <= self.found.bound + max(gap, 1e-6) * self._cost
 
     def _compare_ties(self, program: PatternProgram, cost: float) -> bool:
         """Take the pattern of this cost with the largest rank decrease; whether the
@@ -142,7 +175,7 @@ class PatternSearch:
                 continue
             decrease = self.task.rank_decrease(pattern)
             if decrease > rank:
-                self._take(pattern, proof, None)
+                self._take(Completed(pattern, proof, True))
                 rank = decrease
             self.found = replace(self.found, compared=self.found.compared + 1)
             if self.found.compared >= _TIES:
@@ -156,14 +189,21 @@ class PatternSearch:
         If two cells have a single contributor and one is part of the other, it is the
         same contributor, who knows both.
         """
-        task, met = self.task, np.zeros_like(singletons)
+        task, met, attacks = self.task, np.zeros_like(singletons), Attacks(self.task)
+        moved: Booleans | None = None
         while len(left := np.flatnonzero(self.found.pattern & singletons & ~met)):
             cell = int(left[0])
             own = task.cells.nested(cell) & singletons
             met |= own
             insider, seen = task.known_to(own), self.found.pattern & ~own
+            reach = Reach(insider.required)
             try:
-                if insider.proof(seen, deadline=deadline) is not None:
+                if moved is None:
+                    moved = self._moved(attacks, deadline)
+                differs = moved[~moved[:, own].any(axis=1)].any(axis=0)
+                reach.widen(differs[insider.required.cells].astype(float))
+                aimed = attacks.aimed(insider.required)
+                if reach.all_enough() or aimed.proof(seen, deadline=deadline, known=reach):
                     continue
             except AttackError:
                 pass  # not known: suppress what is known to be enough
@@ -184,18 +224,34 @@ class PatternSearch:
                 complete=self.found.complete and not len(unsafe),
             )
 
+    def _moved(self, attacks: Attacks, deadline: float) -> Booleans:
+        """In which cells tables that are possible differ from the true one, by small
+        steps: some in many cells, and their differences and sums, which agree with it
+        in others.
+        """
+        task, cells = self.task, self._required.cells
+        none = np.zeros_like(cells)
+        aimed = attacks.aimed(Required(cells, none, none, none + 1))
+        tables = aimed.moves(self.found.pattern, _MOVES, deadline=deadline)
+        tables += [
+            first + sign * second for first, second in combinations(tables, 2) for sign in (1, -1)
+        ]
+        possible = [each for each in tables if task.allows(each.astype(int), self.found.pattern)]
+        if not possible:
+            return np.zeros((0, len(task.costs)), dtype=np.bool_)
+        return np.asarray((task.cells.matrix @ np.array(possible).T).T != 0)
+
     def _completed(self, insider: Task, seen: Booleans, deadline: float) -> Completed:
         """A pattern that protects from an insider, as far as there is time."""
         order = np.arange(len(insider.required.cells))
-        return DeviationSearch(insider).complete(
-            seen, order, deadline=deadline, on_cell=lambda: None
-        )
+        return DeviationSearch(insider).complete(seen, order, deadline=deadline)
 
-    def _take_completed(self, done: Completed) -> None:
-        self._take(done.pattern, done.reach.deviations, done.reach.witnesses)
-
-    def _take(self, pattern: Booleans, proof: Proof, witnesses: list[Witness] | None) -> None:
-        low, high = (side.copy() for side in proof)
+    def _take(self, done: Completed) -> None:
+        low, high = done.reach.deviations
         self.found = replace(
-            self.found, pattern=pattern.copy(), low=low, high=high, witnesses=witnesses
+            self.found,
+            pattern=done.pattern.copy(),
+            low=low,
+            high=high,
+            witnesses=done.reach.witnesses,
         )

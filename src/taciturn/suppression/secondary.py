@@ -204,6 +204,7 @@ def suppress(
         with progress_bar("primary cells to protect", search.orders, shown=progressbar) as bar:
             search.first(bar.advance)
             bar.finish("cheaper patterns")
+            search.guided(gap)
             search.cheapest(gap)
             search.hide_from(alone, deadline)
             pattern = audited(task, search.found, table, deadline=deadline)

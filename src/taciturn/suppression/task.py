@@ -53,11 +53,16 @@ class Required:
         """The farthest that any of them must deviate to one side."""
         return int(np.maximum(self.width, np.maximum(self.up, self.down)).max(initial=0))
 
-    def met(self, lower: Integers, upper: Integers) -> Booleans:
+    def met(self, lower: Integers | Floats, upper: Integers | Floats) -> Booleans:
         """Whether deviations from `lower` (at most 0) to `upper` are enough, for each
         primary cell.
         """
         return (upper >= self.up) & (-lower >= self.down) & (upper - lower >= self.width)
+
+    def by_need(self) -> Integers:
+        """The primary cells that must be the most uncertain first."""
+        need = np.maximum(self.width, self.up + self.down)
+        return np.argsort(-need, kind="stable")
 
     def within(self, known: Known) -> "Required":
         """What of this an attacker's knowledge allows: no cell can be more uncertain
@@ -140,6 +145,16 @@ class Task:
         """How far each cell of the table may fall."""
         return (self.cells.table.values.ravel() - self.known.inner_lower).astype(float)
 
+    def allows(self, deviations: Integers, free: Booleans) -> bool:
+        """Whether a table that differs from the true one by these deviations of its
+        cells has the same published values in all but some cells, and is within what
+        is known.
+        """
+        moved = self.cells.matrix @ deviations
+        inside = (-self.inner_down <= deviations).all() and (deviations <= self.inner_up).all()
+        allowed = np.where(free, (-self.down <= moved) & (moved <= self.up), moved == 0)
+        return bool(inside and allowed.all())
+
     def cost(self, pattern: Booleans) -> float:
         """What the secondary cells of a pattern cost together."""
         return float(self.costs[pattern & ~self.primaries].sum())
@@ -198,13 +213,6 @@ class Task:
         chosen = self.required.cells
         true = self.cells.values[chosen]
         return lower[chosen] - true, upper[chosen] - true
-
-    def proof(self, pattern: Booleans, *, deadline: float) -> tuple[Integers, Integers] | None:
-        """How far below and above each primary cell is possible, if that is enough;
-        raises `AttackError` if that is not known by the deadline.
-        """
-        deviations = self.deviations(self.cells.system(pattern), self.primaries, deadline=deadline)
-        return deviations if self.required.met(*deviations).all() else None
 
     def witnessed(
         self, system: LinearSystem, witnesses: Sequence[Witness]
