@@ -1,6 +1,7 @@
 """Files of releases: what is read is what they publish, and nothing else."""
 
 import tempfile
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ import taciturn as tc
 from attackers.outsider import read_file
 from hostile.kinds import Kind, mutated
 from hostile.tables import rows_of
+from taciturn.publication.release_file import release_csv
 
 __all__ = ["KINDS"]
 
@@ -20,6 +22,7 @@ TABLE = xr.DataArray(
     coords={"area": ["A", "B"], "sort": ["x", "y", "z"]},
     name="count",
 )
+OTHERS = (*TABLE.dims, "status", "lower", "upper")
 PIECES = (
     *(b",", b'"', b"\n", b"", b"null", b"[", b"]", b"{", b"}", b":", b"1", b"12", b"-1", b"1.0"),
     *(b"published", b"suppressed", b"primary", b"Total", b"A,x,", b'"0":', b"NaN", b"1e999"),
@@ -40,6 +43,20 @@ def written(ending: str) -> Any:
     return write
 
 
+@cache
+def with_intervals() -> bytes:
+    """A file in which suppressed cells have intervals."""
+    pattern = tc.suppress(TABLE, TABLE < 3, random_seed=0, progressbar=False)
+    return release_csv(pattern, intervals=True)
+
+
+def write_intervals(folder: Path, random: Random, number: int) -> Path:
+    """The same with changes."""
+    path = folder / "release.csv"
+    path.write_bytes(mutated(with_intervals(), random, PIECES))
+    return path
+
+
 def read(path: Path) -> Any:
     """The release in a file."""
     return tc.publication.read_release(path, TABLE)
@@ -49,7 +66,7 @@ def wrong(path: Path, found: Any) -> str | None:
     """The first cell that is not as the file has it."""
     if path.suffix == ".csv":
         header, rows = rows_of(path)
-        value = next(at for at, name in enumerate(header) if name not in (*TABLE.dims, "status"))
+        value = next(at for at, name in enumerate(header) if name not in OTHERS)
         expected = {
             frozenset(
                 (name, row[header.index(name)])
@@ -76,5 +93,6 @@ def wrong(path: Path, found: Any) -> str | None:
 
 KINDS = (
     Kind("releases, CSV", written(".csv"), read, wrong),
+    Kind("releases with intervals, CSV", write_intervals, read, wrong),
     Kind("releases, JSON-stat", written(".json"), read, wrong),
 )

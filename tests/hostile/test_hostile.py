@@ -26,7 +26,11 @@ SHARE = {
     "people, CSV": 40,
     "people, CSV with semicolons in Latin-1": 40,
     "magnitudes, CSV": 8,
+    "hierarchies, .hrc": 40,
+    "instructions, .hst": 60,
+    "cells, CSV": 60,
     "releases, CSV": 20,
+    "releases with intervals, CSV": 20,
     "releases, JSON-stat": 20,
     "fits, structure": 17,
     "fits, attributes": 3,
@@ -79,8 +83,10 @@ def test_numbers_that_contradict_each_other_are_refused(change, assessed):
         (".csv", lambda path: tc.tabulate_magnitude(path, "area", "sales")),
         (".nc", tc.read_fit),
         (".toml", tc.cards.load_card),
+        (".hrc", lambda path: tc.tables.read_hrc(path, "area")),
+        (".hst", lambda path: tc.suppression.read_apriori(path, ["area"])),
     ],
-    ids=["table", "Parquet", "people", "magnitudes", "fit", "card"],
+    ids=["table", "Parquet", "people", "magnitudes", "fit", "card", "hierarchy", "instructions"],
 )
 def test_what_is_no_file_is_not_read(place, ending, read, tmp_path):
     path = tmp_path / (f"{5000 * 'x'}{ending}" if place == "long name" else f"file{ending}")

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 
 import taciturn as tc
+from taciturn.cli import cli
 from taciturn.errors import TableError
 from taciturn.magnitude import read_margins, tabulate_margins
 
@@ -156,3 +158,49 @@ def test_rules_that_need_more_than_there_is():
     bare = read(CELLS, largest=[])
     held = tc.sensitive_cells(bare["area", "trade"], tc.magnitude.MinimumFrequency(3))
     assert held["sensitive"].values.tolist() == [[False, True], [False, False]]
+
+
+def test_the_command_takes_cells_as_it_takes_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(a, b, 10 * x + y) for x, a in enumerate("klm") for y, b in enumerate("uvw")]
+    firms = pd.DataFrame([row for row in rows for _ in range(4)], columns=["area", "trade", "x"])
+    firms.loc[5, "x"] = 500
+    firms.to_csv("firms.csv", index=False)
+    cells = []
+    for names, table in tc.magnitude.tabulate_margins(firms, ["area", "trade"], "x").items():
+        for place in np.ndindex(table["total"].shape):
+            cell = table.isel(dict(zip(names, place, strict=True)))
+            labels = {name: str(cell[name].item()) for name in names}
+            first, second = cell["largest"].values[:2]
+            cells.append(
+                {name: labels.get(name, "all") for name in ("area", "trade")}
+                | {"x": int(cell["total"]), "n": int(cell["contributors"])}
+                | {"first": int(first), "second": int(second)}
+            )
+    pd.DataFrame(cells).to_csv("cells.csv", index=False)
+    rule = ["--variables", "area,trade", "--value", "x", "--rule", "p%:10", "--total", "all"]
+    columns = ["--aggregated", "n,first,second"]
+    run = CliRunner().invoke
+    for more in ([], ["--output", "out.csv", "--force"]):
+        shown = [
+            run(cli, ["rules", *words, *rule, *more])
+            for words in (["firms.csv"], ["cells.csv", *columns])
+        ]
+        assert [result.exit_code for result in shown] == [0, 0], shown[1].output
+        assert shown[0].output == shown[1].output
+    assert "1 sensitive" in shown[0].output
+    assert "suppressed" in (tmp_path / "out.csv").read_text()
+    refused = run(cli, ["rules", "cells.csv", *columns, *rule, "--holding", "area"])
+    assert refused.exit_code == 2
+    assert "--aggregated has no records to which --holding could apply" in refused.output
+    off = pd.DataFrame(cells).assign(x=lambda frame: frame["x"] + (frame.index == 0))
+    off.to_csv("off.csv", index=False)
+    wrong = run(cli, ["rules", "off.csv", *columns, *rule])
+    assert wrong.exit_code == 1
+
+
+@pytest.mark.parametrize("labels", [["Total", "Total"], []])
+def test_totals_alone_are_no_table(labels):
+    cells = pd.DataFrame({"area": labels, "sort": ["x", "y"][: len(labels)], "sales": 1, "n": 1})
+    with pytest.raises(TableError, match="'area' has no label of a cell, but totals only"):
+        read_margins(cells, ["area", "sort"], "sales", contributors="n")

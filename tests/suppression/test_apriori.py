@@ -137,6 +137,9 @@ def test_a_file_of_tau_argus(tmp_path):
         ("ii,A,u,3\n", r"line 1: 'u' takes 0 numbers, got \['3'\]"),
         ("ii,A,pl,3\n", r"line 1: 'pl' takes 2 numbers after it, got \['3'\]"),
         ("ii,A,c,much\n", r"line 1: 'c' takes numbers, got \['much'\]"),
+        ("ii,A,c,nan\n", r"line 1: 'c' takes numbers, got \['nan'\]"),
+        ("ii,A,u\nii,A,c,1_000\n", r"line 2: 'c' takes numbers, got \['1_000'\]"),
+        ("ii,A\rB,u\n", "line 1 must have 2 codes"),
         ("\n", "^$"),
     ],
 )

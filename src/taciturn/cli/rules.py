@@ -61,6 +61,14 @@ _REASON: Final = "reason_not_for_release"
 @click.option("--holding", help="Column that names the holding to which a contributor belongs.")
 @click.option("--sampling-weights", help="Column of sampling weights.")
 @click.option("--request", help="Column that marks contributors who asked for protection, 0 or 1.")
+@click.option(
+    "--aggregated",
+    type=Names(),
+    help=(
+        "MICRODATA has a row for each cell and total instead: its columns of how many contribute,"
+        " and of the largest contributions in descending order."
+    ),
+)
 @click.option("--waiver", help="Column that marks contributors who waived protection, 0 or 1.")
 @click.option(
     "--safe",
@@ -107,6 +115,7 @@ def rules(
     value: str,
     texts: tuple[str, ...],
     safe: tuple[str, ...],
+    aggregated: tuple[str, ...] | None,
     hierarchy: tuple[TableFile, ...],
     apriori: Path | None,
     safety_range: float,
@@ -123,7 +132,7 @@ def rules(
     """Find the sensitive cells of a magnitude table, and protect them.
 
     MICRODATA is a CSV or Parquet file with one record per row, or CSV from standard
-    input, '-'; totals are cells, too.
+    input, '-'; with --aggregated one cell per row. Totals are cells, too.
     The output on the screen quotes true values and is not for release. With --output
     further cells are suppressed until no sensitive one can be worked out; the file
     holds the values of published cells, and the status of every cell: published or
@@ -135,21 +144,20 @@ def rules(
 
     check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
     check_intervals(output, intervals)
+    _check_roles(aggregated, given)
     given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
     chosen = [tc.magnitude.rule_from_text(text) for text in texts]
     categories = _safe_categories(safe, variables)
+    with working("tabulating the records"):
+        tables = _tables(microdata, variables, value, aggregated, total, given)
     if output is None:
         from taciturn.magnitude.sensitivity import sensitive_margins
 
-        with working("tabulating the records"):
-            tables = tc.magnitude.tabulate_margins(microdata, variables, value, **given)
         found = sensitive_margins(tables, chosen, categories)
         _print_sensitive(found, variables, total, top, form)
         return
-    protected = tc.protect_table(
-        microdata,
-        variables,
-        value,
+    protected = tc.suppression.protect_margins(
+        tables,
         chosen,
         time_limit=time_limit,
         random_seed=seed,
@@ -157,11 +165,44 @@ def rules(
         apriori=read_instructions(apriori, variables, total=total, **_written(given)),
         safety_range=safety_range,
         safe=categories,
-        **given,
     )
     show_unproved(protected.pattern)
     write_release(protected, output, total=total, intervals=intervals, overwrite=force)
     _print_protected(protected, variables, total, top, output, form)
+
+
+def _check_roles(aggregated: tuple[str, ...] | None, given: dict[str, Any]) -> None:
+    """Raise where columns of records are named, and there are none."""
+    roles = ("contributor", "holding", "sampling_weights", "request", "waiver")
+    named = [f"--{role.replace('_', '-')}" for role in roles if given[role] is not None]
+    if aggregated is not None and named:
+        raise click.UsageError(f"--aggregated has no records to which {named[0]} could apply")
+
+
+def _tables(
+    microdata: TableFile,
+    variables: tuple[str, ...],
+    value: str,
+    aggregated: tuple[str, ...] | None,
+    total: str,
+    given: dict[str, Any],
+) -> dict[tuple[str, ...], "xr.Dataset"]:
+    """The table and its margins, from records or from a row for each cell."""
+    from taciturn.magnitude import read_margins, tabulate_margins
+
+    if aggregated is None:
+        return tabulate_margins(microdata, variables, value, **given)
+    contributors, *largest = aggregated
+    kept = ("hierarchies", "decimals", "sep", "encoding")
+    return read_margins(
+        microdata,
+        variables,
+        value,
+        contributors=contributors,
+        largest=largest,
+        total=total,
+        **{name: given[name] for name in kept},
+    )
 
 
 def _print_sensitive(

@@ -109,7 +109,7 @@ def read_margins(
     source.require([*names, value, contributors, *largest])
     columns = source.columns()
     labels = {name: _labels(columns[name], name, source.origin) for name in names}
-    frame = attach(_frame(labels, total, levels), levels)
+    frame = attach(_frame(labels, total, levels, source.origin), levels)
     rows = _margins(labels, frame, total, source.origin)
     counted = _steps(columns[contributors], contributors, 0, source.origin)
     amounts = [_steps(columns[value], value, decimals, source.origin)]
@@ -134,7 +134,7 @@ def _labels(column: Sequence[Any], name: str, origin: str) -> list[str]:
 
 
 def _frame(
-    labels: Mapping[str, list[str]], total: str, levels: Sequence[LevelRows]
+    labels: Mapping[str, list[str]], total: str, levels: Sequence[LevelRows], origin: str
 ) -> xr.DataArray:
     """An empty table over the categories: labels that are no total and no level."""
     coords = {}
@@ -145,6 +145,11 @@ def _frame(
                 groups = {str(label) for labels in rows.levels.values() for label in labels}
                 others |= groups - set(map(str, rows.categories))
         coords[name] = [each for each in dict.fromkeys(column) if each not in others]
+        if not coords[name]:
+            raise TableError(
+                f"{origin}: {name!r} has no label of a cell, but totals only; there must be a row"
+                " for each cell of the table, too"
+            )
     shape = [len(each) for each in coords.values()]
     refuse_large_table(shape)
     return xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(coords), coords=coords)

@@ -24,7 +24,7 @@ from taciturn.tables.margins import hierarchies, level_codes
 from taciturn.tables.sources import open_source
 from taciturn.tables.sources.lines import read_lines
 from taciturn.tables.spelling import legible, seen
-from taciturn.tables.values import is_missing
+from taciturn.tables.values import is_missing, real_value
 from taciturn.validate import UTF_8, check_encoding
 
 __all__ = ["Apriori", "Instructions", "instructions_of", "read_apriori"]
@@ -114,7 +114,7 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     for number, line in read_lines(path, _HST, encoding):
         where = f"{path}: line {number}"
         sep = sep or (";" if ";" in line and "," not in line else ",")
-        fields = [field.strip() for field in next(csv.reader([line], delimiter=sep), [])]
+        fields = _fields(line, sep)
         action = fields[len(names)].lower() if len(fields) > len(names) else ""
         if action not in (*_ACTIONS, *_NUMBERS):
             raise FileFormatError(
@@ -127,13 +127,22 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
                 f"{where}: {action!r} takes {len(wanted)} numbers{' after it' if wanted else ''},"
                 f" got {given}"
             )
-        try:
-            numbers = dict(zip(wanted, map(float, given), strict=True))
-        except ValueError:
-            raise FileFormatError(f"{where}: {action!r} takes numbers, got {given}") from None
+        numbers = dict(zip(wanted, map(real_value, given), strict=True))
+        if None in numbers.values():
+            raise FileFormatError(f"{where}: {action!r} takes numbers, got {given}")
         rest = [numbers.get(name) for name in _COLUMNS[1:]]
         rows.append([*fields[: len(names)], _ACTIONS.get(action), *rest])
     return rows
+
+
+def _fields(line: str, sep: str) -> list[str]:
+    """The fields of a line; none where a quotation does not end, or a line does
+    within.
+    """
+    try:
+        return [field.strip() for field in next(csv.reader([line], delimiter=sep, strict=True), [])]
+    except csv.Error:
+        return []
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,5 +22,5 @@ def read_lines(path: Path, ending: str, encoding: str) -> Iterator[tuple[int, st
         refuse_undecodable(path, encoding)
         raise FileFormatError(f"{path}: not a text file in {encoding.upper()}") from error
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from error
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     return enumerate(text.rstrip().split("\n") if text.strip() else [], 1)
