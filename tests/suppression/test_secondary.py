@@ -484,3 +484,10 @@ def test_a_mask_of_another_shape():
         protected(TABLE, (TABLE == 8).isel(a=[0]))
     with pytest.raises(TableError, match="primary must be a DataArray of bool"):
         protected(TABLE, TABLE)
+
+
+@pytest.mark.parametrize("name", ["upper", "risk"])
+def test_a_variable_called_like_a_result_is_refused(name):
+    table = xr.DataArray([[20, 50], [8, 19]], dims=(name, "b"))
+    with pytest.raises(tc.errors.TableError, match=f"'{name}' cannot name a variable or level"):
+        protected(table, table == 8)

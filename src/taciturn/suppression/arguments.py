@@ -12,6 +12,7 @@ from taciturn.attack.bounds.knowledge import (
     known_of_cells,
     ranges_of,
 )
+from taciturn.attack.bounds.of_system import check_names
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers, Total
 from taciturn.errors import ParameterError
@@ -37,6 +38,7 @@ def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) ->
     of the table with all its totals.
     """
     steps = in_steps(table, decimals)
+    check_names(steps)
     if linked is None:
         margins = [tuple(map(str, steps.dims)), *finest_totals(steps)]
     else:

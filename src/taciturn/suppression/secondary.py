@@ -31,7 +31,8 @@ from taciturn.validate import generator, real_number
 
 __all__ = ["suppress"]
 
-_SEARCH: Final = 0.9  # of the time; what is left is for single contributors and the audit
+_SEARCH: Final = 0.9  # of the time, for the search; the rest is for the audit
+_WITH_SINGLETONS: Final = 0.6  # the same where what single contributors know comes after it
 
 
 def suppress(
@@ -198,7 +199,8 @@ def suppress(
         prices = told.prices(checked_costs(costs, cells), flags, cells)
         known = checked_knowledge(knowledge, cells, required, prices)
         task = Task(cells, prices, required.within(known), known)
-        until = start + _SEARCH * (deadline - start)
+        share = _WITH_SINGLETONS if alone.any() else _SEARCH
+        until = start + share * (deadline - start)
         search = PatternSearch(task, generator(random_seed), deadline=until)
     try:
         with progress_bar("primary cells to protect", search.orders, shown=progressbar) as bar:

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge, nothing_left, with_knowledge
-from taciturn.attack.bounds.of_system import RESULTS, bounds_of, bounds_table
+from taciturn.attack.bounds.of_system import bounds_of, bounds_table, check_names
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
@@ -138,11 +138,7 @@ def attacker_bounds(
     if margin is not None:
         names = margin_names(margin, system.published, name="margin")
     labels, group = margin_of(system.published, names)
-    taken = [str(name) for name in labels.coords if name in RESULTS]
-    if taken:
-        raise TableError(
-            f"{taken[0]!r} cannot name a variable or level: it is among the results, {RESULTS}"
-        )
+    check_names(labels)
     asked = np.ones(labels.size, dtype=np.bool_)
     if cells is not None:
         asked = checked_mask(cells, labels, name="cells").ravel()

@@ -12,8 +12,9 @@ import xarray as xr
 from taciturn.attack.bounds.of_cells import attained_bounds
 from taciturn.attack.bounds.of_totals import total_bounds
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
+from taciturn.errors import TableError
 
-__all__ = ["RESULTS", "bounds_of", "bounds_table"]
+__all__ = ["RESULTS", "bounds_of", "bounds_table", "check_names"]
 
 RESULTS: Final = ("lower", "upper", "n_values", "risk", "disclosed", "published")
 """Variables of the table of results."""
@@ -74,6 +75,16 @@ def bounds_of(
     upper = lower.copy()
     lower[group[system.unknown]], upper[group[system.unknown]] = low, high
     return lower, upper
+
+
+def check_names(table: xr.DataArray) -> None:
+    """Raise `TableError` where a variable or level is called like a result."""
+    taken = [str(name) for name in table.coords if name in RESULTS]
+    taken += [str(name) for name in table.dims if name in RESULTS]
+    if taken:
+        raise TableError(
+            f"{taken[0]!r} cannot name a variable or level: it is among the results, {RESULTS}"
+        )
 
 
 def bounds_table(
