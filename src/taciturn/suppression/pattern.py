@@ -44,7 +44,7 @@ class SuppressionPattern:
         release, since others have none.
     cost, bound : float
         What the secondary cells cost together, and a lower bound of the cost of every
-        protecting pattern; `bound` is 0 where the table is too large to look for one.
+        protecting pattern; `bound` is 0 where there was no time to look for one.
         By default costs are sums of suppressed values: not for release.
     rank_decrease : int
         Degrees of freedom that the suppressed cells leave.

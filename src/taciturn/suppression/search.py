@@ -116,27 +116,30 @@ class PatternSearch:
 
     def guided(self, gap: float) -> None:
         """Cheaper patterns of what the relaxation suppresses in part."""
-        if not self.found.complete or self._cost == 0:
+        if not self.proved or self._cost == 0:
             return
-        now = monotonic()
+        complete, now = self.found.complete, monotonic()
         self.found = replace(self.found, complete=False)
         self._program = PatternProgram(self.task, self._cost)
-        fractions = self._program.relax(deadline=now + _RELAX * (self._deadline - now))
+        until = now + _RELAX * (self._deadline - now)
+        fractions = self._program.relax(deadline=until)
+        complete = complete and monotonic() < until
         self.found = replace(self.found, bound=self._program.bound)
         for number in range(_GUIDED):
             if self._good_enough(gap):
                 break
             spread = _SPREAD * self._rng.random(len(fractions)) if number else 0.0
             self._complete(self.task.primaries, np.clip(fractions * _GUIDE - spread, 0.0, 1.0))
-        self.found = replace(self.found, complete=monotonic() < self._deadline)
+        self.found = replace(self.found, complete=complete and monotonic() < self._deadline)
 
     def cheapest(self, gap: float) -> None:
         """The cheapest pattern, if the table is small; of those that cost the same, the
         one with the largest rank decrease.
         """
-        if not self._small or not self.found.complete:
+        if not self._small or not self.proved:
             return
         deadline, program = self._deadline, self._program or PatternProgram(self.task, self._cost)
+        complete = self.found.complete
         self.found = replace(self.found, complete=False)
         while not self._good_enough(gap):
             found = program.next_pattern(deadline=deadline)
@@ -153,7 +156,7 @@ class PatternSearch:
         if self._good_enough(0.0):
             self.found = replace(self.found, bound=self._cost)
             ended = self._compare_ties(program, self._cost)
-        self.found = replace(self.found, complete=not ended)
+        self.found = replace(self.found, complete=complete and not ended)
 
     def _complete(self, pattern: Booleans, discount: Floats | None) -> None:
         """Take the pattern that deviations make of this one, if it is cheaper."""
