@@ -52,6 +52,8 @@ class DeviationSearch:
         self._attacks, self._witnesses = Attacks(task), Witnesses(task)
         self._discount = np.zeros(len(task.costs))
         self._added_for = np.full(len(task.costs), -1)  # which primary cell
+        self._known: Reach | None = None
+        self._kept = np.zeros(len(task.costs), dtype=np.bool_)
         self._patience = self._deadline = np.inf
         self.latest: Completed | None = None
         """What the last search had found when it ended or was interrupted."""
@@ -65,10 +67,12 @@ class DeviationSearch:
         on_cell: Callable[[], object] = lambda: None,
         discount: Floats | None = None,
         below: float = np.inf,
+        known: Reach | None = None,
     ) -> Completed:
         """A pattern that contains `suppressed` and protects the primary cells, which
         are taken in this order. Cells with a discount, from 0 to 1, are preferred. One
-        that does not cost less than `below` is not proved.
+        that does not cost less than `below` is not proved. With what is `known` to be
+        possible, none of the given cells are published again.
 
         After half of the time hypercubes, the quickest witnesses to find, are enough.
         Primary cells for which there was no time, or for which the solver failed, are
@@ -84,7 +88,8 @@ class DeviationSearch:
         self._discount = np.zeros(len(suppressed)) if discount is None else discount
         self._deadline = start + _REAL * (deadline - start)
         self._patience = (start + self._deadline) / 2
-        self.latest = Completed(suppressed, Reach(self._required), False)
+        self._known, self._kept = known, suppressed & (known is not None)
+        self.latest = Completed(suppressed, Reach(self._required, known), False)
         pattern, whole = self._protected(suppressed.copy(), order, on_cell)
         if self._task.cost(pattern) >= below:
             return self.latest
@@ -96,7 +101,7 @@ class DeviationSearch:
         self, pattern: Booleans, order: Integers, on_cell: Callable[[], object]
     ) -> tuple[Booleans, bool]:
         """One that protects in real numbers, and whether there was time for it."""
-        reach = Reach(self._required)
+        reach = Reach(self._required, self._known)
         try:
             self._attacks.settle(pattern, reach, deadline=self._deadline)
             for position in order:
@@ -114,7 +119,7 @@ class DeviationSearch:
         """What this pattern protects in whole numbers, with further cells where that is
         needed.
         """
-        reach = Reach(self._required)
+        reach = Reach(self._required, self._known)
         self.latest = Completed(pattern, reach, False)
         try:
             self._attacks.settle(pattern, reach, deadline=self._deadline, whole=True)
@@ -206,7 +211,7 @@ class DeviationSearch:
 
     def _without_spare(self, pattern: Booleans, reach: Reach) -> Booleans:
         """Publish what turns out not to be needed, the most expensive first."""
-        spare = np.setdiff1d(np.flatnonzero(pattern), self._required.cells)
+        spare = np.setdiff1d(np.flatnonzero(pattern & ~self._kept), self._required.cells)
         for cell in spare[np.argsort(-self._task.costs[spare], kind="stable")]:
             fewer = pattern.copy()
             fewer[cell] = False

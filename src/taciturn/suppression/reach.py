@@ -15,14 +15,17 @@ _NEAR: Final = 1e-6  # of a whole number: the solver's rounding
 
 class Reach:
     """How far witnesses let each primary cell deviate, and which cells each witness
-    needs. A witness is a table by its deviations from the true one.
+    needs. A witness is a table by its deviations from the true one. What is `known`
+    beforehand remains, whatever is published.
     """
 
-    def __init__(self, required: Required) -> None:
-        self._required = required
+    def __init__(self, required: Required, known: "Reach | None" = None) -> None:
+        self._required, self._known = required, known
         self._found: list[tuple[tuple[Integers, Floats], Floats, Booleans]] = []
         self._high = np.zeros(len(required.cells))
         self._low = np.zeros(len(required.cells))
+        if known is not None:
+            self._high, self._low = known._high.copy(), known._low.copy()
 
     def enough(self, position: int) -> bool:
         """Whether a primary cell is protected."""
@@ -93,7 +96,7 @@ class Reach:
 
     def without(self, cell: int) -> "Reach":
         """What remains when a cell is published."""
-        left = Reach(self._required)
+        left = Reach(self._required, self._known)
         for witness, at_primaries, needs in self._found:
             if not needs[cell]:
                 left._add(witness, at_primaries, needs)

@@ -24,7 +24,7 @@ __all__ = ["Found", "PatternSearch"]
 _SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
 _ORDERS: Final = 3  # of the primary cells, tried for a first pattern
 _FEW: Final = 100  # primary cells: up to these more than one order is tried
-_MOVES: Final = 12  # tables with small differences, combined in pairs
+_MOVES: Final = 16  # tables with many differences, combined in pairs
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
 _RELAX: Final = 0.4  # of the time, for the relaxation
 _GUIDED: Final = 3  # patterns that follow the relaxation
@@ -213,15 +213,16 @@ class PatternSearch:
             except AttackError:
                 pass  # not known: suppress what is known to be enough
             try:
-                done = self._completed(insider, seen, deadline)
+                done = DeviationSearch(insider).complete(
+                    seen, insider.required.by_need(), deadline=deadline, known=reach
+                )
             except ImpossibleError as error:
                 raise ImpossibleError(
                     f"for the single contributor of {task.cells.label(cell)} {error}"
                 ) from error
             # Suppressing more leaves every attacker at least as uncertain.
             hidden = self.found.pattern | done.pattern
-            proved = insider.witnessed(task.cells.system(hidden & ~own), done.reach.witnesses)
-            unsafe = insider.required.cells[~insider.required.met(*proved)]
+            unsafe = insider.required.cells[~done.reach.met()]
             self.found = replace(
                 self.found,
                 pattern=hidden,
@@ -230,14 +231,17 @@ class PatternSearch:
             )
 
     def _moved(self, attacks: Attacks, deadline: float) -> Booleans:
-        """In which cells tables that are possible differ from the true one, by small
-        steps: some in many cells, and their differences and sums, which agree with it
-        in others.
+        """In which cells tables that are possible differ from the true one: some in
+        many cells, and their differences and sums, which agree with it in others.
         """
         task, cells = self.task, self._required.cells
         none = np.zeros_like(cells)
+        tables = []
+        for where, by in sorted(self.found.witnesses, key=lambda each: -len(each[0]))[:_MOVES]:
+            tables.append(np.zeros(task.cells.table.size))
+            tables[-1][where] = by
         aimed = attacks.aimed(Required(cells, none, none, none + 1))
-        tables = aimed.moves(self.found.pattern, _MOVES, deadline=deadline)
+        tables += aimed.moves(self.found.pattern, _MOVES - len(tables), deadline=deadline)
         tables += [
             first + sign * second for first, second in combinations(tables, 2) for sign in (1, -1)
         ]
@@ -245,11 +249,6 @@ class PatternSearch:
         if not possible:
             return np.zeros((0, len(task.costs)), dtype=np.bool_)
         return np.asarray((task.cells.matrix @ np.array(possible).T).T != 0)
-
-    def _completed(self, insider: Task, seen: Booleans, deadline: float) -> Completed:
-        """A pattern that protects from an insider, as far as there is time."""
-        order = np.arange(len(insider.required.cells))
-        return DeviationSearch(insider).complete(seen, order, deadline=deadline)
 
     def _take(self, done: Completed) -> None:
         low, high = done.reach.deviations
