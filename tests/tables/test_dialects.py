@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 import taciturn as tc
 from taciturn.cli import cli
@@ -174,9 +174,11 @@ LETTERS = st.text(
 )
 
 
+@example(labels=["0", "OVERALL"], sep=",")
 @given(st.lists(LETTERS, min_size=1, max_size=6, unique=True), st.sampled_from(",;|"))
 def test_any_labels_survive_a_file(tmp_path_factory, labels, sep):
-    rows = [["area", "count"], *([label, "1"] for label in labels)]
+    # Powers of two: none is the sum of the others, as a label such as "Total" says.
+    rows = [["area", "count"], *([label, str(2**i)] for i, label in enumerate(labels))]
     path = written(tmp_path_factory.mktemp("d"), sep, "latin-1", rows)
     read = tc.read_table(path, sep=sep, encoding="latin-1")
     assert read.identical(tc.read_table(pd.DataFrame(rows[1:], columns=rows[0])))

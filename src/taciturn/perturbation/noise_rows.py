@@ -56,7 +56,8 @@ class NoiseRow:
             # At the end of what is possible, where the dual has no solution.
             raise ParameterError(
                 f"the noise of {self.name} misses its mean, variance or probability to stay by"
-                f" {missed:.1g}: it is too near the end of what is possible there"
+                f" {missed:.1g}: that is too near the end of what is possible; accepted there: a"
+                f" larger variance{' or another pstay' if self.stays is not None else ''}"
             )
         return found
 
