@@ -176,7 +176,7 @@ def test_rows_meet_every_condition(max_noise, variance, js, monotone, pstay):
 
 
 @settings(max_examples=15)
-@example(5, 4.0, 2, None, True)  # the least variance that one of the rows can have
+@example(5, 4.0, 2, None, True)  # steps between two ways of pooling would not end
 @given(
     st.integers(1, 6),
     st.floats(0.3, 4),

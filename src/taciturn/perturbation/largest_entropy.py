@@ -20,6 +20,7 @@ Positions = npt.NDArray[np.int64]
 _NEWTON_STEPS: Final = 200
 _TOLERANCE: Final = 1e-13
 _FAR: Final = 5.0
+_ROUNDING: Final = 1e-13  # of the dual's value
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,10 @@ def largest_entropy(noise: Floats, moments: Sequence[Moment], *, monotone: bool)
         length = min(1.0, _FAR / abs(columns @ step).max())
         while length > 1e-20:
             trial = at(point - length * step)
-            if trial[0] < value or abs(trial[2]).max() < abs(off).max():
+            # Downhill; at the end, where rounding hides that, closer to the moments.
+            # Either alone may go to and fro between two ways of pooling.
+            closer = abs(trial[2]).max() < abs(off).max()
+            if trial[0] < value - _ROUNDING or (closer and trial[0] <= value + _ROUNDING):
                 break
             length /= 2
         else:
