@@ -491,3 +491,10 @@ def test_a_variable_called_like_a_result_is_refused(name):
     table = xr.DataArray([[20, 50], [8, 19]], dims=(name, "b"))
     with pytest.raises(tc.errors.TableError, match=f"'{name}' cannot name a variable or level"):
         protected(table, table == 8)
+
+
+def test_without_primary_cells_nothing_is_suppressed():
+    table = xr.DataArray([[20, 50], [8, 19]], dims=("a", "b"))
+    pattern = protected(table, table < 5)
+    assert (pattern.cost, pattern.gap, pattern.complete) == (0, 0, True)
+    assert pattern.n_primary == pattern.n_unproved == 0

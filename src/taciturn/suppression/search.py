@@ -103,7 +103,7 @@ class PatternSearch:
                     order,
                     deadline=self._deadline,
                     on_cell=on_cell,
-                    below=self._cost if self.proved else np.inf,
+                    below=self._cost if number and self.proved else np.inf,
                 )
             except BaseException:
                 if number == 0 and self._deviations.latest is not None:
