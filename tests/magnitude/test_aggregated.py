@@ -204,3 +204,14 @@ def test_totals_alone_are_no_table(labels):
     cells = pd.DataFrame({"area": labels, "sort": ["x", "y"][: len(labels)], "sales": 1, "n": 1})
     with pytest.raises(TableError, match="'area' has no label of a cell, but totals only"):
         read_margins(cells, ["area", "sort"], "sales", contributors="n")
+
+
+@pytest.mark.parametrize("first", [None, 0, 10])
+def test_a_largest_contribution_smaller_than_those_that_must_follow_is_refused(first):
+    """Three hold 60 together, so the largest 20 or more; nothing is taken for 0."""
+    cells = pd.DataFrame(
+        [("A", 60, 3, first), ("B", 40, 9, 8), ("Total", 100, 12, 30)],
+        columns=["area", "sales", "firms", "first"],
+    )
+    with pytest.raises(TableError, match=r"row 1 of .* has no contribution in 'first' as large"):
+        tc.magnitude.read_margins(cells, "area", "sales", contributors="firms", largest=["first"])

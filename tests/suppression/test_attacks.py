@@ -78,7 +78,8 @@ def test_what_many_at_once_leave_contains_all_that_is_not_protected(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_relaxation_is_below_the_cheapest_pattern_and_guides_towards_it(seed):
     task = a_task(seed, shape=(5, 5))
-    search = PatternSearch(task, np.random.default_rng(seed), deadline=ENDLESS)
+    nobody = np.zeros(len(task.costs), dtype=bool)
+    search = PatternSearch(task, np.random.default_rng(seed), nobody, deadline=ENDLESS)
     search.first(lambda: None)
     first = search.task.cost(search.found.pattern)
     search.guided(0.0)

@@ -498,3 +498,51 @@ def test_without_primary_cells_nothing_is_suppressed():
     pattern = protected(table, table < 5)
     assert (pattern.cost, pattern.gap, pattern.complete) == (0, 0, True)
     assert pattern.n_primary == pattern.n_unproved == 0
+
+
+def test_who_is_alone_in_cells_tied_by_totals_knows_them_all_in_any_order():
+    """The same contributor is alone in a cell, in its row and in its column."""
+    table = xr.DataArray([[2, 0], [0, 3]], dims=("a", "b"))
+    contributors = xr.DataArray([[1, 0], [0, 1]], dims=("a", "b"))
+    primary = {"b": xr.DataArray([True, True], dims="b"), ("a", "b"): table == 3}
+    for order in itertools.permutations([("b",), ("a", "b"), ("a",)]):
+        singletons = {names: margin(contributors, names) == 1 for names in order}
+        try:
+            pattern = protected(table, primary, linked=list(order), singletons=singletons)
+        except AttackError:
+            continue  # no pattern protects from that contributor
+        known = {
+            names: pattern.status[names].copy(data=singletons[names].values)
+            for names in pattern.status
+        }
+        own = {names: flags & (margin(table, names) == 3) for names, flags in known.items()}
+        shown = {names: (pattern.status[names] != "safe") & ~own[names] for names in pattern.status}
+        release = tc.LinkedTables(table, list(order), suppressed=shown)
+        bounds = tc.attacker_bounds(release, margin="b", progressbar=False)
+        assert not bounds["disclosed"].values[0]
+
+
+def test_no_pattern_of_an_error_is_for_release_before_single_contributors_were_seen_to():
+    table = xr.DataArray([[1, 1], [2, 7]], dims=("a", "b"))
+    with pytest.raises(AttackError, match="for the single contributor") as caught:
+        protected(table, table == 7, singletons=table == 1)
+    assert caught.value.pattern.n_unproved == caught.value.pattern.n_primary == 1
+    with pytest.raises(ParameterError, match="not proved"):
+        tc.publication.release_rows(caught.value.pattern)
+
+
+def test_a_witness_of_large_numbers_suppresses_every_cell_that_it_moves():
+    large = 10**8
+    values = [
+        [5 * large, large - 5, 5, 7 * large],
+        [6 * large] * 4,
+        [3 * large, 8 * large, 2 * large, 3 * large],
+    ]
+    table = xr.DataArray(values, dims=("a", "b"))
+    primary = (table == 5 * large) & xr.DataArray([True, False, False], dims="a")
+    interval = xr.Dataset({"lower": table, "upper": table + large}).astype(float)
+    costs = xr.ones_like(table, dtype=float)
+    costs[0, 3] = np.inf
+    pattern = protected(table, primary, protection=interval, costs=costs)
+    assert pattern.n_unproved == 0
+    assert pattern.audit["a", "b"]["upper"].values[0, 0] >= 6 * large

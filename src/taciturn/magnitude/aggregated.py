@@ -207,6 +207,8 @@ def _refuse_contradictions(
     totals, sizes = amounts[0], np.array([*amounts[1:]]).reshape(-1, len(counted))
     kept = np.minimum(counted, len(sizes))
     sums = sizes.sum(axis=0)
+    others = np.maximum(counted - len(sizes), 1)
+    least = sizes[-1] if len(sizes) else np.zeros_like(totals)
     problems = {
         f"a total of {names[0]!r} and nobody who contributes": (counted == 0) & (totals > 0),
         f"largest contributions that do not descend, {names[1:]}": (np.diff(sizes, axis=0) > 0).any(
@@ -216,6 +218,10 @@ def _refuse_contradictions(
         "more largest contributions than contribute": (sizes > 0).sum(axis=0) > kept,
         "largest contributions of all who contribute that are less than the total": (
             (len(sizes) >= counted) & (sums < totals) & (len(sizes) > 0)
+        ),
+        # An empty one is 0, which would make a cell look safe.
+        f"no contribution in {names[-1]!r} as large as those that must follow": (
+            (len(sizes) > 0) & (counted > len(sizes)) & (-(-(totals - sums) // others) > least)
         ),
     }
     for what, bad in problems.items():

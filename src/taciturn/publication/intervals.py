@@ -27,7 +27,8 @@ def refuse_telling_intervals(
     """Raise `TableError` where the intervals of the cells of a margin, of which the
     true mask tells the suppressed ones, say more than everybody can work out.
 
-    Each cell has its row in the columns of lower and of upper ends.
+    Each cell has its row in the columns of lower and of upper ends. Wider ones are not
+    judged, although they may be chosen so that they tell something.
     """
     names = tuple(map(str, hidden.dims))
     bounds = attacker_bounds(release, margin=names, cells=hidden, progressbar=False)

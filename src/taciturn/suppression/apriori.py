@@ -165,9 +165,10 @@ class Instructions:
                 flags[cell] = status != SAFE
         return flags
 
-    def required(self, required: Required, cells: PublishedCells) -> Required:
-        """The uncertainty that must remain, where levels are given; of a cell that was
-        suppressed before, that it cannot be worked out.
+    def required(self, required: Required, ruled: Booleans, cells: PublishedCells) -> Required:
+        """The uncertainty that must remain, where levels are given; of a cell that is
+        primary only as it was suppressed before, and not as rules say, that it cannot
+        be worked out.
         """
         up, down, width = required.up.copy(), required.down.copy(), required.width.copy()
         for at, cell in enumerate(required.cells.tolist()):
@@ -176,7 +177,7 @@ class Instructions:
                 low, high = np.minimum(np.ceil(steps - 1e-6), MAX_COUNT - 1)
                 down[at], up[at] = min(low, cells.values[cell]), high
                 width[at] = max(down[at] + up[at], 1)
-            elif self.status.get(cell) == SUPPRESSED:
+            elif self.status.get(cell) == SUPPRESSED and not ruled[cell]:
                 down[at], up[at], width[at] = 0, 0, 1
         return replace(required, up=up, down=down, width=width)
 

@@ -252,7 +252,8 @@ class Attacks:
 
     def _add(self, deviations: Floats, pattern: Booleans, reach: Reach) -> None:
         moved = self._cells.matrix @ deviations
-        needs = pattern & (np.abs(moved) > _NEAR * self._unit)
+        whole = np.array_equal(deviations, np.rint(deviations))
+        needs = pattern & (np.abs(moved) > (0.5 if whole else _NEAR * self._unit))
         reach.add(deviations, moved[self._required.cells], np.asarray(needs))
 
 

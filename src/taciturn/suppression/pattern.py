@@ -175,7 +175,9 @@ class SuppressionPattern:
         """How good the pattern is, without its cost: by default that is a sum of
         suppressed values, which would give more away.
         """
-        if self.gap == 0:
+        if self.unproved:
+            quality = "not compared with the cheapest"
+        elif self.gap == 0:
             quality = "the cheapest"
         elif self.bound > 0:
             quality = f"at most {100 * (self.cost / self.bound - 1):.3g} % above the cheapest"

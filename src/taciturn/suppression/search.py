@@ -67,7 +67,10 @@ class Found:
 class PatternSearch:
     """Search for the cheapest pattern until a deadline. `found` is the best so far."""
 
-    def __init__(self, task: Task, rng: np.random.Generator, *, deadline: float) -> None:
+    def __init__(
+        self, task: Task, rng: np.random.Generator, singletons: Booleans, *, deadline: float
+    ) -> None:
+        self._singletons = singletons
         self.task, self._rng, self._deadline = task, rng, deadline
         self._required = task.required
         self._deviations = DeviationSearch(task)
@@ -76,7 +79,9 @@ class PatternSearch:
         self._orders = _ORDERS if len(self._required.cells) <= _FEW else 1
         self._program: PatternProgram | None = None
         none = np.zeros(len(self._required.cells), dtype=np.int64)
-        self.found = Found(task.primaries, none, none, [], 0.0, 1, False, none > 0)
+        # Until `hide_from` has seen to them, no cell is safe from single contributors.
+        exposed = np.full(len(none), singletons.any())
+        self.found = Found(task.primaries, none, none, [], 0.0, 1, False, exposed)
 
     @property
     def _cost(self) -> float:
@@ -187,18 +192,22 @@ class PatternSearch:
                 break
         return monotonic() > self._deadline
 
-    def hide_from(self, singletons: Booleans, deadline: float) -> None:
+    def hide_from_singletons(self, deadline: float) -> None:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
 
         If two cells have a single contributor and one is part of the other, it is the
-        same contributor, who knows both.
+        same contributor, who knows both, and all that are tied in this way.
         """
-        task, met, attacks = self.task, np.zeros_like(singletons), Attacks(self.task)
+        task, singletons, attacks = self.task, self._singletons, Attacks(self.task)
+        met, exposed = np.zeros_like(singletons), np.zeros_like(self.found.from_singletons)
         moved: Booleans | None = None
         while len(left := np.flatnonzero(self.found.pattern & singletons & ~met)):
+            if monotonic() > deadline:
+                self.found = replace(self.found, complete=False)
+                return
             cell = int(left[0])
-            own = task.cells.nested(cell) & singletons
+            own = self._contributed(cell)
             met |= own
             insider, seen = task.known_to(own), self.found.pattern & ~own
             reach = Reach(insider.required)
@@ -226,9 +235,20 @@ class PatternSearch:
             self.found = replace(
                 self.found,
                 pattern=hidden,
-                from_singletons=self.found.from_singletons | np.isin(self._required.cells, unsafe),
                 complete=self.found.complete and not len(unsafe),
             )
+            exposed |= np.isin(self._required.cells, unsafe)
+        self.found = replace(self.found, from_singletons=exposed)
+
+    def _contributed(self, cell: int) -> Booleans:
+        """The cells with a single contributor that must be this one's."""
+        own = np.zeros_like(self._singletons)
+        found = [cell]
+        while found:
+            own[found[0]] = True
+            tied = self.task.cells.nested(found.pop(0)) & self._singletons & ~own
+            found += [each for each in np.flatnonzero(tied).tolist() if each not in found]
+        return own
 
     def _moved(self, attacks: Attacks, deadline: float) -> Booleans:
         """In which cells tables that are possible differ from the true one: some in

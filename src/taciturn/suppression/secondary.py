@@ -193,22 +193,23 @@ def suppress(
     with progress_steps("setting up the equations", shown=progressbar):
         cells = checked_cells(table, linked, decimals)
         told = instructions_of(apriori, cells)
-        flags = told.primary(checked_flags(primary, cells, name="primary"))
-        required = told.required(checked_required(flags, protection, cells), cells)
+        ruled = checked_flags(primary, cells, name="primary")
+        flags = told.primary(ruled)
+        required = told.required(checked_required(flags, protection, cells), ruled, cells)
         alone = checked_flags(singletons, cells, name="singletons")
         prices = told.prices(checked_costs(costs, cells), flags, cells)
         known = checked_knowledge(knowledge, cells, required, prices)
         task = Task(cells, prices, required.within(known), known)
         share = _WITH_SINGLETONS if alone.any() else _SEARCH
         until = start + share * (deadline - start)
-        search = PatternSearch(task, generator(random_seed), deadline=until)
+        search = PatternSearch(task, generator(random_seed), alone, deadline=until)
     try:
         with progress_bar("primary cells to protect", search.orders, shown=progressbar) as bar:
             search.first(bar.advance)
             bar.finish("cheaper patterns")
             search.guided(gap)
             search.cheapest(gap)
-            search.hide_from(alone, deadline)
+            search.hide_from_singletons(deadline)
             pattern = audited(task, search.found, table, deadline=deadline)
     except (AttackError, KeyboardInterrupt) as error:
         _keep(error, search, table)

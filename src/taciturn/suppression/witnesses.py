@@ -82,8 +82,12 @@ class Witnesses:
         return best
 
     def differs(self, witness: Floats, deviation: float) -> Booleans:
-        """The published cells in which a witness differs from the true table."""
-        return np.asarray(np.abs(self._cells.matrix @ witness) > _NEAR * abs(deviation))
+        """The published cells in which a witness differs from the true table: of one in
+        real numbers, by more than the solver's rounding.
+        """
+        whole = np.array_equal(witness, np.rint(witness))
+        rounding = 0.5 if whole else _NEAR * abs(deviation)
+        return np.asarray(np.abs(self._cells.matrix @ witness) > rounding)
 
     def _by_programs(
         self,
