@@ -68,11 +68,12 @@ def suppress(
 
     A first pattern comes from linear programs for each primary cell that is not yet
     protected; cells that turn out not to be needed are published again. Others follow
-    what the linear relaxation, which gives `bound`, suppresses in part. If at most 2,000 cells may be suppressed,
-    an integer program then looks for the cheapest pattern and, once it is found, for
-    others of the same cost: of up to 50 the one with the largest rank decrease is
-    taken. In all cases the result is audited as by `attacker_bounds`. What a solver claims is believed only where tables of whole
-    steps prove it.
+    what the linear relaxation, which gives `bound`, suppresses in part. If at most
+    2,000 cells may be suppressed, an integer program then looks for the cheapest
+    pattern and, once it is found, for others of the same cost: of up to 50 the one with
+    the largest rank decrease is taken. In all cases the result is audited as by
+    `attacker_bounds`. What a solver claims is believed only where tables of whole steps
+    prove it.
 
     Parameters
     ----------
