@@ -74,9 +74,9 @@ class DeviationSearch:
         that does not cost less than `below` is not proved. With what is `known` to be
         possible, none of the given cells are published again.
 
-        After two fifths of the time hypercubes, the quickest witnesses to find, are enough.
-        Primary cells for which there was no time, or for which the solver failed, are
-        not protected by the witnesses found.
+        After two fifths of the time hypercubes, the quickest witnesses to find, are
+        enough. Primary cells for which there was no time, or for which the solver
+        failed, are not protected by the witnesses found.
 
         Raises
         ------
