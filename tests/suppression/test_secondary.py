@@ -16,6 +16,7 @@ from taciturn.suppression import (
     attacks,
     cheapest as cuts,
     deviations,
+    open_programs,
     search as searches,
     secondary,
     witnesses,
@@ -372,12 +373,13 @@ def lying(required):
 
 def test_the_audit_refuses_a_pattern_that_does_not_protect(monkeypatch):
     table = xr.DataArray([[20, 50, 10], [8, 19, 22], [17, 32, 12]], dims=("a", "b"))
-    monkeypatch.setattr(searches, "_SMALL", 0)
+    for method in ("among", "next_pattern"):
+        monkeypatch.setattr(searches.PatternProgram, method, lambda *task, **options: None)
     monkeypatch.setattr(
         searches.DeviationSearch,
         "complete",
         lambda self, pattern, order, **options: deviations.Completed(
-            pattern.copy(), lying(self._required), True
+            self._task.primaries, lying(self._required), True
         ),
     )
     with pytest.raises(AttackError, match=r"does not protect a=1, b=0$") as caught:
@@ -412,16 +414,13 @@ def test_the_time_limit_is_honoured_and_said(monkeypatch):
     # A clock that stands still until the cheapest pattern is looked for, and has passed
     # the limit then: on any machine there is a first pattern, and no time for more.
     clock = {"now": 0.0}
-    for module in (secondary, searches, deviations, attacks, witnesses, cuts):
+    for module in (secondary, searches, deviations, attacks, open_programs, witnesses, cuts):
         monkeypatch.setattr(module, "monotonic", lambda: clock["now"])
-    relax = cuts.PatternProgram.relax
 
-    def relax_for_long(self, *, deadline):
-        fractions = relax(self, deadline=deadline)
+    def search_for_long(self, *, deadline):
         clock["now"] = 9.0
-        return fractions
 
-    monkeypatch.setattr(cuts.PatternProgram, "relax", relax_for_long)
+    monkeypatch.setattr(cuts.PatternProgram, "next_pattern", search_for_long)
     pattern = protected(table, primary, time_limit=8)
     assert not pattern.complete
     assert 0 < pattern.gap < 1

@@ -205,10 +205,10 @@ def suppress(
         until = start + share * (deadline - start)
         search = PatternSearch(task, generator(random_seed), alone, deadline=until)
     try:
-        with progress_bar("primary cells to protect", search.orders, shown=progressbar) as bar:
+        primaries = len(required.cells)
+        with progress_bar("primary cells to protect", primaries, shown=progressbar) as bar:
             search.first(bar.advance)
             bar.finish("cheaper patterns")
-            search.guided(gap)
             search.cheapest(gap)
             search.hide_from_singletons(deadline)
             pattern = audited(task, search.found, table, deadline=deadline)
