@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from patterns import cheapest, margin, seeds
+from patterns import cheapest, margin, seeds, tables_with_totals
 from taciturn.attack.releases import linked, suppression
 from taciturn.errors import AttackError, ParameterError, TableError
 from taciturn.suppression import (
@@ -258,7 +258,50 @@ def test_single_contributors_cannot_subtract_their_own():
     pattern = protected(table, primary, singletons=singletons)
     assert worked_out_by_singletons(pattern, table, primary, singletons) == []
     assert pattern.cost > plain.cost
-    assert pattern.bound <= plain.cost
+    assert pattern.gap == 0
+
+
+def cheapest_from_singletons(table, costs, primary, singletons):
+    """Least cost of the patterns that protect from everybody, by trying all of them on
+    all tables with these totals."""
+    every = np.array(tables_with_totals(table.sum(axis=1).tolist(), tuple(table.sum(axis=0))))
+    values, true = every.reshape(len(every), -1), table.ravel()
+    choices, best = np.flatnonzero(~primary), np.inf
+    for chosen in itertools.product((False, True), repeat=len(choices)):
+        pattern = primary.copy()
+        pattern[choices] = chosen
+        cost = costs[pattern & ~primary].sum()
+        views = [(pattern, primary)]
+        for own in np.flatnonzero(pattern & singletons):
+            alone = np.arange(len(true)) == own
+            views.append((pattern & ~alone, primary & ~alone))
+        if cost < best and all(
+            (
+                np.ptp(values[(values[:, ~seen] == true[~seen]).all(axis=1)][:, asked], axis=0) > 0
+            ).all()
+            for seen, asked in views
+        ):
+            best = cost
+    return best
+
+
+@pytest.mark.parametrize("seed", seeds(8, 40))
+def test_the_cheapest_pattern_that_singletons_cannot_undo(seed):
+    generator = np.random.default_rng(seed)
+    table = generator.integers(1, 5, (3, 4))
+    flags = generator.random(table.shape) < 0.2
+    flags[0, 0] = True
+    alone = (generator.random(table.shape) < 0.3) | (flags & (generator.random(table.shape) < 0.5))
+    least = cheapest_from_singletons(table, 1.0 + table.ravel(), flags.ravel(), alone.ravel())
+    given = [xr.DataArray(each, dims=("a", "b")) for each in (table, flags, alone)]
+    if least == np.inf:
+        with pytest.raises(AttackError, match="no pattern protects"):
+            protected(given[0], given[1], singletons=given[2])
+        return
+    pattern = protected(given[0], given[1], singletons=given[2])
+    assert pattern.bound <= least + 1e-6
+    assert pattern.cost >= least
+    assert pattern.gap > 0 or pattern.cost == least
 
 
 @pytest.mark.parametrize("seed", seeds(6, 12))

@@ -95,20 +95,6 @@ class Attacks:
                 return None
         return reach
 
-    def moves(self, pattern: Booleans, number: int, *, deadline: float) -> list[Floats]:
-        """Tables of whole numbers that differ from the true one in many primary cells,
-        for random directions; fewer than asked for where there are none.
-        """
-        found, none = [], Reach(self._required)
-        for _ in range(number):
-            up, down = self._directions(none)
-            table = self._farthest(pattern.astype(float), up, down, deadline)
-            if table is not None:
-                table = self._in_whole_numbers(table, up, down, pattern, deadline)
-            if table is not None:
-                found.append(table)
-        return found
-
     def left(self, pattern: Floats, *, deadline: float) -> Integers:
         """The primary cells that many at once do not show to be protected by a pattern,
         which may suppress cells in part.

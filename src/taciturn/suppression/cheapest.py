@@ -20,6 +20,7 @@ from taciturn.attack.solver import Floats, OutOfTimeError, Program
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import Task
 
@@ -40,10 +41,11 @@ type Row = tuple[Integers, Floats]
 
 
 class PatternProgram:
-    """Search for the cheapest protecting pattern."""
+    """Search for the cheapest protecting pattern, also from insiders."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, insiders: Insiders) -> None:
         self._task, self._cells = task, task.cells
+        self._insiders = insiders
         self._attack, self._attacks = _Attack(task), Attacks(task)
         free = np.isfinite(task.costs) & ~task.primaries
         # Tolerances of HiGHS are absolute.
@@ -54,6 +56,7 @@ class PatternProgram:
         self._rows: list[Row] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
+        self._nobody = np.zeros_like(free)
         self._bound, self._excess = 0.0, np.zeros(len(free))
         self._ask_for_room()
 
@@ -256,12 +259,44 @@ class PatternProgram:
         for position in left:
             if monotonic() > deadline:
                 break
-            for row, asked in self._attack.limits(int(position), pattern, deadline):
-                row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
-                if row @ pattern < 1 - _VIOLATED:
-                    held = np.flatnonzero(row)
-                    self._add(held, row[held], 1.0)
+            self._limit(*self._asked(int(position)), pattern, self._nobody, pattern, deadline)
+        if len(self._rows) == before:
+            self._forbid_to_insiders(pattern, deadline)
         return len(self._rows) > before
+
+    def _forbid_to_insiders(self, pattern: Floats, deadline: float) -> None:
+        """Add inequalities for primary cells that a single contributor can work out."""
+        for insider in self._insiders.of(pattern > _PART):
+            if monotonic() > deadline:
+                break
+            seen = np.where(insider.own, 0.0, pattern > _PART)
+            for cell in self._insiders.tied(insider, pattern > _PART):
+                self._limit(int(cell), (0, 0, 1), seen, insider.own, pattern, deadline)
+
+    def _asked(self, position: int) -> tuple[int, tuple[int, int, int]]:
+        """A primary cell, and how far it must be possible above, below and both."""
+        required = self._task.required
+        sides = (required.up, required.down, required.width)
+        up, down, width = (int(side[position]) for side in sides)
+        return int(required.cells[position]), (up, down, width)
+
+    def _limit(
+        self,
+        cell: int,
+        asked: tuple[int, int, int],
+        seen: Floats,
+        own: Booleans,
+        pattern: Floats,
+        deadline: float,
+    ) -> None:
+        """Add the inequalities of a primary cell that a pattern violates, from an
+        attack on what is seen of it by somebody whose own cells hide nothing.
+        """
+        for row, least in self._attack.limits(cell, asked, seen, deadline):
+            row = np.where(own, 0.0, np.minimum(row / least, 1.0))  # a cell is suppressed once
+            if row @ pattern < 1 - _VIOLATED:
+                held = np.flatnonzero(row)
+                self._add(held, row[held], 1.0)
 
     def _forbid_single(self, pattern: Floats) -> None:
         """Rule out sums with a single suppressed cell, which protects nothing."""
@@ -304,7 +339,7 @@ class _Attack:
 
     def __init__(self, task: Task) -> None:
         cells, required = task.cells, task.required
-        self._cells, self._required = cells, required
+        self._cells = cells
         column = cells.column
         self._inner = np.flatnonzero(column >= 0)
         self._outer = np.flatnonzero(column < 0)
@@ -317,14 +352,12 @@ class _Attack:
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)
 
     def limits(
-        self, position: int, pattern: Floats, deadline: float
+        self, cell: int, required: tuple[int, int, int], pattern: Floats, deadline: float
     ) -> Iterator[tuple[Floats, float]]:
         """Inequalities, as coefficients and least value, that all patterns satisfy
-        which protect this primary cell.
+        which let a cell deviate as far as required, above, below and both.
         """
-        required = self._required
-        up, down, width = (float(x[position]) for x in (required.up, required.down, required.width))
-        cell = int(required.cells[position])
+        up, down, width = required
         above, above_open = self._limit(cell, 1, pattern, deadline)
         below, below_open = self._limit(cell, -1, pattern, deadline)
         both = above + below, above_open + below_open

@@ -4,7 +4,6 @@ know. What is found is kept, whatever ends the search.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from time import monotonic
 from typing import Final
 
@@ -15,13 +14,13 @@ from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
 from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import Completed, DeviationSearch
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
-from taciturn.suppression.task import ImpossibleError, Required, Task, Witness
+from taciturn.suppression.task import ImpossibleError, Task, Witness
 
 __all__ = ["Found", "PatternSearch"]
 
 _SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
-_MOVES: Final = 16  # tables with many differences, combined in pairs
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
 _RELAX: Final = 0.4  # of the time, for the relaxation
 _AMONG: Final = 0.2  # of the time, for the cheapest pattern of few cells
@@ -65,12 +64,12 @@ class PatternSearch:
     def __init__(
         self, task: Task, rng: np.random.Generator, singletons: Booleans, *, deadline: float
     ) -> None:
-        self._singletons = singletons
+        self._insiders = Insiders(task, singletons)
         self.task, self._rng, self._deadline = task, rng, deadline
         self._start = monotonic()
         self._required = task.required
         self._deviations = DeviationSearch(task)
-        self._program = PatternProgram(task)
+        self._program = PatternProgram(task, self._insiders)
         self._few = task.primaries
         none = np.zeros(len(self._required.cells), dtype=np.int64)
         # Until `hide_from_singletons` has seen to them, no cell is safe from these.
@@ -199,84 +198,49 @@ class PatternSearch:
     def hide_from_singletons(self, deadline: float) -> None:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
-
-        If two cells have a single contributor and one is part of the other, it is the
-        same contributor, who knows both, and all that are tied in this way.
         """
-        task, singletons, attacks = self.task, self._singletons, Attacks(self.task)
-        met, exposed = np.zeros_like(singletons), np.zeros_like(self.found.from_singletons)
-        moved: Booleans | None = None
-        while len(left := np.flatnonzero(self.found.pattern & singletons & ~met)):
+        task, attacks = self.task, Attacks(self.task)
+        met: set[int] = set()
+        exposed = np.zeros_like(self.found.from_singletons)
+        while (insider := next(self._insiders.of(self.found.pattern, met), None)) is not None:
             if monotonic() > deadline:
                 self.found = replace(self.found, complete=False)
                 return
-            cell = int(left[0])
-            own = self._contributed(cell)
-            met |= own
-            insider, seen = task.known_to(own), self.found.pattern & ~own
-            reach = Reach(insider.required)
+            met.add(insider.number)
+            inside, seen = task.known_to(insider.own), self.found.pattern & ~insider.own
+            reach = Reach(inside.required)
+            hidden = self._insiders.hidden(insider, self.found.pattern)
+            reach.widen(hidden[~insider.own[self._required.cells]].astype(float))
+            if reach.all_enough():
+                continue
             try:
-                if moved is None:
-                    moved = self._moved(attacks, deadline)
-                differs = moved[~moved[:, own].any(axis=1)].any(axis=0)
-                reach.widen(differs[insider.required.cells].astype(float))
-                aimed = attacks.aimed(insider.required)
-                if reach.all_enough() or aimed.proof(seen, deadline=deadline, known=reach):
+                tied = len(self._insiders.tied(insider, self.found.pattern)) > 0
+                aimed = attacks.aimed(inside.required)
+                if not tied and aimed.proof(seen, deadline=deadline, known=reach):
                     continue
             except AttackError:
                 pass  # not known: suppress what is known to be enough
             try:
-                done = DeviationSearch(insider).complete(
+                done = DeviationSearch(inside).complete(
                     seen,
-                    insider.required.by_need(),
+                    inside.required.by_need(),
                     deadline=deadline,
                     known=reach,
                     keep=True,
                 )
             except ImpossibleError as error:
-                raise ImpossibleError(
-                    f"for the single contributor of {task.cells.label(cell)} {error}"
-                ) from error
+                cell = task.cells.label(int(np.argmax(insider.own)))
+                raise ImpossibleError(f"for the single contributor of {cell} {error}") from error
             # Suppressing more leaves every attacker at least as uncertain.
-            hidden = self.found.pattern | done.pattern
-            unsafe = insider.required.cells[~done.reach.met()]
+            pattern = self.found.pattern | done.pattern
+            unsafe = inside.required.cells[~done.reach.met()]
             self.found = replace(
                 self.found,
-                pattern=hidden,
+                pattern=pattern,
                 complete=self.found.complete and not len(unsafe),
             )
             exposed |= np.isin(self._required.cells, unsafe)
         self.found = replace(self.found, from_singletons=exposed)
-
-    def _contributed(self, cell: int) -> Booleans:
-        """The cells with a single contributor that must be this one's."""
-        own = np.zeros_like(self._singletons)
-        found = [cell]
-        while found:
-            own[found[0]] = True
-            tied = self.task.cells.nested(found.pop(0)) & self._singletons & ~own
-            found += [each for each in np.flatnonzero(tied).tolist() if each not in found]
-        return own
-
-    def _moved(self, attacks: Attacks, deadline: float) -> Booleans:
-        """In which cells tables that are possible differ from the true one: some in
-        many cells, and their differences and sums, which agree with it in others.
-        """
-        task, cells = self.task, self._required.cells
-        none = np.zeros_like(cells)
-        tables = []
-        for where, by in sorted(self.found.witnesses, key=lambda each: -len(each[0]))[:_MOVES]:
-            tables.append(np.zeros(task.cells.table.size))
-            tables[-1][where] = by
-        aimed = attacks.aimed(Required(cells, none, none, none + 1))
-        tables += aimed.moves(self.found.pattern, _MOVES - len(tables), deadline=deadline)
-        tables += [
-            first + sign * second for first, second in combinations(tables, 2) for sign in (1, -1)
-        ]
-        possible = [each for each in tables if task.allows(each.astype(int), self.found.pattern)]
-        if not possible:
-            return np.zeros((0, len(task.costs)), dtype=np.bool_)
-        return np.asarray((task.cells.matrix @ np.array(possible).T).T != 0)
 
     def _take(self, done: Completed) -> None:
         low, high = done.reach.deviations
