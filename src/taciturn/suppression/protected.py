@@ -3,9 +3,9 @@ suppression, audit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 import xarray as xr
@@ -19,12 +19,21 @@ from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
 from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.quantities import (
+    ProtectOptions,
+    by_quantity,
+    quantities_of,
+    same_cells_of,
+)
 from taciturn.suppression.secondary import suppress
 from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
-from taciturn.validate import real_number
+from taciturn.validate import real_number, seed_number
 
-__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
+__all__ = ["ProtectedTable", "protect_margins", "protect_table", "with_same_cells"]
+
+type Rules = Rule | Sequence[Rule]
+"""One rule, or several of which any makes a cell sensitive."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,33 +82,55 @@ class ProtectedTable:
         return Shown([title], grids)
 
 
+@overload
 def protect_table(
     records: str | PathLike[str] | Any,
     variables: str | Sequence[str],
     value: str,
-    rules: Rule | Sequence[Rule],
+    rules: Rules | Mapping[str, Rules],
+    **options: Unpack[ProtectOptions],
+) -> ProtectedTable: ...
+
+
+@overload
+def protect_table(
+    records: str | PathLike[str] | Any,
+    variables: str | Sequence[str],
+    value: list[str] | tuple[str, ...],
+    rules: Rules | Mapping[str, Rules],
+    **options: Unpack[ProtectOptions],
+) -> dict[str, ProtectedTable]: ...
+
+
+def protect_table(
+    records: str | PathLike[str] | Any,
+    variables: str | Sequence[str],
+    value: str | list[str] | tuple[str, ...],
+    rules: Rules | Mapping[str, Rules],
     *,
     contributor: str | None = None,
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
     waiver: str | None = None,
-    decimals: int = 0,
+    decimals: int | Mapping[str, int] = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    missing: str | int = "refuse",
     hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
     safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
-    apriori: Apriori | None = None,
+    apriori: Apriori | Mapping[str, Apriori | None] | None = None,
     safety_range: float = 0.0,
     empty_cells_known: bool = True,
+    same_cells: bool = False,
     time_limit: float = 60.0,
     gap: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
-) -> ProtectedTable:
+) -> ProtectedTable | dict[str, ProtectedTable]:
     """Tabulate microdata with all totals, and suppress the cells that rules find
     sensitive and those from which they could be worked out.
 
@@ -112,17 +143,24 @@ def protect_table(
 
     Parameters
     ----------
-    records, variables, value, contributor, holding, sampling_weights, request, waiver,
-    decimals, largest, categories, sep, encoding
+    records, variables, contributor, holding, sampling_weights, request, waiver,
+    largest, categories, missing, sep, encoding
         As in `tabulate_magnitude`.
+    value : str or list of str
+        The quantity, or several: each is then tabulated, judged and protected as if it
+        were alone, with the same seed and `time_limit` seconds, in whatever order they
+        are named.
+    decimals : int or mapping of str to int
+        Decimal places of the values, or those of each quantity.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`. Totals of all combinations of
         levels are tabulated, judged and protected, too.
     rules, safe
-        As in `sensitive_cells`; what is safe on a variable is safe on the levels above
-        it, too, where a group holds nothing else.
+        As in `sensitive_cells`, `rules` also by quantity; what is safe on a variable is
+        safe on the levels above it, too, where a group holds nothing else.
     knowledge, apriori, time_limit, gap, random_seed, progressbar
-        As in `suppress`. What `apriori` says of a cell stands above the rules.
+        As in `suppress`, `apriori` also by quantity. What it says of a cell stands
+        above the rules.
     safety_range : float
         How far above and below, in percent of its total, a cell must be possible that
         `apriori` makes sensitive without saying so itself; at least one step.
@@ -141,7 +179,9 @@ def protect_table(
         an attacker has no lower bound.
     ParameterError
         A column or level called ``status`` or ``status_not_for_release``, or a variable
-        or level called ``value``; as for `tabulate_magnitude` and `suppress`.
+        or level called ``value``; rules, decimals or instructions by quantity that are
+        not those of each; with `same_cells`, a cell that `apriori` wants published in
+        one quantity; as for `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
 
@@ -158,6 +198,11 @@ def protect_table(
     another sensitive cell exactly. Not considered are contributors who are one of
     several in a cell, who are alone in several cells of which none is part of another,
     or who share what they know.
+
+    With `same_cells` the pattern of each quantity grows by the cells of the others. It
+    still protects: what was compatible with the published cells is so with fewer of
+    them. Nobody is taken to know how quantities hang together. Where they add up to
+    another, they are no quantities of their own but categories of one more variable.
 
     References
     ----------
@@ -180,33 +225,46 @@ def protect_table(
     >>> cell["status"].item(), cell["value"].item()
     ('suppressed', nan)
     """
-    variables = [variables] if isinstance(variables, str) else list(variables)
-    levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
-    _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
-    roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
-    roles["waiver"] = waiver
-    form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
-    with progress_steps("tabulating the records", shown=progressbar):
-        tables = tabulate_margins(
-            records,
-            variables,
-            value,
-            sampling_weights=sampling_weights,
-            hierarchies=hierarchies,
-            sep=sep,
-            encoding=encoding,
-            **roles,
-            **form,
-        )
-    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
-    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
-    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, safe, **asked, **more, **limits)
+    names = quantities_of(value)
+    dims = [variables] if isinstance(variables, str) else list(variables)
+    levels = read_levels(hierarchies, dims, sep=sep, encoding=encoding)
+    _check_names(names, [*dims, *(level for rows in levels for level in rows.levels)])
+    seed = random_seed if isinstance(value, str) else seed_number(random_seed)
+    form: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
+    form |= {"waiver": waiver, "sampling_weights": sampling_weights, "largest": largest}
+    form |= {"categories": categories, "missing": missing, "hierarchies": hierarchies}
+    form |= {"sep": sep, "encoding": encoding}
+    asked: dict[str, Any] = {"safe": safe, "knowledge": knowledge, "safety_range": safety_range}
+    asked |= {"empty_cells_known": empty_cells_known, "random_seed": seed}
+    asked |= {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    told = by_quantity(names, rules=rules, decimals=decimals, apriori=apriori)
+    done = {}
+    for name, own in told.items():
+        with progress_steps("tabulating the records", shown=progressbar):
+            tables = tabulate_margins(records, dims, name, decimals=own.pop("decimals"), **form)
+        done[name] = _protected(tables, name, **own, **asked)
+    done = with_same_cells(done, apriori) if same_cells else done
+    return done[value] if isinstance(value, str) else done
+
+
+def with_same_cells(
+    tables: Mapping[str, ProtectedTable], apriori: Apriori | Mapping[str, Apriori | None] | None
+) -> dict[str, ProtectedTable]:
+    """Protected tables of several quantities with the same cells suppressed."""
+    told = by_quantity(list(tables), apriori=apriori)
+    patterns = same_cells_of(
+        {name: table.pattern for name, table in tables.items()},
+        {name: own["apriori"] for name, own in told.items()},
+    )
+    return {
+        name: replace(table, pattern=patterns[name], tables=patterns[name].tables)
+        for name, table in tables.items()
+    }
 
 
 def protect_margins(
     tables: Mapping[tuple[str, ...], xr.Dataset],
-    rules: Rule | Sequence[Rule],
+    rules: Rules,
     *,
     safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
@@ -257,17 +315,18 @@ def protect_margins(
     first, table = next(iter(tables.items()))
     value = str(table.attrs["value"])
     levels = [str(name) for name in table["total"].coords if name not in first]
-    _check_names(value, [*first, *levels])
+    _check_names([value], [*first, *levels])
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, safe, **asked, **more, **limits)
+    return _protected(tables, value, rules, safe=safe, **asked, **more, **limits)
 
 
 def _protected(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     value: str,
-    rules: Rule | Sequence[Rule],
+    rules: Rules,
+    *,
     safe: Safe | None,
     **options: Any,
 ) -> ProtectedTable:
@@ -280,19 +339,19 @@ def _protected(
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 
-def _check_names(value: str, variables: Sequence[str]) -> None:
+def _check_names(quantities: Sequence[str], variables: Sequence[str]) -> None:
     """Raise `ParameterError` where a column has the name of a result."""
-    if {STATUS, INTERNAL_STATUS} & {value, *variables} or "value" in variables:
+    if {STATUS, INTERNAL_STATUS} & {*quantities, *variables} or "value" in variables:
         raise ParameterError(
-            f"{[value, *variables]} must not hold 'status' or 'status_not_for_release', nor 'value'"
-            " as a variable: these name results"
+            f"{[*quantities, *variables]} must not hold 'status' or 'status_not_for_release', nor"
+            " 'value' as a variable: these name results"
         )
 
 
 def _suppressed(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
-    rules: Rule | Sequence[Rule],
+    rules: Rules,
     *,
     safety_range: float,
     empty_cells_known: bool,
