@@ -228,7 +228,8 @@ def _protected(
     inputs: Inputs, chosen: "Mapping[str, list[Rule]]", *, same_cells: bool, **options: Any
 ) -> "dict[str, ProtectedTable]":
     """Protect each quantity."""
-    from taciturn.suppression.protected import protect_margins, with_same_cells
+    from taciturn.suppression import protect_margins
+    from taciturn.suppression.quantities import with_same_cells
 
     options |= {"apriori": inputs.apriori, "progressbar": sys.stderr.isatty()}
     done = {

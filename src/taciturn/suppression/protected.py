@@ -3,7 +3,7 @@ suppression, audit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack, overload
 
@@ -23,17 +23,14 @@ from taciturn.suppression.quantities import (
     ProtectOptions,
     by_quantity,
     quantities_of,
-    same_cells_of,
+    with_same_cells,
 )
 from taciturn.suppression.secondary import suppress
 from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
 from taciturn.validate import real_number, seed_number
 
-__all__ = ["ProtectedTable", "protect_margins", "protect_table", "with_same_cells"]
-
-type Rules = Rule | Sequence[Rule]
-"""One rule, or several of which any makes a cell sensitive."""
+__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +84,7 @@ def protect_table(
     records: str | PathLike[str] | Any,
     variables: str | Sequence[str],
     value: str,
-    rules: Rules | Mapping[str, Rules],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
     **options: Unpack[ProtectOptions],
 ) -> ProtectedTable: ...
 
@@ -97,7 +94,7 @@ def protect_table(
     records: str | PathLike[str] | Any,
     variables: str | Sequence[str],
     value: list[str] | tuple[str, ...],
-    rules: Rules | Mapping[str, Rules],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
     **options: Unpack[ProtectOptions],
 ) -> dict[str, ProtectedTable]: ...
 
@@ -106,7 +103,7 @@ def protect_table(
     records: str | PathLike[str] | Any,
     variables: str | Sequence[str],
     value: str | list[str] | tuple[str, ...],
-    rules: Rules | Mapping[str, Rules],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
     *,
     contributor: str | None = None,
     holding: str | None = None,
@@ -167,10 +164,14 @@ def protect_table(
     empty_cells_known : bool
         Whether everybody knows that cells without a contributor are empty, so that they
         are published in any case. Otherwise they may be suppressed, too.
+    same_cells : bool
+        Whether a cell that is suppressed for one of several quantities is suppressed
+        for all.
 
     Returns
     -------
-    ProtectedTable
+    ProtectedTable or dict of str to ProtectedTable
+        Of several quantities one for each, by its name.
 
     Raises
     ------
@@ -224,47 +225,37 @@ def protect_table(
     >>> cell = done.tables["area", "size"].isel(area=0, size=0)
     >>> cell["status"].item(), cell["value"].item()
     ('suppressed', nan)
+    >>> several = tc.protect_table(
+    ...     firms.assign(staff=9), "area", ["sales", "staff"], rule, progressbar=False
+    ... )
+    >>> {name: table.pattern.n_primary for name, table in several.items()}
+    {'sales': 0, 'staff': 0}
     """
     names = quantities_of(value)
     dims = [variables] if isinstance(variables, str) else list(variables)
     levels = read_levels(hierarchies, dims, sep=sep, encoding=encoding)
-    _check_names(names, [*dims, *(level for rows in levels for level in rows.levels)])
+    for name in names:
+        _check_names(name, [*dims, *(level for rows in levels for level in rows.levels)])
     seed = random_seed if isinstance(value, str) else seed_number(random_seed)
     form: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
     form |= {"waiver": waiver, "sampling_weights": sampling_weights, "largest": largest}
     form |= {"categories": categories, "missing": missing, "hierarchies": hierarchies}
     form |= {"sep": sep, "encoding": encoding}
-    asked: dict[str, Any] = {"safe": safe, "knowledge": knowledge, "safety_range": safety_range}
+    asked: dict[str, Any] = {"knowledge": knowledge, "safety_range": safety_range}
     asked |= {"empty_cells_known": empty_cells_known, "random_seed": seed}
     asked |= {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    told = by_quantity(names, rules=rules, decimals=decimals, apriori=apriori)
     done = {}
-    for name, own in told.items():
+    for name, own in by_quantity(names, rules=rules, decimals=decimals, apriori=apriori).items():
         with progress_steps("tabulating the records", shown=progressbar):
             tables = tabulate_margins(records, dims, name, decimals=own.pop("decimals"), **form)
-        done[name] = _protected(tables, name, **own, **asked)
+        done[name] = _protected(tables, name, own.pop("rules"), safe, **own, **asked)
     done = with_same_cells(done, apriori) if same_cells else done
     return done[value] if isinstance(value, str) else done
 
 
-def with_same_cells(
-    tables: Mapping[str, ProtectedTable], apriori: Apriori | Mapping[str, Apriori | None] | None
-) -> dict[str, ProtectedTable]:
-    """Protected tables of several quantities with the same cells suppressed."""
-    told = by_quantity(list(tables), apriori=apriori)
-    patterns = same_cells_of(
-        {name: table.pattern for name, table in tables.items()},
-        {name: own["apriori"] for name, own in told.items()},
-    )
-    return {
-        name: replace(table, pattern=patterns[name], tables=patterns[name].tables)
-        for name, table in tables.items()
-    }
-
-
 def protect_margins(
     tables: Mapping[tuple[str, ...], xr.Dataset],
-    rules: Rules,
+    rules: Rule | Sequence[Rule],
     *,
     safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
@@ -315,18 +306,17 @@ def protect_margins(
     first, table = next(iter(tables.items()))
     value = str(table.attrs["value"])
     levels = [str(name) for name in table["total"].coords if name not in first]
-    _check_names([value], [*first, *levels])
+    _check_names(value, [*first, *levels])
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, safe=safe, **asked, **more, **limits)
+    return _protected(tables, value, rules, safe, **asked, **more, **limits)
 
 
 def _protected(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     value: str,
-    rules: Rules,
-    *,
+    rules: Rule | Sequence[Rule],
     safe: Safe | None,
     **options: Any,
 ) -> ProtectedTable:
@@ -339,19 +329,19 @@ def _protected(
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 
-def _check_names(quantities: Sequence[str], variables: Sequence[str]) -> None:
+def _check_names(value: str, variables: Sequence[str]) -> None:
     """Raise `ParameterError` where a column has the name of a result."""
-    if {STATUS, INTERNAL_STATUS} & {*quantities, *variables} or "value" in variables:
+    if {STATUS, INTERNAL_STATUS} & {value, *variables} or "value" in variables:
         raise ParameterError(
-            f"{[*quantities, *variables]} must not hold 'status' or 'status_not_for_release', nor"
-            " 'value' as a variable: these name results"
+            f"{[value, *variables]} must not hold 'status' or 'status_not_for_release', nor 'value'"
+            " as a variable: these name results"
         )
 
 
 def _suppressed(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
-    rules: Rules,
+    rules: Rule | Sequence[Rule],
     *,
     safety_range: float,
     empty_cells_known: bool,

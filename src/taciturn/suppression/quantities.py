@@ -12,7 +12,6 @@ import xarray as xr
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.bounds.of_release import attacker_bounds
 from taciturn.attack.rank import rank_decrease
-from taciturn.attack.releases.linked import LinkedTables
 from taciturn.errors import ParameterError
 from taciturn.magnitude.sensitivity import Safe
 from taciturn.schema import PRIMARY, SAFE, SECONDARY
@@ -23,7 +22,7 @@ from taciturn.tables.hierarchies import Hierarchies
 from taciturn.tables.margins import Margin
 from taciturn.validate import names_of, quoted
 
-__all__ = ["ProtectOptions", "by_quantity", "quantities_of", "same_cells_of"]
+__all__ = ["ProtectOptions", "by_quantity", "quantities_of", "with_same_cells"]
 
 
 class ProtectOptions(TypedDict, total=False):
@@ -80,21 +79,25 @@ def by_quantity(quantities: Sequence[str], **given: Any) -> dict[str, dict[str, 
     }
 
 
-def same_cells_of(
-    patterns: Mapping[str, SuppressionPattern], told: Mapping[str, Apriori | None]
-) -> dict[str, SuppressionPattern]:
-    """The patterns of some quantities with all cells suppressed that one of them
-    suppresses, and their audits again.
+def with_same_cells[T: Any](
+    tables: Mapping[str, T], apriori: Apriori | Mapping[str, Apriori | None] | None
+) -> dict[str, T]:
+    """The protected tables of some quantities with all cells suppressed that are so for
+    one of them, and their audits again.
 
     What protects still does: with more cells suppressed, all tables that were
     compatible with what is published still are.
     """
     hidden: dict[Margin, xr.DataArray] = {}
-    for pattern in patterns.values():
-        for names, status in pattern.status.items():
+    for table in tables.values():
+        for names, status in table.pattern.status.items():
             mask = status != SAFE
             hidden[names] = hidden[names] | mask if names in hidden else mask
-    return {name: _widened(pattern, hidden, name, told[name]) for name, pattern in patterns.items()}
+    done = {}
+    for name, told in by_quantity(list(tables), apriori=apriori).items():
+        pattern = _widened(tables[name].pattern, hidden, name, told["apriori"])
+        done[name] = replace(tables[name], pattern=pattern, tables=pattern.tables)
+    return done
 
 
 def _widened(
@@ -108,9 +111,9 @@ def _widened(
         names: each.where((each != SAFE) | ~hidden[names], SECONDARY)
         for names, each in pattern.status.items()
     }
-    true, margins = pattern.release.true_table, list(status)
-    release = LinkedTables(true, margins, suppressed=hidden, decimals=pattern.release.decimals)
-    cells = checked_cells(true, margins, pattern.release.decimals)
+    released: Any = pattern.release  # linked tables, of which all cells may be suppressed
+    release = replace(released, suppressed=hidden)
+    cells = checked_cells(released.true_table, list(status), released.decimals)
     kinds = np.concatenate([each.values.ravel() for each in status.values()])
     primary = kinds == PRIMARY
     costs = instructions_of(told, cells).prices(checked_costs(None, cells), primary, cells)
@@ -140,6 +143,6 @@ def _widened(
         audit=audit,
         cost=cost,
         bound=min(pattern.bound, cost),
-        rank_decrease=rank_decrease(replace(release, suppressed=None), hidden),
+        rank_decrease=rank_decrease(replace(released, suppressed=None), hidden),
         compared=1,
     )
