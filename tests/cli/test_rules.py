@@ -13,7 +13,7 @@ from taciturn.cli import cli
 VARIABLES = ["area", "trade"]
 
 
-def firms(number=60):
+def firms(number=36):
     generator = np.random.default_rng(5)
     return pd.DataFrame(
         {

@@ -20,7 +20,7 @@ RULE = tc.Dominance(1, 0.9)
 
 
 def test_a_missing_label_is_refused_left_out_or_a_category():
-    with pytest.raises(TableError, match=r"'area' in row 28 of .*; with missing= they are left"):
+    with pytest.raises(TableError, match=r"'area' in row 28 of .*; with missing= tabulate and"):
         tc.tabulate_magnitude(FIRMS, VARIABLES, "sales")
     kept = FIRMS.iloc[:27]
     dropped = tabulate_margins(FIRMS, VARIABLES, "sales", missing="drop")

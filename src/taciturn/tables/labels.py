@@ -85,7 +85,8 @@ class Labels:
         if missing.any() and self._missing == REFUSE:
             raise TableError(
                 f"a label is missing: {self.variable!r} in row {start + missing.argmax() + 1} of"
-                f" {self.origin}; with missing= they are left out, or have a label of their own"
+                f" {self.origin}; with missing= tabulate and protect_table leave such records out,"
+                " or give them a label"
             )
         first = np.empty(len(labels) + 1, dtype=np.int64)  # the last for codes of -1
         first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several rows the last one written
