@@ -10,6 +10,7 @@ import xarray as xr
 import taciturn as tc
 from taciturn.errors import FileFormatError, TableError
 from taciturn.magnitude import read_argus, tabulate_margins
+from taciturn.magnitude.sensitivity import sensitive_margins
 
 HRC = "A\n@A1\n@@A11\n@@A12\n@A2\nB\n"
 NESTED = ["101", "102", "12", "201", "202"]
@@ -24,7 +25,7 @@ region "99"
     <HIERARCHICAL>
     <HIERCODELIST> "C:\\office\\area.hrc"
     <HIERLEADSTRING> "@"
-trade
+trade "X" "99"
     <Recodable>
     <TOTCODE> T
     <HIERARCHICAL>
@@ -191,7 +192,7 @@ def test_files_are_looked_for_beside_the_metadata(table):
         ("firms\n    <FREQUENCY>", "firms\n    <MAXSCORE>", "one column must be the <FREQUENCY>"),
         ("    <NUMERIC> <LOWERPL>", "    <MAXSCORE>", "<LOWERPL> and <UPPERPL> go together"),
         ("region \"99\"\n", "", "line 4: <RECODEABLE> comes before any column"),
-        ("trade\n", "region\n", "line 11 names the column region again"),
+        ("trade \"X\"", "region", "line 11 names the column region again"),
         ("<DECIMALS> 1", "<DECIMALS> many", "line 18: <DECIMALS> takes a number from 0 to 9"),
         ("<TOTCODE> T", "<TOTCODE>", "line 13: <TOTCODE> takes one word"),
         ("<HIERLEVELS> 2 1 0 0", "<HIERLEVELS> 2 x", "line 15: <HIERLEVELS> takes whole numbers"),
@@ -239,6 +240,29 @@ def test_one_of_several_quantities_is_named(table):
     assert read_argus(table, value="sales")[0]["region",].attrs["value"] == "sales"
     with pytest.raises(FileFormatError, match="value must name one of the columns"):
         read_argus(table, value="firms")
+
+
+def test_codes_of_missing_labels_belong_to_no_group(table):
+    """The region 99 and the trade X are in no hierarchy, and are safe on request."""
+    rows = [list(row) for row in lines()]
+    for row in rows:
+        if row[:2] == list(TOTALS.values()):
+            row[2], row[3] = f"{float(row[2].replace(',', '.')) + 900:.1f}", str(int(row[3]) + 1)
+            row[5] = "900"
+    extra = ["900", "1", "", "900", "0", "", "", ""]
+    rows += [[*pair, *extra] for pair in (("99", "X"), ("99", "T"), ("All regions", "X"))]
+    for row in rows:
+        row[7] = "" if row[7] != "E" else "E"
+    tables, told = read_argus(write(table.parent, rows))
+    assert set(told["status"].dropna()) == set()
+    held = tables["region", "trade"]["total"].sel(region="99", trade="X")
+    assert held.item() == 900
+    assert tables["region_1",]["total"].sel(region_1="99").item() == 900
+    found = sensitive_margins(tables, tc.Dominance(1, 0.9), {"region": "99", "trade": "X"})
+    for names, labels in {("region_1",): "99", ("trade_1",): "X"}.items():
+        assert not found[names]["sensitive"].sel({names[0]: labels})
+    bare = sensitive_margins(tables, tc.Dominance(1, 0.9))
+    assert bare["region_1",]["sensitive"].sel(region_1="99")
 
 
 def test_no_cells(table):

@@ -78,8 +78,9 @@ def read_argus(
     -----
     τ-ARGUS applies either rules or the status of the table; here the status stands
     above the rules. To apply rules only, do not hand `instructions` on. Lists of names
-    (``<CODELIST>``) and distances (``<DISTANCE>``) are passed over, and codes of
-    missing labels are categories like others: `safe` of `protect_margins` names them.
+    (``<CODELIST>``) and distances (``<DISTANCE>``) are passed over. Codes of missing
+    labels are categories that belong to no group: `safe` of `protect_margins` names
+    them, where missing is safe.
 
     References
     ----------
@@ -208,14 +209,18 @@ def _hierarchies(
             name = column.codes.replace("\\", "/").rpartition("/")[2]
             frame = read_hrc(folder / name, column.name, mark=column.mark, encoding=encoding)
         elif column.widths:
-            codes = [code for code in dict.fromkeys(cells[column.name]) if code != _TOTAL]
+            others = (_TOTAL, *column.missing)
+            codes = [code for code in dict.fromkeys(cells[column.name]) if code not in others]
             above = {code[:end] for code in codes for end in range(1, len(code))}
             finest = [code for code in codes if code not in above]
             frame = nested_codes(finest, column.widths, column.name)
         else:
             continue
         if frame.shape[1] > 1:  # otherwise all codes are on one level
-            found[column.name] = frame
+            known = set(frame.to_numpy().ravel())
+            missing = [code for code in column.missing if code not in known]
+            rows = pd.DataFrame(dict.fromkeys(frame, missing))  # each a branch of its own
+            found[column.name] = pd.concat([frame, rows], ignore_index=True)
     return found
 
 

@@ -65,6 +65,8 @@ class ArgusColumn:
         What leads its lines, once for each level.
     widths : tuple of int
         How many characters each level of nested codes adds.
+    missing : tuple of str
+        The codes of missing labels, which are in no hierarchy.
     """
 
     name: str
@@ -75,6 +77,7 @@ class ArgusColumn:
     codes: str = ""
     mark: str = "."
     widths: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,10 +114,11 @@ def read_metadata(path: Path, encoding: str | None) -> Metadata:
         if not words or line.lstrip().startswith("//"):
             continue
         key = words[0].upper()
-        if not key.startswith("<"):  # codes of missing labels may follow: `safe` names them
+        if not key.startswith("<"):
             if words[0] in [column.name for column in columns]:
                 raise FileFormatError(f"{where} names the column {legible(words[0])} again")
-            columns.append(ArgusColumn(words[0], number))
+            missing = tuple(word.strip() for word in words[1:])
+            columns.append(ArgusColumn(words[0], number, missing=missing))
         elif key in _OF_TABLE:
             told[_OF_TABLE[key]] = _one(words, where)
         elif not columns:
