@@ -90,7 +90,10 @@ def test_what_is_printed_of_several_quantities():
 def test_missing_labels_are_refused_left_out_or_safe():
     words = ["firms.csv", "--variables", "area,trade", "--value", "staff", "--rule", "freq:9"]
     assert "a label is missing: 'area'" in rules(*words, status=1)
-    assert ", area=?" not in rules(*words, "--missing", "drop", "--top", "99")
+    dropped = rules(*words, "--missing", "drop", "--top", "99")
+    lost = int((firms()["area"] == "").sum())
+    assert f"taciturn: {lost} records that lack a label are left out" in dropped
+    assert "area=?" not in dropped
     assert "area=?, trade=u" in rules(*words, "--missing", "?", "--top", "99")
     safe = rules(*words, "--missing", "?", "--safe", "area=?", "--top", "99")
     assert "area=?" not in safe

@@ -106,6 +106,10 @@ def read_inputs(
                 name: _tables(microdata, name, decimals, levels, total, given)
                 for name, decimals in _decimals(given).items()
             }
+    first = next(iter(next(iter(tables.values())).values()))
+    if first.attrs.get("dropped"):
+        lost = first.attrs["dropped"]
+        click.echo(f"taciturn: {lost:,} records that lack a label are left out", err=True)
     rows = read_instructions(apriori, variables, total=total, **written)
     return Inputs(variables, tables, _joined(told, rows))
 
