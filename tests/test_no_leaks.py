@@ -38,6 +38,7 @@ from taciturn.suppression import (
     hypercubes,
     known as knowns,
     published,
+    quantities,
     reach,
     search,
     task,
@@ -73,6 +74,8 @@ HOLD_NO_TABLE = {
     cards.CardCheck,
     cards.CardTable,
     cards.Run,
+    # Types of arguments.
+    quantities.ProtectOptions,
     # A function.
     divergences.Divergence,
     tc.perturbation.FlexShare,
