@@ -218,13 +218,16 @@ def tabulated(
     the interval that was promised for each cell.
     """
     variables, rule = tuple(survey.variables), tc.PPercent(PERCENT)
-    columns = [name for axis in range(len(variables)) for name in survey.labels(axis)]
+    levels = {
+        name: pd.DataFrame(survey.labels(axis))
+        for axis, name in enumerate(variables)
+        if survey.levels[name]
+    }
     margins = list(dict.fromkeys([variables, *survey.margins]))
-    tables = tc.magnitude.tabulate_margins(records, columns, "x", margins=margins)
+    tables = tc.magnitude.tabulate_margins(
+        records, variables, "x", margins=margins, hierarchies=levels
+    )
     table = tables[variables]["total"]
-    for axis, name in enumerate(variables):
-        labels = survey.labels(axis)
-        table = table.assign_coords({level: (name, labels[level]) for level in survey.levels[name]})
     released = {}
     for names in survey.margins:
         total, level = tables[names]["total"], tc.magnitude.protection_levels(tables[names], rule)

@@ -66,14 +66,14 @@ def suppress(
     protection is a risk, the condition is ``1 / log2 m <= risk`` instead, for the `m`
     values from the least to the most.
 
-    A first pattern comes from linear programs for each primary cell that is not yet
-    protected; cells that turn out not to be needed are published again. Others follow
-    what the linear relaxation, which gives `bound`, suppresses in part. If at most
-    2,000 cells may be suppressed, an integer program then looks for the cheapest
-    pattern and, once it is found, for others of the same cost: of up to 50 the one with
-    the largest rank decrease is taken. In all cases the result is audited as by
-    `attacker_bounds`. What a solver claims is believed only where tables of whole steps
-    prove it.
+    The linear relaxation of this problem gives `bound` and the cells that it suppresses
+    in part. The cheapest pattern of these and a few more cells comes first; linear
+    programs for each primary cell add what it lacks. Cells that no pattern has which is
+    cheaper than that are then left out, and if at most 2,000 remain, an integer program
+    looks for the cheapest pattern of all and, once it is found, for others of the same
+    cost: of up to 50 the one with the largest rank decrease is taken. In all cases the
+    result is audited as by `attacker_bounds`. What a solver claims is believed only
+    where tables of whole steps prove it.
 
     Parameters
     ----------
@@ -97,8 +97,7 @@ def suppress(
         published. By default 1 and the cell's value, in the table's units.
     singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
         True for cells with a single contributor, who knows the value and can subtract
-        it. Further cells are then suppressed so that none of these contributors can
-        work out any other primary cell exactly; the least cost is found without them.
+        it. None of these contributors may then work out any other primary cell exactly.
     knowledge : pair of numbers, Dataset or mapping, optional
         What an attacker knows beforehand. A pair is the range of every primary cell, as
         known to who knows the rule: ``(1, 2)`` for counts that are primary if they are
@@ -128,7 +127,7 @@ def suppress(
     gap : float
         Relative distance to the least cost that is good enough, from 0 to below 1.
     random_seed : int or Generator, optional
-        For the orders in which primary cells are taken. The same seed gives the same
+        For the directions in which tables are looked for. The same seed gives the same
         pattern, unless the time limit ends the search.
     progressbar : bool
         Show progress, on standard error or below the cell of a notebook.
