@@ -3,8 +3,8 @@ plain program: processor seconds of both, and their ratio.
 
 Run as ``python benchmarks/bounds.py`` from the root of the repository, a quarter of an
 hour; the result is ``docs/explanation/_bounds.md``, and ``--tables`` runs some. The
-tables are those of ``suppression.py``. Patterns are searched for ``--limit`` seconds, so
-that other machines may have others.
+tables are those of ``suppression.py``. Patterns are searched for ``--limit`` seconds,
+so that other machines may have others.
 
 The plain program has a variable for each suppressed cell on any level, the equations
 between totals and their parts, and minimises and maximises each sensitive cell with

@@ -14,7 +14,7 @@ __all__ = ["whole_table"]
 
 _PROGRAMS: Final = 100  # to solve at most
 _SHARE: Final = 50  # of the cells in parts, one of so many is rounded at once
-_NEAR: Final = 1e-6  # of a whole number: the solver's rounding
+_NEAR: Final = 1e-6  # of a whole number, and of relative size for large ones
 
 
 def whole_table(
@@ -72,7 +72,8 @@ def whole_table(
         table = np.rint(values).astype(np.int64)
         if rows.hold(table, low, high):
             return table, False
-        parts = np.flatnonzero(np.abs(values - table) > _NEAR)
+        near = _NEAR * np.maximum(1.0, 1e-6 * np.abs(values))
+        parts = np.flatnonzero(np.abs(values - table) > near)
         if len(parts) == 0:
             proved = False  # numbers are too large for the solver
             continue

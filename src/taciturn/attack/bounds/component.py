@@ -17,7 +17,7 @@ from taciturn.errors import AttackError
 __all__ = ["Component", "ContradictionError"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
-_TRIES: Final = 6  # of branching for a table of whole numbers, before an integer program
+_TRIES: Final = 4  # of branching for a table of whole numbers, before an integer program
 _IDLE: Final = 2  # looks in a row that settle next to nothing
 
 
@@ -128,43 +128,46 @@ class Component:
             self.upper[cell] = min(self.upper[cell], bound)
 
     def _attain(self, cell: int, sign: int) -> None:
-        """Find a table with a cell at its bound, or narrow the bound until there is
-        one.
+        """Find a table with a cell at its bound, or narrow the bound to one that there
+        is.
         """
-        while not self._attained(cell, sign):
-            lower, upper = self.lower.copy(), self.upper.copy()
-            bound = self.lower[cell] if sign < 0 else self.upper[cell]
-            lower[cell] = upper[cell] = bound
-            open_ = (self.low_found > self.lower).astype(float) - (self.high_found < self.upper)
-            proved = False
-            for number in range(_TRIES):
-                # Sizes of costs are arbitrary, and each choice ends in another table.
-                costs = open_ * self._generator.random(len(open_))
-                proved = self._look(costs, lower, upper, thorough=number == _TRIES - 1)
-                if proved or self._attained(cell, sign):
-                    break
-            if proved:
-                self._cut(cell, sign, int(bound) - sign)
-            elif not self._attained(cell, sign):
-                self._by_integer_programs(cell, sign, lower, upper)
-
-    def _by_integer_programs(self, cell: int, sign: int, lower: Integers, upper: Integers) -> None:
-        """Look for any table within bounds, in which a cell is at its bound; where
-        there is none, take the solver's word for how far the cell goes.
-        """
-        nothing = np.zeros(len(lower))
-        found = self._solve("whole", nothing, lower, upper, gap=ANY_SOLUTION)
-        if found is not None:
-            self.keep(np.rint(found.values).astype(np.int64))
         if self._attained(cell, sign):
             return
-        nothing[cell] = -sign
-        found = self._solve("whole", nothing, self.lower, self.upper, sure=True)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[cell] = upper[cell] = self.lower[cell] if sign < 0 else self.upper[cell]
+        costs = (self.low_found > self.lower).astype(float) - (self.high_found < self.upper)
+        for _ in range(_TRIES):
+            # Sizes of costs are arbitrary, and each choice ends in another table.
+            self._look(costs * self._generator.random(len(costs)), lower, upper)
+            if self._attained(cell, sign):
+                return
+        found = self._solve("whole", np.zeros(len(lower)), lower, upper, gap=ANY_SOLUTION)
+        if found is not None:
+            self.keep(np.rint(found.values).astype(np.int64))
+        if not self._attained(cell, sign):
+            self._by_integer_program(cell, sign)
+
+    def _by_integer_program(self, cell: int, sign: int) -> None:
+        """Take an integer program's word for how far a cell goes, unless branching
+        finds a table that goes further; mostly it proves that there is none.
+        """
+        costs = np.zeros(len(self.lower))
+        costs[cell] = -sign
+        found = self._solve("whole", costs, self.lower, self.upper, sure=True)
         if found is None:
             raise self._none()
         self.keep(np.rint(found.values).astype(np.int64))
-        self._cut(cell, sign, round(found.values[cell]))
-        if not self._attained(cell, sign):
+        value = round(found.values[cell])
+        lower, upper = self.lower.copy(), self.upper.copy()
+        (upper if sign < 0 else lower)[cell] = value + sign
+        if lower[cell] <= upper[cell]:
+            self._look(costs, lower, upper, thorough=True)
+        best = int(self.low_found[cell] if sign < 0 else self.high_found[cell])
+        if sign * best > sign * value:
+            self._attain(cell, sign)
+        elif best == value:
+            self._cut(cell, sign, value)
+        else:
             raise AttackError(
                 f"the solver's {'lower' if sign < 0 else 'upper'} bound of a cell is attained by no"
                 " table of whole numbers of steps; fewer decimals give smaller numbers"
@@ -172,10 +175,10 @@ class Component:
 
     def _look(
         self, costs: Floats, lower: Integers, upper: Integers, *, thorough: bool = False
-    ) -> bool:
-        """Look for a table; whether it is proved that there is none."""
+    ) -> None:
+        """Look for a table within bounds by branching."""
         self._check_time()
-        table, proved = whole_table(
+        table, _ = whole_table(
             self._program("near"),
             self._rows,
             lower,
@@ -187,7 +190,6 @@ class Component:
         )
         if table is not None:
             self.keep(table)
-        return proved
 
     def _attained(self, cell: int, sign: int) -> bool:
         if sign < 0:
