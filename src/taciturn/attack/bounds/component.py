@@ -17,7 +17,8 @@ from taciturn.errors import AttackError
 __all__ = ["Component", "ContradictionError"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
-_TRIES: Final = 4  # of branching for a table of whole numbers, before an integer program
+_TRIES: Final = 5  # of branching for a table of whole numbers, before an integer program
+_HASTY: Final = 2  # of these, the first, which round many cells at once
 _IDLE: Final = 2  # looks in a row that settle next to nothing
 
 
@@ -136,14 +137,18 @@ class Component:
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[cell] = upper[cell] = self.lower[cell] if sign < 0 else self.upper[cell]
         costs = (self.low_found > self.lower).astype(float) - (self.high_found < self.upper)
-        for _ in range(_TRIES):
+        for number in range(_TRIES):
             # Sizes of costs are arbitrary, and each choice ends in another table.
-            self._look(costs * self._generator.random(len(costs)), lower, upper)
+            weighted = costs * self._generator.random(len(costs))
+            none = self._look(weighted, lower, upper, thorough=number >= _HASTY)
             if self._attained(cell, sign):
                 return
-        found = self._solve("whole", np.zeros(len(lower)), lower, upper, gap=ANY_SOLUTION)
-        if found is not None:
-            self.keep(np.rint(found.values).astype(np.int64))
+            if none:
+                break
+        else:
+            found = self._solve("whole", np.zeros(len(lower)), lower, upper, gap=ANY_SOLUTION)
+            if found is not None:
+                self.keep(np.rint(found.values).astype(np.int64))
         if not self._attained(cell, sign):
             self._by_integer_program(cell, sign)
 
@@ -163,22 +168,21 @@ class Component:
         if lower[cell] <= upper[cell]:
             self._look(costs, lower, upper, thorough=True)
         best = int(self.low_found[cell] if sign < 0 else self.high_found[cell])
-        if sign * best > sign * value:
-            self._attain(cell, sign)
-        elif best == value:
-            self._cut(cell, sign, value)
-        else:
+        if sign * best < sign * value:
             raise AttackError(
                 f"the solver's {'lower' if sign < 0 else 'upper'} bound of a cell is attained by no"
                 " table of whole numbers of steps; fewer decimals give smaller numbers"
             )
+        self._cut(cell, sign, best)
 
     def _look(
         self, costs: Floats, lower: Integers, upper: Integers, *, thorough: bool = False
-    ) -> None:
-        """Look for a table within bounds by branching."""
+    ) -> bool:
+        """Look for a table within bounds by branching; whether it is proved that there
+        is none.
+        """
         self._check_time()
-        table, _ = whole_table(
+        table, none = whole_table(
             self._program("near"),
             self._rows,
             lower,
@@ -190,6 +194,7 @@ class Component:
         )
         if table is not None:
             self.keep(table)
+        return none
 
     def _attained(self, cell: int, sign: int) -> bool:
         if sign < 0:
