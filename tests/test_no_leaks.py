@@ -19,6 +19,7 @@ from hypothesis import assume, given, settings, strategies as st
 import taciturn as tc
 from taciturn import attack, cards, diagnostics, estimators, magnitude
 from taciturn.attack import solver, system
+from taciturn.attack.bounds import certificates, component
 from taciturn.attack.posterior import cells as posteriors, parts
 from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
@@ -83,10 +84,14 @@ HOLD_NO_TABLE = {
     estimators.Problem,
     # Abstract: releases of all kinds are below.
     attack.Release,
+    # Says nothing.
+    component.ContradictionError,
 }
 # They hold tables or solutions, and print no more than their name and address.
 SHOW_NOTHING = {
     attacks.Attacks,
+    certificates.Rows,
+    component.Component,
     cuts.PatternProgram,
     deviations.Completed,
     deviations.DeviationSearch,

@@ -12,7 +12,7 @@ import taciturn as tc
 from failing import FAILURES, fail
 from patterns import all_tables, published_values
 from taciturn.attack import solver
-from taciturn.attack.bounds import of_cells
+from taciturn.attack.bounds import branching, component
 from taciturn.cli import cli
 from taciturn.errors import AttackError, ParameterError, UnprovedWarning
 from taciturn.suppression import (
@@ -27,7 +27,8 @@ from taciturn.suppression import (
 
 MODULES = (
     solver,
-    of_cells,
+    branching,
+    component,
     attacks,
     audit,
     cheapest,

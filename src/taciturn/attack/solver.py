@@ -29,6 +29,8 @@ _NONE: Final = (
 )
 _TOLERANCE: Final = 1e-7  # of a row or a column, as of HiGHS; of relative size for large ones
 _NO_TIME: Final = "the solver found no solution within the time it had; a longer time_limit may do"
+_DUAL: Final = 1  # the simplex method for new bounds,
+_PRIMAL: Final = 4  # and the one for new costs, as HiGHS numbers them
 _MODERATE: Final = 1e4  # numbers up to this size need no other unit
 _AGAIN: Final[tuple[tuple[dict[str, str | int], bool], ...]] = (
     ({"simplex_scale_strategy": 0, "presolve": "off"}, False),
@@ -134,9 +136,13 @@ class Program:
         gap: float = 0.0,
         seconds: float = np.inf,
         sure: bool = False,
+        onwards: bool = False,
     ) -> Solved | None:
         """The cheapest solution, up to a relative gap; None where there is none: this
         is believed at once or, if `sure`, when every way of solving says so.
+
+        Linear programs that go `onwards` from the last solution, which is within all
+        bounds still, are solved sooner if it is said.
 
         Raises
         ------
@@ -156,6 +162,7 @@ class Program:
             rows = np.arange(len(least), dtype=np.int32)
             self._highs.changeRowsBounds(len(rows), rows, least.astype(float), most.astype(float))
         self._highs.setOptionValue("mip_rel_gap", gap)
+        self._highs.setOptionValue("simplex_strategy", _PRIMAL if onwards else _DUAL)
         try:
             solved = self._answer(self._highs, deadline)
             if solved is not None or not sure:
@@ -163,6 +170,13 @@ class Program:
         except _NoAnswerError:
             self._highs.clearSolver()
         return self._again(gap, deadline)
+
+    def ray(self) -> Floats | None:
+        """Multipliers of the rows that show that the last program had no solution, if
+        the solver has them.
+        """
+        _, found, ray = self._highs.getDualRay()
+        return np.array(ray) if found else None
 
     def _again(self, gap: float, deadline: float) -> Solved | None:
         """Solve from scratch, in one way after another."""

@@ -9,7 +9,9 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import block_array, csr_array, eye_array
 
+from taciturn.attack.bounds.contradiction import contradiction
 from taciturn.attack.bounds.of_cells import attained_bounds
+from taciturn.attack.bounds.projections import over_projections
 from taciturn.attack.system import UNLIMITED, Booleans, Floats, Integers, LinearSystem, Total
 from taciturn.errors import AttackError, TableError
 from taciturn.schema import MAX_COUNT
@@ -69,10 +71,12 @@ def total_bounds(
     AttackError
         The solver finds no solution in whole numbers, or a total may reach 2**53 steps.
     """
+    released = system
+    system, known = over_projections(released, labels, known)
     system, unlimited = system.capped()
     lower = np.zeros(len(asked), dtype=np.int64)
     np.add.at(lower, group, system.published.values.ravel())
-    inside = group[system.unknown]
+    inside = np.where(system.unknown < 0, -1, group[system.unknown])  # -1: no cell
     most = system.most_of_cells()
     limited = most < UNLIMITED
     # A cell that no released total limits is at its lower bound, and at any value,
@@ -93,8 +97,7 @@ def total_bounds(
     added = np.arange(len(inside) + len(kept)) >= len(inside)
     widened = _widened(system, members, most, most_left, kept, labels, group)
     if known is not None:
-        left = most - members @ known[system.unknown]
-        known = np.concatenate([known[system.unknown], left])
+        known = np.concatenate([known, most - members @ known])
     try:
         low, high = attained_bounds(
             widened, added, on_cell=on_total, known=known, deadline=deadline
@@ -102,8 +105,7 @@ def total_bounds(
     except TableError:
         # Say it by released totals alone, which contradict each other without the added
         # rows.
-        attained_bounds(system, held, on_cell=on_total)
-        raise
+        raise TableError(contradiction(released.capped()[0])) from None
     lower[kept] += most_left - high[added]
     upper[kept] -= low[added]
     upper[inside[~limited | unlimited]] = UNLIMITED
@@ -128,6 +130,8 @@ def _limits(
     released grouping, the tightest counts. Sums are exact below 2**53.
     """
     rows, columns = system.matrix.shape
+    counted = inside >= 0
+    inside = inside[counted]
     coo = system.matrix.tocoo()
     length = np.append(np.diff(system.matrix.indptr), 0)
     row_least, row_most = (
@@ -135,8 +139,8 @@ def _limits(
         np.append(system.most, 0).astype(float),
     )
     cell_least, cell_most = (
-        np.where(limited, system.lower, 0).astype(float),
-        np.where(limited, most, 0).astype(float),
+        np.where(limited, system.lower, 0)[counted].astype(float),
+        np.where(limited, most, 0)[counted].astype(float),
     )
     floor, ceiling = np.zeros(groups), np.full(groups, np.inf)
     for number in np.union1d(system.row_total, 0):
@@ -146,6 +150,7 @@ def _limits(
         held, first = np.unique(coo.col[order], return_index=True)
         row = np.full(columns, rows)  # one past the last is none
         row[held] = coo.row[order][first]
+        row = row[counted]
         share, place, size = np.unique(
             inside * (rows + 1) + row, return_inverse=True, return_counts=True
         )
