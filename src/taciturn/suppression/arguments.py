@@ -22,12 +22,13 @@ from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import Margin, finest_totals, margin_names, named_margins
 from taciturn.tables.steps import checked_mask, checked_range, checked_values, in_steps
-from taciturn.validate import is_real
+from taciturn.validate import is_real, real_number
 
 __all__ = [
     "checked_cells",
     "checked_costs",
     "checked_flags",
+    "checked_gap",
     "checked_knowledge",
     "checked_required",
 ]
@@ -80,6 +81,13 @@ def checked_costs(given: Any, cells: PublishedCells) -> Floats:
 
     _each_margin(given, cells, keep, name="costs")
     return costs
+
+
+def checked_gap(gap: Any) -> float:
+    """A relative distance to the least cost, from 0 to below 1."""
+    if real_number(gap, "gap", least=0, most=1) == 1:
+        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+    return float(gap)
 
 
 def checked_required(flags: Booleans, protection: Any, cells: PublishedCells) -> Required:

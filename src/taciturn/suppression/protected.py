@@ -24,7 +24,14 @@ from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
 from taciturn.validate import real_number
 
-__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
+__all__ = [
+    "ProtectedTable",
+    "asked_of",
+    "check_names",
+    "protect_margins",
+    "protect_table",
+    "refuse_negative",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +189,7 @@ def protect_table(
     """
     variables = [variables] if isinstance(variables, str) else list(variables)
     levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
-    _check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
+    check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
     roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
     roles["waiver"] = waiver
     form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
@@ -257,7 +264,7 @@ def protect_margins(
     first, table = next(iter(tables.items()))
     value = str(table.attrs["value"])
     levels = [str(name) for name in table["total"].coords if name not in first]
-    _check_names(value, [*first, *levels])
+    check_names(value, [*first, *levels])
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
@@ -272,15 +279,19 @@ def _protected(
     **options: Any,
 ) -> ProtectedTable:
     """Protect the tables of all margins of one."""
-    real_number(options["safety_range"], "safety_range", least=0)
-    _refuse_negative(tables)
+    by_hand = {name: options.pop(name) for name in ("safety_range", "empty_cells_known")}
+    real_number(by_hand["safety_range"], "safety_range", least=0)
+    refuse_negative(tables)
     sensitive = sensitive_margins(tables, rules, safe)
-    places = int(next(iter(tables.values())).attrs["decimals"])
-    pattern = _suppressed(tables, sensitive, rules, decimals=places, **options)
+    margins = list(tables)
+    table = tables[margins[0]]
+    places = int(table.attrs["decimals"])
+    asked: Any = asked_of(tables, sensitive, rules, **by_hand)
+    pattern = suppress(table["total"], linked=margins, decimals=places, **asked, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 
-def _check_names(value: str, variables: Sequence[str]) -> None:
+def check_names(value: str, variables: Sequence[str]) -> None:
     """Raise `ParameterError` where a column has the name of a result."""
     if {STATUS, INTERNAL_STATUS} & {value, *variables} or "value" in variables:
         raise ParameterError(
@@ -289,41 +300,36 @@ def _check_names(value: str, variables: Sequence[str]) -> None:
         )
 
 
-def _suppressed(
+def asked_of(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
     *,
     safety_range: float,
     empty_cells_known: bool,
-    **options: Any,
-) -> SuppressionPattern:
-    """Suppression of magnitude tables that are all margins of the first: of what is
-    sensitive, to the protection levels of the rules, and of what is to be by hand.
+) -> dict[str, dict[Margin, Any]]:
+    """What `suppress` is asked of magnitude tables that are all margins of one: to
+    suppress what is sensitive, to the protection levels of the rules, and what is to be
+    by hand.
     """
-    interval: dict[Margin, xr.Dataset] = {}
-    costs: dict[Margin, xr.DataArray] = {}
-    singletons: dict[Margin, xr.DataArray] = {}
+    asked: dict[str, dict[Margin, Any]] = {
+        name: {} for name in ("primary", "protection", "costs", "singletons")
+    }
     for names, table in tables.items():
         total, by_rule = table["total"], protection_levels(table, rules)
-        level = by_rule.where(sensitive[names]["sensitive"], total * (safety_range / 100))
-        interval[names] = xr.Dataset({"lower": (total - level).clip(min=0), "upper": total + level})
+        is_sensitive = sensitive[names]["sensitive"]
+        level = by_rule.where(is_sensitive, total * (safety_range / 100))
         open_ = (table["contributors"] > 0) | (not empty_cells_known)
-        costs[names] = (1 + total).where(open_, other=np.inf)
-        singletons[names] = table["contributors"] == 1
-    margins = list(tables)
-    return suppress(
-        tables[margins[0]]["total"],
-        {names: cells["sensitive"] for names, cells in sensitive.items()},
-        linked=margins,
-        protection=interval,
-        costs=costs,
-        singletons=singletons,
-        **options,
-    )
+        asked["primary"][names] = is_sensitive
+        asked["protection"][names] = xr.Dataset(
+            {"lower": (total - level).clip(min=0), "upper": total + level}
+        )
+        asked["costs"][names] = (1 + total).where(open_, other=np.inf)
+        asked["singletons"][names] = table["contributors"] == 1
+    return asked
 
 
-def _refuse_negative(tables: Mapping[tuple[str, ...], xr.Dataset]) -> None:
+def refuse_negative(tables: Mapping[tuple[str, ...], xr.Dataset]) -> None:
     """Raise `TableError` at a negative total."""
     for table in tables.values():
         total = table["total"]

@@ -43,6 +43,13 @@ class PublishedCells:
         return f"{type(self).__name__}({self.first[-1]:,} cells in {len(self.margins):,} margins)"
 
     @property
+    def boxes(self) -> bool:
+        """Whether what is added at one corner of a box and subtracted at the next, and
+        so on, leaves all totals as they are.
+        """
+        return True
+
+    @property
     def suppressible(self) -> tuple[tuple[str, ...], ...]:
         """The margins whose cells may be suppressed, the first of all."""
         return self.margins if self.linked else self.margins[:1]

@@ -12,8 +12,10 @@ from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from taciturn.attack.bounds.contradiction import contradiction
+from taciturn.attack.bounds.propagation import ContradictionError, propagate
+from taciturn.attack.bounds.recession import unlimited_sides
 from taciturn.attack.solver import ANY_SOLUTION, Floats, OutOfTimeError, Program
-from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
+from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem, open_ended
 from taciturn.errors import AttackError, TableError
 
 __all__ = ["attained_bounds"]
@@ -21,11 +23,6 @@ __all__ = ["attained_bounds"]
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
 _KNOWN: Final = 50  # tables that are kept to start from
 _TRIES: Final = 6  # of linear programs for a table of whole numbers, before an integer one
-_ROUNDS: Final = 200  # of propagation, whose last ones gain little; programs do the rest
-
-
-class _ContradictionError(Exception):
-    """No table is compatible with the system."""
 
 
 def attained_bounds(
@@ -56,8 +53,8 @@ def attained_bounds(
     Returns
     -------
     lower, upper : array of int64, shape (n,)
-        `UNLIMITED` above where no total limits a cell. Where a cell is not asked for
-        they are valid, but need not be attained.
+        `UNLIMITED` above, and ``-UNLIMITED`` below, where nothing limits a cell. Where
+        a cell is not asked for they are valid, but need not be attained.
 
     Raises
     ------
@@ -72,7 +69,7 @@ def attained_bounds(
     if known is not None and not system.holds(known):
         known = None  # a cell has no upper bound, and this table is above the cap
     try:
-        _propagate(system.matrix, system.least, system.most, lower, upper)
+        propagate(system.matrix, system.least, system.most, lower, upper)
         for rows, columns in components(system.matrix, lower, upper, asked):
             part = _Component(system, rows, columns, lower, upper, deadline)
             if known is not None:
@@ -83,34 +80,10 @@ def attained_bounds(
                 if known is None:
                     raise
                 part.settle_for_attained()
-    except _ContradictionError:
+    except ContradictionError:
         raise TableError(contradiction(system)) from None
     upper[unlimited] = UNLIMITED
     return lower, upper
-
-
-def _propagate(
-    matrix: csr_array, least: Integers, most: Integers, lower: Integers, upper: Integers
-) -> None:
-    """Tighten bounds, in place, to what each total leaves when its other cells are at
-    their bounds.
-    """
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    column = matrix.indices
-    # A cell is at most any total it is in, which also replaces the bounds that stand
-    # for none.
-    np.minimum.at(upper, column, most[row])
-    for _ in range(_ROUNDS):
-        if (lower > upper).any():
-            raise _ContradictionError
-        all_least, all_most = matrix @ lower, matrix @ upper
-        if (all_least > most).any() or (all_most < least).any():
-            raise _ContradictionError
-        before = lower.copy(), upper.copy()
-        np.minimum.at(upper, column, most[row] - all_least[row] + before[0][column])
-        np.maximum.at(lower, column, least[row] - all_most[row] + before[1][column])
-        if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
-            return
 
 
 def components(
@@ -148,7 +121,7 @@ class _Component:
         upper: Integers,
         deadline: float,
     ) -> None:
-        self._columns, self._deadline = columns, deadline
+        self._columns, self._deadline, self._signed = columns, deadline, system.signed
         self._all_lower, self._all_upper = lower, upper
         self._lower, self._upper = lower[columns], upper[columns]
         taken = csr_array(system.matrix[rows])
@@ -178,6 +151,8 @@ class _Component:
     def solve(self, asked: Booleans, on_cell: Callable[[], object]) -> None:
         if self._matrix.shape[0] > 1:
             # One total gives all bounds of its cells by itself, and they are attained.
+            if self._signed:
+                self._leave_unlimited(asked)
             self._many(asked)
             for cell in np.flatnonzero(asked):
                 self._extreme(int(cell), -1)
@@ -187,6 +162,17 @@ class _Component:
             for _ in range(int(asked.sum())):
                 on_cell()
         self._all_lower[self._columns], self._all_upper[self._columns] = self._lower, self._upper
+
+    def _leave_unlimited(self, asked: Booleans) -> None:
+        """Take sides on which a cell has no bound for settled."""
+        below, above = unlimited_sides(
+            self._matrix,
+            (self._least, self._most),
+            (self._lower, self._upper),
+            asked,
+            deadline=self._deadline,
+        )
+        self._low_found[below], self._high_found[above] = -UNLIMITED, UNLIMITED
 
     def _many(self, asked: Booleans) -> None:
         """Find tables with many cells at their bounds at once, while that settles more
@@ -243,8 +229,9 @@ class _Component:
         """
         lower, upper = self._lower.copy(), self._upper.copy()
         lower[cell] = upper[cell] = self._lower[cell] if sign < 0 else self._upper[cell]
-        costs = (self._low_found > self._lower).astype(np.float64) - (
-            self._high_found < self._upper
+        # A cell that is not known to have a bound must not pull: it may have none.
+        costs = ((self._low_found > self._lower) & (self._lower > -UNLIMITED)).astype(float) - (
+            (self._high_found < self._upper) & (self._upper < UNLIMITED)
         )
         for _ in range(_TRIES):
             # Sizes of costs are arbitrary, and each choice ends in another table.
@@ -294,8 +281,9 @@ class _Component:
         up, down = np.maximum(upper - known, 0), np.maximum(known - lower, 0)
         least_up, least_down = np.maximum(lower - known, 0), np.maximum(known - upper, 0)
         shown = self._matrix @ known
-        high, low = np.concatenate([up, down]), np.concatenate([least_up, least_down])
-        least, most = self._least - shown, self._most - shown
+        high = open_ended(np.concatenate([up, down]))
+        low = np.concatenate([least_up, least_down])
+        least, most = open_ended(self._least - shown), open_ended(self._most - shown)
         if self._distance is None:
             self._distance = Program(
                 csr_array(hstack([self._matrix, -self._matrix])), least, most, low, high
@@ -326,7 +314,7 @@ class _Component:
         if found is None and self._tables:
             raise AttackError("the solver finds no table, although one is known")
         if found is None:
-            raise _ContradictionError
+            raise ContradictionError
         return found
 
     def _solve(
@@ -346,9 +334,19 @@ class _Component:
         if whole not in self._programs:
             columns = np.full(len(self._columns), whole)
             self._programs[whole] = Program(
-                self._matrix, self._least, self._most, lower, upper, whole=columns
+                self._matrix,
+                open_ended(self._least),
+                open_ended(self._most),
+                open_ended(lower),
+                open_ended(upper),
+                whole=columns,
             )
         solved = self._programs[whole].solve(
-            costs, lower=lower, upper=upper, gap=gap, seconds=seconds, sure=sure
+            costs,
+            lower=open_ended(lower),
+            upper=open_ended(upper),
+            gap=gap,
+            seconds=seconds,
+            sure=sure,
         )
         return None if solved is None else solved.values

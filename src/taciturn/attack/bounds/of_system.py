@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.bounds.of_cells import attained_bounds
-from taciturn.attack.bounds.of_totals import total_bounds
+from taciturn.attack.bounds.of_totals import signed_total_bounds, total_bounds
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import TableError
 
@@ -60,7 +60,8 @@ def bounds_of(
         As `attained_bounds` and `total_bounds`.
     """
     if set(labels.dims) != set(system.published.dims):
-        return total_bounds(
+        bounds = signed_total_bounds if system.signed else total_bounds
+        return bounds(
             system, labels, group, asked, on_total=on_cell, known=known, deadline=deadline
         )
     low, high = attained_bounds(
