@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from taciturn.schema import cell_label
 
-__all__ = ["UNLIMITED", "LinearSystem", "Total", "build_system", "least_of", "open_ended"]
+__all__ = ["UNLIMITED", "LinearSystem", "Total", "build_system", "has_negative", "open_ended"]
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -177,6 +177,7 @@ def build_system(
     totals: Iterable[Total],
     *,
     decimals: int,
+    signed: bool = False,
     lower: Integers | None = None,
     upper: Integers | None = None,
 ) -> LinearSystem:
@@ -193,6 +194,8 @@ def build_system(
         The released totals.
     decimals : int
         Decimal places of the values.
+    signed : bool
+        Whether cells may be negative, even if all values are at least 0.
     lower, upper : array of int64, shape (cells,), optional
         Bounds of every cell, in steps; by default 0, or none, and none but the totals.
 
@@ -201,7 +204,7 @@ def build_system(
     LinearSystem
     """
     totals = tuple(totals)
-    floor = least_of(table)
+    floor = -UNLIMITED if signed or has_negative(table) else 0
     values = np.where(known, table.values.ravel(), 0)
     unknown = np.flatnonzero(~known)
     rows, columns, least, most, row_total, row_group = [], [], [], [], [], []
@@ -241,11 +244,9 @@ def build_system(
     )
 
 
-def least_of(table: xr.DataArray) -> int:
-    """The least that everybody knows a cell of a table to hold: 0, unless some hold
-    less.
-    """
-    return -UNLIMITED if (table.values < 0).any() else 0
+def has_negative(table: xr.DataArray) -> bool:
+    """Whether some cell is negative, so that none is known to hold at least 0."""
+    return bool((table.values < 0).any())
 
 
 def open_ended(bounds: Integers) -> Floats:

@@ -108,7 +108,13 @@ def _release(
         names: cells.flags(number, pattern) for number, names in enumerate(cells.suppressible)
     }
     if cells.linked:
-        return LinkedTables(table, cells.margins, suppressed=suppressed, decimals=cells.decimals)
+        return LinkedTables(
+            table,
+            cells.margins,
+            suppressed=suppressed,
+            decimals=cells.decimals,
+            signed=cells.signed,
+        )
     return Suppression(table, suppressed[cells.margins[0]], decimals=cells.decimals)
 
 

@@ -12,11 +12,12 @@ import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.releases.showing import Grid, Shown, sizes_label
-from taciturn.errors import ParameterError, TableError
+from taciturn.attack.system import has_negative
+from taciturn.errors import ParameterError
 from taciturn.magnitude import Rule, protection_levels, tabulate_margins
 from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.progress import progress_steps
-from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
+from taciturn.schema import INTERNAL_STATUS, STATUS
 from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.secondary import suppress
@@ -30,7 +31,6 @@ __all__ = [
     "check_names",
     "protect_margins",
     "protect_table",
-    "refuse_negative",
 ]
 
 
@@ -113,9 +113,10 @@ def protect_table(
     The steps are `tabulate_margins`, `sensitive_cells` of every margin, `suppress` with
     `protection_levels` as the interval that must remain for each sensitive cell, and
     the audit of the result, as by `attacker_bounds`. A lower level that would go below
-    0 ends there. Cells without a contributor are known to be empty, unless
-    `empty_cells_known` is False, and remain published; all others, totals included, may
-    be suppressed, at a cost of 1 plus their value.
+    0 ends there, unless the table has negative cells. Cells without a contributor are
+    known to be empty, unless `empty_cells_known` is False, and remain published; all
+    others, totals included, may be suppressed, at a cost of 1 plus the size of their
+    total.
 
     Parameters
     ----------
@@ -144,8 +145,7 @@ def protect_table(
     Raises
     ------
     TableError
-        As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
-        an attacker has no lower bound.
+        As for `tabulate_magnitude` and `sensitive_cells`.
     ParameterError
         A column or level called ``status`` or ``status_not_for_release``, or a variable
         or level called ``value``; as for `tabulate_magnitude` and `suppress`.
@@ -165,6 +165,12 @@ def protect_table(
     another sensitive cell exactly. Not considered are contributors who are one of
     several in a cell, who are alone in several cells of which none is part of another,
     or who share what they know.
+
+    Where a cell of the table is negative, as of profits or changes, an attacker is
+    taken to know no bound of any cell, a positive one or an empty one, beyond what
+    follows from the release and from `knowledge`. A cell that cannot be worked out may
+    then hold anything. Rules look at the sizes of contributions, as in
+    `sensitive_cells`.
 
     References
     ----------
@@ -281,12 +287,11 @@ def _protected(
     """Protect the tables of all margins of one."""
     by_hand = {name: options.pop(name) for name in ("safety_range", "empty_cells_known")}
     real_number(by_hand["safety_range"], "safety_range", least=0)
-    refuse_negative(tables)
     sensitive = sensitive_margins(tables, rules, safe)
     margins = list(tables)
     table = tables[margins[0]]
     places = int(table.attrs["decimals"])
-    asked: Any = asked_of(tables, sensitive, rules, **by_hand)
+    asked: Any = asked_of(tables, sensitive, rules, signed=has_negative(table["total"]), **by_hand)
     pattern = suppress(table["total"], linked=margins, decimals=places, **asked, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
@@ -305,12 +310,13 @@ def asked_of(
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
     *,
+    signed: bool,
     safety_range: float,
     empty_cells_known: bool,
 ) -> dict[str, dict[Margin, Any]]:
     """What `suppress` is asked of magnitude tables that are all margins of one: to
     suppress what is sensitive, to the protection levels of the rules, and what is to be
-    by hand.
+    by hand. If it is signed, no cell is known to be at least 0.
     """
     asked: dict[str, dict[Margin, Any]] = {
         name: {} for name in ("primary", "protection", "costs", "singletons")
@@ -318,25 +324,12 @@ def asked_of(
     for names, table in tables.items():
         total, by_rule = table["total"], protection_levels(table, rules)
         is_sensitive = sensitive[names]["sensitive"]
-        level = by_rule.where(is_sensitive, total * (safety_range / 100))
+        level = by_rule.where(is_sensitive, abs(total) * (safety_range / 100))
         open_ = (table["contributors"] > 0) | (not empty_cells_known)
         asked["primary"][names] = is_sensitive
         asked["protection"][names] = xr.Dataset(
-            {"lower": (total - level).clip(min=0), "upper": total + level}
+            {"lower": (total - level).clip(min=None if signed else 0), "upper": total + level}
         )
-        asked["costs"][names] = (1 + total).where(open_, other=np.inf)
+        asked["costs"][names] = (1 + abs(total)).where(open_, other=np.inf)
         asked["singletons"][names] = table["contributors"] == 1
     return asked
-
-
-def refuse_negative(tables: Mapping[tuple[str, ...], xr.Dataset]) -> None:
-    """Raise `TableError` at a negative total."""
-    for table in tables.values():
-        total = table["total"]
-        below = np.argwhere(total.values < 0)
-        if len(below):
-            at = tuple(int(i) for i in below[0])
-            where = cell_label(total, at) or "the grand total"
-            raise TableError(
-                f"totals must not be negative to be suppressed: {where} holds {total.values[at]:g}"
-            )

@@ -15,7 +15,6 @@ from taciturn.suppression.protected import (
     ProtectedTable,
     asked_of,
     check_names,
-    refuse_negative,
 )
 from taciturn.suppression.several_tables import shared_cells, suppress_shared
 from taciturn.suppression.shared import SharedCells
@@ -103,10 +102,10 @@ def protect_tables(
     for name, margins in tables.items():
         first = next(iter(margins))
         check_names(value, [*first, *map(str, set(totals[name].coords) - set(first))])
-        refuse_negative(margins)
     cells = shared_cells(totals, {name: list(each) for name, each in tables.items()}, decimals)
     _refuse_other_contributors(tables, cells)
     by_hand: Any = {"safety_range": safety_range, "empty_cells_known": empty_cells_known}
+    by_hand["signed"] = cells.signed
     sensitive = {
         name: sensitive_margins(margins, rules, own)
         for (name, margins), own in zip(tables.items(), _safe(safe, totals), strict=True)

@@ -97,7 +97,7 @@ def suppress(
         table's units: values as low and as high as these must be possible.
     costs : DataArray or mapping of margin to DataArray, optional
         What it costs to suppress each cell, above 0; infinite where it must be
-        published. By default 1 and the cell's value, in the table's units.
+        published. By default 1 and the size of the cell's value, in the table's units.
     singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
         True for cells with a single contributor, who knows the value and can subtract
         it. Further cells are then suppressed so that none of these contributors can
@@ -143,7 +143,7 @@ def suppress(
     Raises
     ------
     TableError
-        Values that are negative, missing, infinite or have more decimals; masks, costs
+        Values that are missing, infinite or have more decimals; masks, costs
         or intervals with other dimensions or categories; a row of `apriori` for a cell
         that may not be suppressed, with a status that is not known, or against another.
     ParameterError
@@ -166,6 +166,10 @@ def suppress(
 
     Notes
     -----
+    An attacker knows that values are at least 0. If some cell of the table is negative,
+    an attacker is taken to know no bound of any cell but those of `knowledge`; a cell
+    that cannot be worked out may then hold anything.
+
     Who knows the rule learns more where primary cells can be told from secondary ones:
     release ``pattern.tables``, not ``pattern.status``. A range of the primary cells in
     `knowledge` assumes the worse, that they can be told. All that is possible to this

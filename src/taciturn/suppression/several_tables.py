@@ -10,7 +10,7 @@ import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import UNLIMITED, Booleans, Total, least_of
+from taciturn.attack.system import UNLIMITED, Booleans, Total
 from taciturn.errors import ParameterError, TableError
 from taciturn.progress import progress_steps
 from taciturn.suppression.apriori import Apriori, Instructions, instructions_of
@@ -109,7 +109,8 @@ def suppress_tables(
     Notes
     -----
     An attacker is taken to know all that is released, that each table adds up, that no
-    value is negative, and that the tables agree in what they share. Where tables hang
+    value is negative, unless a cell of some table is, and that the tables agree in what
+    they share. Where tables hang
     together as a chain or a tree, such as A x B, B x C and C x D, whatever agrees in
     this way is the projection of some table over all variables, so that nobody knows
     more than this. Where they form a cycle, such as A x B, B x C and A x C, it may be
@@ -310,7 +311,7 @@ def _knowns(
 def _together(knowns: Mapping[str, Known], cells: SharedCells) -> Known:
     """What is known of all cells by any table."""
     size = cells.table.size
-    least, most = np.full(size, least_of(cells.table)), np.full(size, UNLIMITED)
+    least, most = np.full(size, -UNLIMITED if cells.signed else 0), np.full(size, UNLIMITED)
     for name, known in knowns.items():
         np.maximum.at(least, cells.numbers[name], known.lower)
         np.minimum.at(most, cells.numbers[name], known.upper)

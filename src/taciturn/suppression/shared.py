@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem, Total, least_of
+from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem, Total
 from taciturn.suppression.published import PublishedCells
 
 __all__ = ["SharedCells"]
@@ -57,7 +57,7 @@ class SharedCells(PublishedCells):
     def equations(self) -> csr_array:
         """Which cells are in each sum."""
         of_sums = csr_array((self.sums.shape[0], self.sums.shape[0]))
-        return csr_array(hstack([abs(self.sums), of_sums]))
+        return csr_array(hstack([abs(self.sums), of_sums])).astype(float)
 
     @cached_property
     def categories(self) -> csr_array:
@@ -93,7 +93,7 @@ class SharedCells(PublishedCells):
             matrix=csr_array(matrix[kept]),
             least=value,
             most=value,
-            lower=np.full(len(unknown), least_of(self.table)),
+            lower=np.full(len(unknown), -UNLIMITED if self.signed else 0),
             upper=np.full(len(unknown), UNLIMITED),
             totals=(self.totals[1],),
             row_total=np.zeros(len(kept), dtype=np.int64),

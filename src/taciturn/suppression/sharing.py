@@ -1,6 +1,7 @@
 """Which cells several tables have in common, and the sums that tie the others."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, product
 
@@ -30,6 +31,8 @@ def share(parts: Mapping[str, PublishedCells]) -> SharedCells:
     TableError
         Two tables hold different totals of the same cell.
     """
+    signed = any(cells.signed for cells in parts.values())
+    parts = {name: replace(cells, signed=signed) for name, cells in parts.items()}
     tables = {name: _Table(name, cells) for name, cells in parts.items()}
     pairs = [_Pair(*both) for both in combinations(tables.values(), 2)]
     for pair in pairs:
@@ -43,6 +46,7 @@ def share(parts: Mapping[str, PublishedCells]) -> SharedCells:
         margins=(("cell",), ("sum",)),
         linked=False,
         decimals=next(iter(parts.values())).decimals,
+        signed=signed,
         parts=parts,
         numbers={name: table.numbers for name, table in tables.items()},
         sums=_matrix(terms, len(values)),
@@ -162,8 +166,8 @@ class _Pair:
                 )
                 for table in (self.first, self.second)
             )
-            for key in held.keys() & other.keys():
-                if held[key] != other[key]:
+            for key in held:
+                if held[key] != other.get(key, held[key]):
                     where = ", ".join(
                         f"{name}={label}" for name, label in zip(names, key, strict=True)
                     )
@@ -183,8 +187,9 @@ class _Pair:
             if released or any(self._follows(names, other) for other in self.common):
                 continue
             one, two = self.first.of_margin(names), self.second.of_margin(names)
-            for key in one.keys() & two.keys():
-                yield [(one[key], 1), (two[key], -1)]
+            for key in one:
+                if key in two:
+                    yield [(one[key], 1), (two[key], -1)]
 
     def _follows(self, names: Names, other: Names) -> bool:
         """Whether that cells of a margin are the same follows from those of another."""

@@ -51,8 +51,8 @@ def bounds_of(
     Returns
     -------
     lower, upper : array of int64, shape (totals,)
-        `UNLIMITED` above where no released total limits one; not necessarily attained
-        where a total is not asked for.
+        `UNLIMITED` above, and ``-UNLIMITED`` below, where nothing limits a total; not
+        necessarily attained where one is not asked for.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def bounds_table(
     """Bounds in the table's units with the risk that they mean, as `attacker_bounds`
     returns them; all arrays over the cells of `labels`, bounds in steps.
     """
-    low = np.where(asked, lower, np.nan)
+    low = np.where(asked, np.where(lower <= -UNLIMITED, -np.inf, lower), np.nan)
     high = np.where(asked, np.where(upper >= UNLIMITED, np.inf, upper), np.nan)
     values = high - low + 1
     with np.errstate(divide="ignore"):
