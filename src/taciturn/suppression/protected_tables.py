@@ -16,6 +16,7 @@ from taciturn.suppression.protected import (
     asked_of,
     check_names,
 )
+from taciturn.suppression.secondary import warn_if_unproved
 from taciturn.suppression.several_tables import shared_cells, suppress_shared
 from taciturn.suppression.shared import SharedCells
 from taciturn.validate import real_number
@@ -125,6 +126,7 @@ def protect_tables(
         random_seed=random_seed,
         progressbar=progressbar,
     )
+    warn_if_unproved(list(patterns.values()), patterns)
     return {
         name: ProtectedTable(pattern.tables, value, decimals, sensitive[name], pattern)
         for name, pattern in patterns.items()

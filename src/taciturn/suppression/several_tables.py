@@ -132,7 +132,7 @@ def suppress_tables(
     """
     with progress_steps("setting up the equations", shown=progressbar):
         cells = shared_cells(tables, linked, decimals)
-    return suppress_shared(
+    found = suppress_shared(
         tables,
         cells,
         primary=primary,
@@ -146,6 +146,8 @@ def suppress_tables(
         random_seed=random_seed,
         progressbar=progressbar,
     )
+    warn_if_unproved(list(found.values()), found)
+    return found
 
 
 def shared_cells(
@@ -180,7 +182,7 @@ def suppress_shared(
     random_seed: int | np.random.Generator | None,
     progressbar: bool,
 ) -> dict[str, SuppressionPattern]:
-    """`suppress_tables` of tables whose cells are numbered."""
+    """The patterns of tables whose cells are numbered, proved or not."""
     start = monotonic()
     deadline = start + real_number(time_limit, "time_limit", above=0)
     gap = checked_gap(gap)
@@ -200,9 +202,7 @@ def suppress_shared(
         for name, table in tables.items()
     }
     make: Make[dict[str, SuppressionPattern]] = partial(patterns_of, by_table)
-    found = searched(task, alone, make, rng, (start, deadline), gap, shown=progressbar)
-    warn_if_unproved(list(found.values()), found)
-    return found
+    return searched(task, alone, make, rng, (start, deadline), gap, shown=progressbar)
 
 
 def _for_tables(given: Any, tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
