@@ -87,8 +87,9 @@ def suppress_tables(
     dict of str to SuppressionPattern
         The pattern of each table. ``cost``, ``bound``, ``rank_decrease``, ``compared``
         and ``complete`` are those of all tables together, a cell that several have
-        counted once, and ``audit`` has what is left to who sees all of them. Release
-        none of them as long as one has cells that are `unproved`.
+        counted once, and ``audit`` has what is left to who sees all of them; `release`
+        and `intervals` are of the one table. Release none of them as long as one has
+        cells that are `unproved`.
 
     Raises
     ------
