@@ -38,6 +38,7 @@ from taciturn.suppression import (
     hypercubes,
     known as knowns,
     published,
+    quantities,
     reach,
     search,
     several_tables,
@@ -75,6 +76,8 @@ HOLD_NO_TABLE = {
     cards.CardCheck,
     cards.CardTable,
     cards.Run,
+    # Types of arguments.
+    quantities.ProtectOptions,
     # A function.
     divergences.Divergence,
     tc.perturbation.FlexShare,

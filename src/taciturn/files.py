@@ -22,8 +22,10 @@ if sys.platform != "win32":
 
 __all__ = [
     "APRIORI_ENDINGS",
+    "ARGUS_ENDINGS",
     "HIERARCHY_ENDINGS",
     "INTERVAL_ENDINGS",
+    "METADATA_ENDING",
     "READABLE_RELEASES",
     "RELEASE_ENDINGS",
     "TABLE_ENDINGS",
@@ -43,6 +45,12 @@ HIERARCHY_ENDINGS: Final = (*TABLE_ENDINGS, ".hrc")
 
 APRIORI_ENDINGS: Final = (*TABLE_ENDINGS, ".hst")
 """Files of instructions for single cells: in columns, or those of τ-ARGUS."""
+
+ARGUS_ENDINGS: Final = (".tab", ".txt", ".csv")
+"""Tables of τ-ARGUS, a line for each cell and no header."""
+
+METADATA_ENDING: Final = ".rda"
+"""What τ-ARGUS calls the file that says what the columns of a table are."""
 
 RELEASE_ENDINGS: Final = (".csv", ".parquet", ".json", ".xlsx")
 """Files that a release is written to."""

@@ -33,6 +33,7 @@ FILES = {
     "y,1,20,published\ny,2,10,published\nx,Total,70,published\ny,Total,30,published\n",
     "levels.csv": "b,half\n1,first\n2,second\n",
     "cells.hst": "y,2,c,5\n",
+    "cells.rda": "a\n<RECODEABLE>\nsales\n<NUMERIC>\nfirms\n<FREQUENCY>\n",
     "rows.hst": "x,2,c,5\n",
     "records.csv": "a,b,sales,firm,key\n"
     + "".join(f"x,{1 + i % 2},{i},{i},{KEYS.random()}\n" for i in range(1, 9)),
@@ -59,7 +60,10 @@ EXAMPLES = {
     "rules": ["records.csv", *RULES, "--hierarchy", "levels.csv", "--apriori", "rows.hst"],
 }
 """Every command that writes, with all of its inputs."""
-OTHERWISE = {"attack": ["table.csv", "--release", "released.csv"]}
+OTHERWISE = {
+    "attack": ["table.csv", "--release", "released.csv"],
+    "rules": ["records.csv", "--metadata", "cells.rda", "--rule", "freq:3"],
+}
 """The same with inputs that exclude some of these."""
 COMMANDS = cli.cli.commands
 

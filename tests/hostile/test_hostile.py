@@ -29,6 +29,8 @@ SHARE = {
     "hierarchies, .hrc": 40,
     "instructions, .hst": 60,
     "cells, CSV": 60,
+    "cells of τ-ARGUS, .tab": 40,
+    "metadata of τ-ARGUS, .rda": 40,
     "releases, CSV": 20,
     "releases with intervals, CSV": 20,
     "releases, JSON-stat": 20,

@@ -130,6 +130,78 @@ def test_waivers_are_counted_from_the_records_of_each_total(options, waivers, un
         assert found == expected
 
 
+def aggregated(tables):
+    """A row for each cell of a table of one variable and its total."""
+    rows = []
+    for names, table in tables.items():
+        for label in table["cell"].values if names else ["Total"]:
+            cell = table.sel(cell=label) if names else table
+            first, second = cell["largest"].values[:2]
+            numbers = [cell[name].item() for name in ("total", "contributors", *WAIVER)]
+            rows.append((str(label), *numbers, first, second))
+    columns = ["cell", "x", "n", *WAIVER, "first", "second"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+WAIVER = ("waivers", "unwaived")
+
+
+def of_cells(frame, **options):
+    given = {"contributors": "n", "largest": ["first", "second"], "waiver": WAIVER}
+    return tc.magnitude.read_margins(frame, "cell", "x", **{**given, **options})
+
+
+def test_aggregated_tables_have_waivers_as_records_do():
+    generator = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "cell": generator.integers(0, 40, 130),
+            "x": generator.integers(1, 60, 130),
+            "waived": generator.integers(0, 2, 130),
+        }
+    )
+    tables = tc.magnitude.tabulate_margins(frame, "cell", "x", waiver="waived")
+    found = of_cells(aggregated(tables))
+    checked = 0
+    for rule in (*RULES, MinimumFrequency(3), UnsafeZeros(5)):
+        for names, table in tables.items():
+            expected = tc.sensitive_cells(table, rule)["sensitive"].values
+            assert tc.sensitive_cells(found[names], rule)["sensitive"].values.tolist() == (
+                expected.tolist()
+            )
+            levels = tc.magnitude.protection_levels
+            assert levels(found[names], rule).values.tolist() == (
+                levels(table, rule).values.tolist()
+            )
+            checked += int(expected.sum())
+    assert checked > 10
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "message"),
+    [
+        ("waivers", 4, "row 1 of .* has more waivers in 'waivers' than contribute"),
+        ("waivers", 3, "row 1 of .* has a contribution in 'unwaived', and all have waived"),
+        ("unwaived", 35, "row 1 of .* has a contribution in 'unwaived' that is none of the"),
+        ("unwaived", 10, "row 1 of .* has no contribution in 'unwaived' as large as the waivers"),
+        ("unwaived", "", "row 1 of .* has no contribution in 'unwaived' as large as the waivers"),
+    ],
+)
+def test_waivers_that_cannot_be(column, given, message):
+    cells = [(label, 60, 3, 1, 15, 40, 15) for label in ("A", "Total")]
+    frame = pd.DataFrame(cells, columns=["cell", "x", "n", *WAIVER, "first", "second"])
+    assert of_cells(frame)[()]["waivers"].item() == 1
+    frame = frame.astype(object)
+    frame.loc[0, column] = given
+    with pytest.raises(TableError, match=message):
+        of_cells(frame)
+
+
+def test_waivers_are_two_columns():
+    with pytest.raises(ParameterError, match=r"waiver must name two columns, .* got \['n'\]"):
+        of_cells(pd.DataFrame(), waiver="n")
+
+
 def test_a_request_stands_above_a_waiver():
     frame = FIRMS.assign(asked=1)
     table = tc.tabulate_magnitude(frame, "area", "x", waiver="agreed", request="asked")

@@ -117,10 +117,11 @@ class Program:
         if whole is not None:
             self._highs.changeColsIntegrality(columns, self._every, whole.astype(np.uint8))
 
-    def add_row(self, least: float, most: float, coefficients: Floats) -> None:
-        """Add a row."""
-        held = np.flatnonzero(coefficients).astype(np.int32)
-        self._highs.addRow(least, most, len(held), held, coefficients[held])
+    def add_row(
+        self, least: float, most: float, columns: npt.NDArray[np.int64], coefficients: Floats
+    ) -> None:
+        """Add a row by its columns and their coefficients."""
+        self._highs.addRow(least, most, len(columns), columns.astype(np.int32), coefficients)
 
     def solve(
         self,
@@ -193,7 +194,9 @@ class Program:
         seconds = deadline - monotonic()
         if seconds < 0:
             raise OutOfTimeError(_NO_TIME)
-        highs.setOptionValue("time_limit", highs.getRunTime() + seconds)  # the clock runs on
+        # The clock of linear programs runs on from one to the next.
+        passed = highs.getRunTime() if self._linear else 0.0
+        highs.setOptionValue("time_limit", passed + seconds)
         highs.run()
         status = highs.getModelStatus()
         if status in _NONE:

@@ -1,8 +1,9 @@
 """``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,37 +15,35 @@ from taciturn.cli.files import (
     Target,
     apriori_option,
     check_intervals,
-    check_tables,
     force_option,
-    hierarchies_of,
     hierarchy_option,
     intervals_option,
-    read_instructions,
     write_release,
 )
+from taciturn.cli.magnitudes import Inputs, check_inputs, read_inputs
 from taciturn.cli.options import Names, Number, Whole, csv_options, search_options, total_option
-from taciturn.cli.patterns import pattern_facts, pattern_text, show_unproved
-from taciturn.cli.printing import Format, format_option, print_as
-from taciturn.cli.text import printable
-from taciturn.cli.working import working
+from taciturn.cli.patterns import show_unproved
+from taciturn.cli.printing import Format, format_option
+from taciturn.cli.sensitive import print_sensitive
 from taciturn.errors import ParameterError
-from taciturn.files import RELEASE_ENDINGS, TableFile
+from taciturn.files import METADATA_ENDING, RELEASE_ENDINGS, TableFile
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
+    from taciturn.magnitude import Rule
     from taciturn.suppression import ProtectedTable
 
 __all__ = ["rules"]
 
-_REASON: Final = "reason_not_for_release"
-
 
 @click.command(cls=FileCommand)
 @click.argument("microdata", type=Input(stream=True))
-@click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
-@click.option("--value", required=True, help="Column of the quantity.")
+@click.option("--variables", type=Names(), help="Columns that classify the records.")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    help="Column of the quantity; repeatable, for several quantities of the same records.",
+)
 @click.option(
     "--rule",
     "texts",
@@ -52,7 +51,8 @@ _REASON: Final = "reason_not_for_release"
     required=True,
     help=(
         "nk:1,0.75  p%:10  pq:10,50  freq:3,20  zero:100  entropy:0.5  request:0.8; repeatable: a"
-        " cell is sensitive if any rule says so."
+        " cell is sensitive if any rule says so. With a quantity before it, as in sales=p%:10, it"
+        " is that quantity's alone."
     ),
 )
 @click.option(
@@ -69,7 +69,31 @@ _REASON: Final = "reason_not_for_release"
         " and of the largest contributions in descending order."
     ),
 )
-@click.option("--waiver", help="Column that marks contributors who waived protection, 0 or 1.")
+@click.option(
+    "--metadata",
+    type=Input(),
+    help=(
+        f"MICRODATA is a table of tau-ARGUS with a line for each cell and total, and this file"
+        f" {METADATA_ENDING} says what its columns are."
+    ),
+)
+@click.option(
+    "--waiver",
+    type=Names(),
+    help=(
+        "Column that marks contributors who waived protection, 0 or 1; with --aggregated two: of"
+        " how many have, and of the largest contribution of one who has not."
+    ),
+)
+@click.option(
+    "--missing",
+    default="refuse",
+    show_default=True,
+    help=(
+        "What is done about a missing label: refuse it, drop the record, or give it this label,"
+        " such as 'unknown', which --safe can name."
+    ),
+)
 @click.option(
     "--safe",
     multiple=True,
@@ -79,9 +103,8 @@ _REASON: Final = "reason_not_for_release"
 @click.option(
     "--decimals",
     type=Whole(0, 9),
-    default=0,
-    show_default=True,
-    help="Decimal places of the values.",
+    multiple=True,
+    help="Decimal places of the values, 0 by default; once, or once for each --value.",
 )
 @hierarchy_option
 @apriori_option
@@ -99,11 +122,18 @@ _REASON: Final = "reason_not_for_release"
 @search_options
 @click.option(
     "--output",
+    "outputs",
     type=Output(*RELEASE_ENDINGS, stream=True),
+    multiple=True,
     help=(
-        "Write the protected table to this .csv, .parquet, .json or .xlsx file; - is standard"
-        " output."
+        "Write the protected table to this .csv, .parquet, .json or .xlsx file, one for each"
+        " --value in their order; - is standard output."
     ),
+)
+@click.option(
+    "--same-cells",
+    is_flag=True,
+    help="Suppress a cell for all quantities where it is for one.",
 )
 @intervals_option
 @format_option
@@ -111,19 +141,18 @@ _REASON: Final = "reason_not_for_release"
 @force_option
 def rules(
     microdata: TableFile,
-    variables: tuple[str, ...],
-    value: str,
     texts: tuple[str, ...],
     safe: tuple[str, ...],
-    aggregated: tuple[str, ...] | None,
     hierarchy: tuple[TableFile, ...],
+    metadata: Path | None,
     apriori: Path | None,
     safety_range: float,
     total: str,
     top: int,
     time_limit: float,
     seed: int,
-    output: Target | None,
+    outputs: tuple[Target, ...],
+    same_cells: bool,
     form: Format,
     force: bool,
     intervals: bool,
@@ -132,7 +161,7 @@ def rules(
     """Find the sensitive cells of a magnitude table, and protect them.
 
     MICRODATA is a CSV or Parquet file with one record per row, or CSV from standard
-    input, '-'; with --aggregated one cell per row. Totals are cells, too.
+    input, '-'; with --aggregated or --metadata one cell per row. Totals are cells, too.
     The output on the screen quotes true values and is not for release. With --output
     further cells are suppressed until no sensitive one can be worked out; the file
     holds the values of published cells, and the status of every cell: published or
@@ -140,104 +169,86 @@ def rules(
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
-    import taciturn as tc
+    check_inputs(microdata, metadata, hierarchy, apriori, given)
+    _check_outputs(outputs, given["values"], same_cells=same_cells, intervals=intervals)
 
-    check_tables(microdata, hierarchies=hierarchy, apriori=apriori)
-    check_intervals(output, intervals)
-    _check_roles(aggregated, given)
-    given["hierarchies"] = hierarchies_of(hierarchy, variables, **_written(given))
-    chosen = [tc.magnitude.rule_from_text(text) for text in texts]
-    categories = _safe_categories(safe, variables)
-    with working("tabulating the records"):
-        tables = _tables(microdata, variables, value, aggregated, total, given)
-    if output is None:
-        from taciturn.magnitude.sensitivity import sensitive_margins
-
-        found = sensitive_margins(tables, chosen, categories)
-        _print_sensitive(found, variables, total, top, form)
-        return
-    protected = tc.suppression.protect_margins(
-        tables,
-        chosen,
-        time_limit=time_limit,
-        random_seed=seed,
-        progressbar=sys.stderr.isatty(),
-        apriori=read_instructions(apriori, variables, total=total, **_written(given)),
-        safety_range=safety_range,
-        safe=categories,
-    )
-    show_unproved(protected.pattern)
-    write_release(protected, output, total=total, intervals=intervals, overwrite=force)
-    _print_protected(protected, variables, total, top, output, form)
-
-
-def _check_roles(aggregated: tuple[str, ...] | None, given: dict[str, Any]) -> None:
-    """Raise where columns of records are named, and there are none."""
-    roles = ("contributor", "holding", "sampling_weights", "request", "waiver")
-    named = [f"--{role.replace('_', '-')}" for role in roles if given[role] is not None]
-    if aggregated is not None and named:
-        raise click.UsageError(f"--aggregated has no records to which {named[0]} could apply")
-
-
-def _tables(
-    microdata: TableFile,
-    variables: tuple[str, ...],
-    value: str,
-    aggregated: tuple[str, ...] | None,
-    total: str,
-    given: dict[str, Any],
-) -> dict[tuple[str, ...], "xr.Dataset"]:
-    """The table and its margins, from records or from a row for each cell."""
-    from taciturn.magnitude import read_margins, tabulate_margins
-
-    if aggregated is None:
-        return tabulate_margins(microdata, variables, value, **given)
-    contributors, *largest = aggregated
-    kept = ("hierarchies", "decimals", "sep", "encoding")
-    return read_margins(
-        microdata,
-        variables,
-        value,
-        contributors=contributors,
-        largest=largest,
+    _by_quantity(texts, given["values"])  # before anything is read
+    inputs = read_inputs(microdata, metadata, hierarchy, apriori, total, given)
+    chosen, categories = _by_quantity(texts, inputs.tables), _safe(safe, inputs.variables)
+    done: dict[str, ProtectedTable] = {}
+    if outputs:
+        search = {"time_limit": time_limit, "random_seed": seed, "safety_range": safety_range}
+        done = _protected(inputs, chosen, same_cells=same_cells, safe=categories, **search)
+        _write(done, outputs, intervals=intervals, total=total, overwrite=force)
+    print_sensitive(
+        _sensitive(inputs, chosen, categories, done),
+        inputs.variables,
         total=total,
-        **{name: given[name] for name in kept},
+        top=top,
+        form=form,
+        patterns={name: table.pattern for name, table in done.items()},
+        outputs=outputs,
     )
 
 
-def _print_sensitive(
-    found: dict[tuple[str, ...], "xr.Dataset"],
-    variables: tuple[str, ...],
-    total: str,
-    top: int,
-    form: Format,
+def _check_outputs(
+    outputs: tuple[Target, ...], values: tuple[str, ...], *, same_cells: bool, intervals: bool
 ) -> None:
-    """Say what is sensitive."""
-    rows = _sensitive_rows(found, variables, total)
-    print_as(form, text=_sensitive_text(found, top), facts=_facts(found, rows), table=rows)
+    """Raise unless there is an output for each quantity, or none."""
+    if outputs and len(outputs) != max(len(values), 1):
+        raise click.UsageError(
+            f"--output is given once for each --value: there are {len(outputs)} of"
+            f" {max(len(values), 1)}"
+        )
+    if sum(isinstance(output, StandardOutput) for output in outputs) > 1:
+        raise click.UsageError("'-', standard output, can take one table")
+    if same_cells and (len(values) < 2 or not outputs):
+        raise click.UsageError("--same-cells needs --output, and several of --value")
+    for output in outputs or (None,):
+        check_intervals(output, intervals)
 
 
-def _print_protected(
-    protected: "ProtectedTable",
-    variables: tuple[str, ...],
-    total: str,
-    top: int,
-    output: Target,
-    form: Format,
-) -> None:
-    """Say what was sensitive, and what is suppressed."""
-    found = dict(protected.sensitive)
-    rows = _sensitive_rows(found, variables, total)
-    print_as(
-        form,
-        text=f"{_sensitive_text(found, top)}\n\n{pattern_text(protected.pattern)}",
-        facts=_facts(found, rows) | {"pattern": pattern_facts(protected.pattern), "output": output},
-        table=rows,
-        to_stderr=isinstance(output, StandardOutput),
-    )
+def _by_quantity(texts: tuple[str, ...], values: Iterable[str]) -> "dict[str, list[Rule]]":
+    """The rules of each quantity: those that name none, and its own."""
+    from taciturn.magnitude import rule_from_text
+
+    named = {
+        text: next((name for name in values if text.startswith(f"{name}=")), None) for text in texts
+    }
+    found = {}
+    for name in values:
+        own = [text for text, of in named.items() if of in (None, name)]
+        if not own:
+            raise ParameterError(f"--rule gives no rule for {name!r}")
+        found[name] = [rule_from_text(text.removeprefix(f"{named[text]}=")) for text in own]
+    return found
 
 
-def _safe_categories(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, list[str]]:
+def _protected(
+    inputs: Inputs, chosen: "Mapping[str, list[Rule]]", *, same_cells: bool, **options: Any
+) -> "dict[str, ProtectedTable]":
+    """Protect each quantity."""
+    from taciturn.suppression import protect_margins
+    from taciturn.suppression.quantities import with_same_cells
+
+    options |= {"apriori": inputs.apriori, "progressbar": sys.stderr.isatty()}
+    done = {
+        name: protect_margins(tables, chosen[name], **options)
+        for name, tables in inputs.tables.items()
+    }
+    return with_same_cells(done, inputs.apriori) if same_cells else done
+
+
+def _write(done: "Mapping[str, ProtectedTable]", outputs: Sequence[Target], **options: Any) -> None:
+    """Write each protected table; none where one is not for release."""
+    for table in done.values():
+        show_unproved(table.pattern)
+    pairs = zip(done.values(), outputs, strict=True)
+    for table, output in sorted(pairs, key=lambda pair: not pair[0].pattern.unproved):
+        write_release(table, output, **options)
+
+
+def _safe(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, list[str]]:
     """The categories of each variable that are safe."""
     found: dict[str, list[str]] = {}
     for text in texts:
@@ -251,74 +262,18 @@ def _safe_categories(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict
     return found
 
 
-def _written(given: dict[str, Any]) -> dict[str, str | None]:
-    """How the CSV files are written."""
-    return {name: given[name] for name in ("sep", "encoding")}
+def _sensitive(
+    inputs: Inputs,
+    chosen: "Mapping[str, list[Rule]]",
+    categories: Mapping[str, list[str]],
+    done: "Mapping[str, ProtectedTable]",
+) -> dict[str, Any]:
+    """Which cells of each quantity are sensitive."""
+    from taciturn.magnitude.sensitivity import sensitive_margins
 
-
-def _sensitive_rows(
-    found: dict[tuple[str, ...], "xr.Dataset"], variables: tuple[str, ...], total: str
-) -> "pd.DataFrame":
-    """A row for each sensitive cell, with the reasons."""
-    import numpy as np
-    import pandas as pd
-
-    from taciturn.tables.margins import hierarchies
-
-    finest = next(iter(found.values()))["sensitive"]
-    column_of = {level: dim for dim, levels in hierarchies(finest).items() for level in levels}
-    rows = []
-    for names, cells in found.items():
-        reasons = np.atleast_1d(cells["reason"].values)
-        for place in map(tuple, np.argwhere(np.atleast_1d(cells["sensitive"].values))):
-            labels = {
-                column_of.get(name, name): cells[name].values[at]
-                for name, at in zip(names, place, strict=False)
-            }
-            rows.append(
-                {name: labels.get(name, total) for name in variables} | {_REASON: reasons[place]}
-            )
-    return pd.DataFrame(rows, columns=[*variables, _REASON])
-
-
-def _facts(found: dict[tuple[str, ...], "xr.Dataset"], rows: "pd.DataFrame") -> dict[str, Any]:
-    """How many cells of each margin are sensitive, and all of them."""
     return {
-        "not_for_release": "the reasons quote true values",
-        "margins": [
-            {
-                "variables": list(names),
-                "sensitive": int(cells["sensitive"].sum()),
-                "unsafe_share": float(cells["unsafe_share"]),
-            }
-            for names, cells in found.items()
-        ],
-        "sensitive": rows.to_dict("records"),
+        name: done[name].sensitive
+        if name in done
+        else sensitive_margins(tables, chosen[name], categories)
+        for name, tables in inputs.tables.items()
     }
-
-
-def _sensitive_text(found: dict[tuple[str, ...], "xr.Dataset"], top: int) -> str:
-    """How many cells of each margin are sensitive, and the first of them with their
-    reasons.
-    """
-    import numpy as np
-
-    lines: list[str] = []
-    listed: list[str] = []
-    for names, cells in found.items():
-        sensitive = np.argwhere(np.atleast_1d(cells["sensitive"].values))
-        share = 100 * float(cells["unsafe_share"])
-        name = " x ".join(names) or "grand total"
-        lines.append(
-            f"{printable(name)}: {len(sensitive)} sensitive, {share:.1f} % of the cells with a"
-            " contributor"
-        )
-        for position in sensitive[: max(top - len(listed), 0)]:
-            at = tuple(int(i) for i in position) if names else ()
-            labels = ", ".join(
-                f"{name}={cells[name].values[i]}" for name, i in zip(names, at, strict=True)
-            )
-            listed.append(
-                printable(f"  {labels or 'the grand total'}: {cells['reason'].values[at]}")
-            )
-    return "\n".join([*lines, *([""] if listed else []), *listed])

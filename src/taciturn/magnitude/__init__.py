@@ -3,6 +3,7 @@ a whole table.
 """
 
 from taciturn.magnitude.aggregated import read_margins
+from taciturn.magnitude.argus import read_argus
 from taciturn.magnitude.cells import Cells
 from taciturn.magnitude.risk import magnitude_risk
 from taciturn.magnitude.rules import (
@@ -33,6 +34,7 @@ __all__ = [
     "UnsafeZeros",
     "magnitude_risk",
     "protection_levels",
+    "read_argus",
     "read_margins",
     "rule_from_text",
     "sensitive_cells",

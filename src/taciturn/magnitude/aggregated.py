@@ -1,6 +1,7 @@
 """Magnitude tables that are aggregated already: a row for each cell and total."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from os import PathLike
 from typing import Any, Final
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import TableError
+from taciturn.errors import ParameterError, TableError
 from taciturn.tables.hierarchies import Hierarchies, LevelRows, attach, read_levels
 from taciturn.tables.labels import check_variables, refuse_large_table
 from taciturn.tables.margins import hierarchies as levels_above, level_codes, margin_of
@@ -18,7 +19,7 @@ from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_missing, whole_steps
 from taciturn.validate import names_of, whole_number
 
-__all__ = ["read_margins"]
+__all__ = ["Columns", "margins_of_columns", "read_margins"]
 
 type Steps = npt.NDArray[np.int64]
 type Margins = dict[tuple[str, ...], dict[int, int]]
@@ -34,6 +35,7 @@ def read_margins(
     *,
     contributors: str,
     largest: Sequence[str] = (),
+    waiver: tuple[str, str] | None = None,
     total: str = "Total",
     hierarchies: Hierarchies | None = None,
     decimals: int = 0,
@@ -56,6 +58,9 @@ def read_margins(
     largest : sequence of str
         The columns of the largest contributions, in descending order; 0 or empty beyond
         the number of contributors. A rule about the largest `n` needs `n` of them.
+    waiver : pair of str, optional
+        The columns of how many contributors have waived protection, and of the largest
+        contribution of one who has not; 0 or empty where all have.
     total : str
         The label of a total.
     hierarchies : mapping of str to file or data frame, optional
@@ -77,13 +82,16 @@ def read_margins(
         A total that is not the sum of its parts; a cell that is given twice; a label
         that is no category; a value that is negative, missing or has more decimals;
         largest contributions that do not descend, add up to more than the total, or are
-        more than contribute.
-    ParameterError, FileFormatError
+        more than contribute; waivers that cannot be.
+    ParameterError
+        A `waiver` that is no pair of columns, and as `tabulate_margins`.
+    FileFormatError
         As `tabulate_margins`.
 
     See Also
     --------
     taciturn.suppression.protect_margins : Protects what this returns.
+    read_argus : Reads a table with the metadata of τ-ARGUS.
 
     Examples
     --------
@@ -104,24 +112,70 @@ def read_margins(
     )
     check_variables(names)
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
+    waived = _waiver(waiver)
     levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
     source = open_source(cells, sep=sep, encoding=encoding)
-    source.require([*names, value, contributors, *largest])
-    columns = source.columns()
-    labels = {name: _labels(columns[name], name, source.origin) for name in names}
-    frame = attach(_frame(labels, total, levels, source.origin), levels)
-    rows = _margins(labels, frame, total, source.origin)
-    counted = _steps(columns[contributors], contributors, 0, source.origin)
-    amounts = [_steps(columns[value], value, decimals, source.origin)]
-    for name in largest:
-        given = [0 if is_missing(raw) or str(raw).strip() == "" else raw for raw in columns[name]]
-        amounts.append(_steps(given, name, decimals, source.origin))
-    _refuse_contradictions(counted, amounts, [value, *largest], source.origin)
-    _refuse_other_sums(rows, amounts[0], frame, source.origin, decimals)
+    source.require([*names, value, contributors, *largest, *waived])
+    columns = Columns(tuple(names), value, contributors, tuple(largest), waived)
+    return margins_of_columns(
+        source.columns(), columns, levels, total=total, decimals=decimals, origin=source.origin
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table of cells plays which part."""
+
+    variables: tuple[str, ...]
+    value: str
+    contributors: str
+    largest: tuple[str, ...]
+    waiver: tuple[str, ...] = ()
+
+
+def margins_of_columns(
+    cells: Mapping[str, Sequence[Any]],
+    columns: Columns,
+    levels: Sequence[LevelRows],
+    *,
+    total: str,
+    decimals: int,
+    origin: str,
+) -> dict[tuple[str, ...], xr.Dataset]:
+    """The margins of cells that were read, checked as by `read_margins`."""
+    labels = {name: _labels(cells[name], name, origin) for name in columns.variables}
+    frame = attach(_frame(labels, total, levels, origin), levels)
+    rows = _margins(labels, frame, total, origin)
+
+    def filled(name: str, places: int) -> Steps:
+        given = [0 if is_missing(raw) or str(raw).strip() == "" else raw for raw in cells[name]]
+        return _steps(given, name, places, origin)
+
+    counted = _steps(cells[columns.contributors], columns.contributors, 0, origin)
+    amounts = [_steps(cells[columns.value], columns.value, decimals, origin)]
+    amounts += [filled(name, decimals) for name in columns.largest]
+    waived = [filled(*each) for each in zip(columns.waiver, (0, decimals), strict=False)]
+    _refuse_contradictions(counted, amounts, [columns.value, *columns.largest], origin)
+    if waived:
+        _refuse_other_waivers(counted, amounts[1:], waived, columns.waiver, origin)
+    _refuse_other_sums(rows, amounts[0], frame, origin, decimals)
     return {
-        margin: _dataset(margin, at, frame, counted, amounts, value, decimals)
+        margin: _dataset(margin, at, frame, counted, amounts, waived, columns.value, decimals)
         for margin, at in sorted(rows.items(), key=lambda part: -len(part[0]))
     }
+
+
+def _waiver(given: Any) -> tuple[str, ...]:
+    """The two columns that say who waived protection, or none."""
+    if given is None:
+        return ()
+    names = names_of(list(given) if isinstance(given, tuple | list) else given, "waiver")
+    if len(names) != 2:
+        raise ParameterError(
+            "waiver must name two columns, of how many have waived protection and of the largest"
+            f" contribution of one who has not, got {names}"
+        )
+    return tuple(names)
 
 
 def _labels(column: Sequence[Any], name: str, origin: str) -> list[str]:
@@ -229,6 +283,33 @@ def _refuse_contradictions(
             raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
 
 
+def _refuse_other_waivers(
+    counted: Steps,
+    sizes: Sequence[Steps],
+    waived: Sequence[Steps],
+    names: Sequence[str],
+    origin: str,
+) -> None:
+    """Raise `TableError` where waivers cannot be as they are said to be."""
+    number, unwaived = waived
+    ranks = np.stack([*sizes, np.zeros_like(number)])
+    # Of so many and one more, one has not waived.
+    least = ranks[np.minimum(number, len(sizes)), np.arange(len(number))]
+    among = (ranks == unwaived).any(axis=0)
+    inside = (unwaived <= ranks[:-1].min(axis=0)) if sizes else np.ones_like(among)
+    problems = {
+        f"more waivers in {names[0]!r} than contribute": number > counted,
+        f"a contribution in {names[1]!r}, and all have waived": (number >= counted)
+        & (unwaived > 0),
+        f"a contribution in {names[1]!r} that is none of the largest": ~(among | inside),
+        f"no contribution in {names[1]!r} as large as the waivers leave": (number < counted)
+        & (unwaived < least),
+    }
+    for what, bad in problems.items():
+        if bad.any():
+            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+
+
 def _refuse_other_sums(
     rows: Margins, totals: Steps, frame: xr.DataArray, origin: str, decimals: int
 ) -> None:
@@ -259,6 +340,7 @@ def _dataset(
     frame: xr.DataArray,
     counted: Steps,
     amounts: Sequence[Steps],
+    waived: Sequence[Steps],
     value: str,
     decimals: int,
 ) -> xr.Dataset:
@@ -278,8 +360,13 @@ def _dataset(
     with np.errstate(invalid="ignore", divide="ignore"):
         share = largest / total[..., None]
     ranked = (*margin, "rank")
+    waivers: dict[str, Any] = {}
+    if waived:
+        waivers["waivers"] = (margin, placed(waived[0]).astype(np.int64))
+        waivers["unwaived"] = (margin, placed(waived[1], step))
     return xr.Dataset(
         {
+            **waivers,
             "total": (margin, total),
             "absolute_total": (margin, total),
             "contributors": (margin, placed(counted).astype(np.int64)),

@@ -43,6 +43,8 @@ class Database:
     origin: str
     labels: list[Labels]
     """The labels of each variable, whose codes number the cells."""
+    dropped: int = 0
+    """How many records were left out, as they lack a label."""
     meanings: dict[str, list[Any]] = field(default_factory=dict)
     """What the values of a column of a data frame stand for, where they are codes."""
 
@@ -70,7 +72,9 @@ class Database:
 
 
 @contextmanager
-def open_database(source: Source, roles: Roles, *, decimals: int) -> Iterator[Database]:
+def open_database(
+    source: Source, roles: Roles, *, decimals: int, missing: str | int
+) -> Iterator[Database]:
     """Load and check the records; they are gone when the block ends."""
     try:
         import duckdb
@@ -80,7 +84,7 @@ def open_database(source: Source, roles: Roles, *, decimals: int) -> Iterator[Da
             f"magnitude tables need DuckDB and pyarrow: install the extra 'magnitude' ({error})"
         ) from error
     with workspace() as connection:
-        labels = [Labels(dim, source.origin) for dim in roles.variables]
+        labels = [Labels(dim, source.origin, missing=missing) for dim in roles.variables]
         database = Database(connection, roles, source.origin, labels)
         try:
             _load(database, source, decimals)
@@ -122,8 +126,13 @@ def _load(database: Database, source: Source, decimals: int) -> None:
     if roles.request is not None and roles.waiver is not None:
         names[names.index("v")] = "(v AND NOT r) AS v"  # who asks has not waived
     kept = ", ".join(names)
+    labelled = " AND ".join(f"d{i} >= 0" for i in range(len(database.sizes)))
+    [(database.dropped,)] = database.fetch(f"SELECT count(*) FROM parsed WHERE NOT ({labelled})")
+    if database.dropped == rows:
+        raise TableError(f"{source.origin}: each of the {rows} records lacks a label")
     connection.execute(
         f"CREATE VIEW records AS SELECT ({cell})::INTEGER AS cell, {kept} FROM parsed"
+        f" WHERE {labelled}"
     )
 
 

@@ -93,7 +93,7 @@ def sensitive_cells(
     """
     rule = as_rule(rules)
     every = cells_of(table)
-    cells = every.where(every.open & ~_safe_cells(table["total"], safe)[every.occupied])
+    cells = every.where(every.open & ~_safe_cells(table, safe)[every.occupied])
     dims, shape = table["total"].dims, cells.occupied.shape
     parts = rule.parts()
     by_rule = np.zeros((*shape, len(parts)), dtype=bool)
@@ -128,7 +128,7 @@ def sensitive_margins(
     """`sensitive_cells` of each margin of the first table. What is safe on a variable
     is so on the levels above it, too, where a group holds nothing else.
     """
-    frame = next(iter(tables.values()))["total"]
+    frame = next(iter(tables.values()))
     everywhere = _on_levels(frame, safe)
     return {
         names: sensitive_cells(
@@ -138,43 +138,44 @@ def sensitive_margins(
     }
 
 
-def _on_levels(table: xr.DataArray, safe: Safe | None) -> dict[str, list[Any]]:
+def _on_levels(table: xr.Dataset, safe: Safe | None) -> dict[str, list[Any]]:
     """The safe labels of variables and of the levels above them."""
-    found = {}
+    found, total = {}, table["total"]
     for dim, chosen in _safe_labels(table, safe).items():
-        for name in (dim, *hierarchies(table)[dim]):
-            labels, codes = level_codes(table, name)
+        for name in (dim, *hierarchies(total)[dim]):
+            labels, codes = level_codes(total, name)
             others = set(codes[~chosen].tolist())
             found[name] = [label for at, label in enumerate(labels.tolist()) if at not in others]
     return found
 
 
-def _safe_cells(table: xr.DataArray, safe: Safe | None) -> npt.NDArray[np.bool_]:
+def _safe_cells(table: xr.Dataset, safe: Safe | None) -> npt.NDArray[np.bool_]:
     """Which cells are of a safe category."""
-    cells = np.zeros(table.shape, dtype=np.bool_)
+    total = table["total"]
+    cells = np.zeros(total.shape, dtype=np.bool_)
     for dim, chosen in _safe_labels(table, safe).items():
-        at = table.get_axis_num(dim)
-        cells |= chosen.reshape([-1 if axis == at else 1 for axis in range(table.ndim)])
+        at = total.get_axis_num(dim)
+        cells |= chosen.reshape([-1 if axis == at else 1 for axis in range(total.ndim)])
     return cells
 
 
-def _safe_labels(table: xr.DataArray, safe: Safe | None) -> dict[str, npt.NDArray[np.bool_]]:
+def _safe_labels(table: xr.Dataset, safe: Safe | None) -> dict[str, npt.NDArray[np.bool_]]:
     """Which categories of each variable that is named are safe."""
     if not isinstance(safe, Mapping | None):
         raise ParameterError(
             f"safe must give categories by variable, such as {{'area': 'unknown'}}, got"
             f" {quoted(safe)}"
         )
-    found = {}
+    found, dims = {}, list(map(str, table["total"].dims))
     for dim, given in (safe or {}).items():
-        if dim not in table.dims:
-            raise ParameterError(
-                f"safe must name variables of {list(map(str, table.dims))}, got {dim!r}"
-            )
+        if dim not in dims:
+            raise ParameterError(f"safe must name variables of {dims}, got {dim!r}")
         written = list(map(str, table[dim].values.tolist()))
+        # Where no label is missing, that of missing ones is no category.
+        absent = [str(table.attrs["missing"])] if "missing" in table.attrs else []
         labels = list(map(str, given if isinstance(given, list | tuple) else [given]))
         for label in labels:
-            if label not in written:
+            if label not in [*written, *absent]:
                 raise ParameterError(
                     f"safe must name categories of {dim!r}, [{first_of(written)}], got {label!r}"
                 )

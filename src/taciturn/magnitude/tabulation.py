@@ -1,8 +1,7 @@
 """Magnitude tables: totals of a quantity, and how its contributors share them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product
-from math import prod
+from itertools import chain
 from os import PathLike
 from typing import Any, Final
 
@@ -10,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import ParameterError, TableError
-from taciturn.magnitude.database import open_database
+from taciturn.errors import TableError
+from taciturn.magnitude.database import Database, open_database
 from taciturn.magnitude.dataset import bytes_of_cell, magnitude_dataset
+from taciturn.magnitude.margins import all_margins, named_margins
 from taciturn.magnitude.roles import Roles
 from taciturn.magnitude.statistics import (
     Kept,
@@ -23,12 +23,15 @@ from taciturn.magnitude.statistics import (
 from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.hierarchies import Hierarchies, attach, read_levels
 from taciturn.tables.labels import (
+    DROP,
+    REFUSE,
     Codes,
+    check_missing,
     check_variables,
     declared_categories,
     refuse_large_table,
 )
-from taciturn.tables.margins import coarser_levels, level_codes
+from taciturn.tables.margins import level_codes
 from taciturn.tables.sources import open_source
 from taciturn.validate import names_of, whole_number
 
@@ -50,7 +53,6 @@ _RESERVED: Final = RESERVED_NAMES | {
     *("risk", "entropy_term", "mean_share"),
 }
 _MAX_DECIMALS: Final = 9
-_MOST_MARGINS: Final = 2**10
 
 type Categories = Mapping[str, tuple[npt.NDArray[Any], Codes]]
 """The labels of each variable, and the position there of each code of the records."""
@@ -69,6 +71,7 @@ def tabulate_magnitude(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    missing: str | int = REFUSE,
     sep: str | None = None,
     encoding: str | None = None,
 ) -> xr.Dataset:
@@ -115,6 +118,10 @@ def tabulate_magnitude(
         largest `n` needs `n` of them.
     categories : mapping of str to sequence, optional
         Declared categories, as in `read_table`; without them sorted, as in `tabulate`.
+    missing : str or int
+        What is done about a missing label, as in `tabulate`: ``"refuse"`` it,
+        ``"drop"`` the record, or give it this label, which `sensitive_cells` can take
+        as safe.
     sep, encoding : str, optional
         Those of a CSV file, as in `read_table`.
 
@@ -139,7 +146,8 @@ def tabulate_magnitude(
           largest contribution of one who did not.
 
         The attribute ``decimals`` says the step of all amounts: `decimals`, and with
-        weights as many more as write the weights out.
+        weights as many more as write the weights out. With `missing`, the attribute
+        ``missing`` is the label, or ``dropped`` the number of records left out.
 
     Raises
     ------
@@ -149,8 +157,8 @@ def tabulate_magnitude(
         categories; a contributor with two holdings or two weights; a cell beyond
         ``10**15`` steps; no rows.
     ParameterError
-        `decimals` or `largest` out of range, one column in two roles, weights with
-        holdings or waivers.
+        `decimals` or `largest` out of range, `missing` is no label, one column in two
+        roles, weights with holdings or waivers.
     FileFormatError
         The file is missing, unreadable, malformed or of another format.
     MissingDependencyError
@@ -191,6 +199,7 @@ def tabulate_magnitude(
         decimals=decimals,
         largest=largest,
         categories=categories,
+        missing=missing,
         sep=sep,
         encoding=encoding,
     )
@@ -211,6 +220,7 @@ def tabulate_margins(
     decimals: int = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    missing: str | int = REFUSE,
     hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
@@ -231,7 +241,7 @@ def tabulate_margins(
         `variables` themselves first and the grand total last; of levels with the same
         groups the first, and none that combines nothing or everything.
     contributor, holding, sampling_weights, request, waiver, decimals, largest,
-    categories, sep, encoding
+    categories, missing, sep, encoding
         As in `tabulate_magnitude`.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`.
@@ -279,23 +289,21 @@ def tabulate_margins(
     levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
     above = {rows.variable: tuple(rows.levels) for rows in levels}
     check_variables([*names, *chain.from_iterable(above.values())], reserved=_RESERVED)
-    named = _named_margins(margins, {name: above.get(name, ()) for name in names})
+    named = named_margins(margins, {name: above.get(name, ()) for name in names})
     roles = Roles(names, value, contributor, holding, sampling_weights, request, waiver)
     roles.check()
+    check_missing(missing)
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     largest = whole_number(largest, "largest", least=1, most=100)
     declared = declared_categories(categories, names)
     source, tables = open_source(records, sep=sep, encoding=encoding), {}
-    with open_database(source, roles, decimals=decimals) as database:
-        declared = {**source.declared, **declared}
-        found = {
-            labels.variable: labels.categories(declared.get(labels.variable))
-            for labels in database.labels
-        }
+    with open_database(source, roles, decimals=decimals, missing=missing) as database:
+        found = _categories(database, {**source.declared, **declared})
         frame = attach(_frame(found), levels)
-        wanted = _all_margins(frame) if named is None else named
+        wanted = all_margins(frame) if named is None else named
         shapes = [[len(level_codes(frame, name)[0]) for name in margin] for margin in wanted]
         refuse_large_table(*shapes, bytes_of_cell=bytes_of_cell(roles, largest))
+        told = _told_of_missing(database, missing)
         group_contributions(database)
         places = weight_decimals(database)
         for margin in wanted:
@@ -303,10 +311,24 @@ def tabulate_margins(
             cells = cell_statistics(database, kept, largest=largest, places=places)
             of_margin = {name: _labels(frame, name, found) for name in margin}
             table = magnitude_dataset(cells, of_margin, decimals + places, roles, largest)
-            tables[margin] = table.assign_coords(
-                {level: frame[level] for name in margin for level in above.get(name, ())}
-            )
+            coarser = {level: frame[level] for name in margin for level in above.get(name, ())}
+            tables[margin] = table.assign_coords(coarser).assign_attrs(told)
     return tables
+
+
+def _told_of_missing(database: Database, missing: str | int) -> dict[str, str | int]:
+    """What a table says of missing labels."""
+    if missing == REFUSE:
+        return {}
+    return {"dropped": database.dropped} if missing == DROP else {"missing": missing}
+
+
+def _categories(database: Database, declared: Mapping[str, Sequence[Any]]) -> Categories:
+    """The categories of each variable, declared or found."""
+    return {
+        labels.variable: labels.categories(declared.get(labels.variable))
+        for labels in database.labels
+    }
 
 
 def _frame(categories: Categories) -> xr.DataArray:
@@ -344,54 +366,3 @@ def _variables(variables: str | Sequence[str]) -> tuple[str, ...]:
         raise TableError("variables must name at least one classifying variable, got none")
     check_variables(names, reserved=_RESERVED)
     return tuple(names)
-
-
-def _named_margins(
-    margins: Iterable[str | Sequence[str]] | None, levels: Mapping[str, tuple[str, ...]]
-) -> list[tuple[str, ...]] | None:
-    """Margins by the names of variables or levels above them, in the order of the
-    variables; None if all are wanted.
-    """
-    if margins is None:
-        numbers = [2 + len(above) for above in levels.values()]
-        if prod(numbers) > _MOST_MARGINS:
-            raise ParameterError(
-                f"{len(levels)} variables have {prod(numbers):,} margins: name those wanted"
-            )
-        return None
-    if isinstance(margins, str) or not isinstance(margins, Iterable):
-        raise ParameterError(
-            f"margins must be several, such as [('area', 'sex'), 'area', ()], got {margins!r:.80}"
-        )
-    of = {name: dim for dim, above in levels.items() for name in (dim, *above)}
-    found: dict[tuple[str, ...], None] = {}
-    for margin in margins:
-        names = names_of(list(margin) if isinstance(margin, tuple | list) else margin, "margins")
-        if not set(names) <= set(of) or len({of[name] for name in names}) < len(names):
-            or_levels = f" or levels above them {list(of)}" if len(of) > len(levels) else ""
-            raise ParameterError(
-                f"a margin must name variables of {list(levels)}{or_levels}, each once; got {names}"
-            )
-        found[tuple(sorted(names, key=lambda name: list(levels).index(of[name])))] = None
-    return list(found)
-
-
-def _all_margins(frame: xr.DataArray) -> list[tuple[str, ...]]:
-    """Each variable kept, raised to a level above it or summed over; margins of most
-    variables first.
-    """
-    choices = [(dim, *_different_levels(frame, dim), None) for dim in map(str, frame.dims)]
-    named = [tuple(name for name in names if name is not None) for names in product(*choices)]
-    return sorted(named, key=len, reverse=True)
-
-
-def _different_levels(frame: xr.DataArray, dim: str) -> tuple[str, ...]:
-    """The levels that combine some categories, but not all; of those with the same
-    groups the first. Margins of others would repeat a margin.
-    """
-    groups: dict[tuple[int, ...], str] = {}
-    for name in coarser_levels(frame, dim):
-        labels, codes = level_codes(frame, name)
-        if len(labels) > 1:
-            groups.setdefault(tuple(codes.tolist()), name)
-    return tuple(groups.values())

@@ -2,7 +2,6 @@
 what they cost, and how much protection they need.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -22,7 +21,7 @@ from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import hierarchies, level_codes
 from taciturn.tables.sources import open_source
-from taciturn.tables.sources.lines import read_lines
+from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible, seen
 from taciturn.tables.values import is_missing, real_value
 from taciturn.validate import UTF_8, check_encoding
@@ -114,7 +113,7 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     for number, line in read_lines(path, _HST, encoding):
         where = f"{path}: line {number}"
         sep = sep or (";" if ";" in line and "," not in line else ",")
-        fields = _fields(line, sep)
+        fields = fields_of(line, sep)
         action = fields[len(names)].lower() if len(fields) > len(names) else ""
         if action not in (*_ACTIONS, *_NUMBERS):
             raise FileFormatError(
@@ -133,16 +132,6 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
         rest = [numbers.get(name) for name in _COLUMNS[1:]]
         rows.append([*fields[: len(names)], _ACTIONS.get(action), *rest])
     return rows
-
-
-def _fields(line: str, sep: str) -> list[str]:
-    """The fields of a line; none where a quotation does not end, or a line does
-    within.
-    """
-    try:
-        return [field.strip() for field in next(csv.reader([line], delimiter=sep, strict=True), [])]
-    except csv.Error:
-        return []
 
 
 @dataclass(frozen=True, eq=False, repr=False)

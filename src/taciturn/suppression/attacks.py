@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 from scipy.sparse import csr_array
 
-from taciturn.attack.solver import ANY_SOLUTION, Floats, OutOfTimeError, Program
+from taciturn.attack.solver import ANY_SOLUTION, Floats, OutOfTimeError
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
+from taciturn.suppression.open_programs import OpenPrograms
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import Required, Task
 
@@ -37,7 +38,7 @@ class Attacks:
         column = self._cells.column
         self._outer, self._inner = np.flatnonzero(column < 0), np.flatnonzero(column >= 0)
         self._of = column[self._inner]
-        self._programs = _OpenPrograms(csr_array(self._cells.matrix[self._outer]))
+        self._programs = OpenPrograms(csr_array(self._cells.matrix[self._outer]))
         self._aim(task.required)
         self._rng = np.random.default_rng(0)  # of directions: any will do
 
@@ -69,6 +70,13 @@ class Attacks:
                 self._add(found, pattern, reach)
             idle = idle + 1 if before - reach.open_sides < 2 + before // 100 else 0
 
+    def whole(self, pattern: Booleans, found: Reach, reach: Reach) -> Reach:
+        """`reach` with those tables found that are of whole numbers, up to rounding."""
+        for deviations in found.tables(self._cells.table.size):
+            if self._holds(exact := np.rint(deviations), pattern):
+                self._add(exact, pattern, reach)
+        return reach
+
     def proof(
         self, pattern: Booleans, *, deadline: float, known: Reach | None = None
     ) -> Reach | None:
@@ -86,20 +94,6 @@ class Attacks:
             if not self.protects(int(position), pattern, reach, deadline=deadline, whole=True):
                 return None
         return reach
-
-    def moves(self, pattern: Booleans, number: int, *, deadline: float) -> list[Floats]:
-        """Tables of whole numbers that differ from the true one in many primary cells,
-        for random directions; fewer than asked for where there are none.
-        """
-        found, none = [], Reach(self._required)
-        for _ in range(number):
-            up, down = self._directions(none)
-            table = self._farthest(pattern.astype(float), up, down, deadline)
-            if table is not None:
-                table = self._in_whole_numbers(table, up, down, pattern, deadline)
-            if table is not None:
-                found.append(table)
-        return found
 
     def left(self, pattern: Floats, *, deadline: float) -> Integers:
         """The primary cells that many at once do not show to be protected by a pattern,
@@ -172,6 +166,11 @@ class Attacks:
         exact = np.rint(found)
         if self._holds(exact, pattern):
             return exact
+        there = self._there(found, up, down)
+        if there.any():
+            table = self._reaching(there, up, down, pattern, deadline)
+            if table is not None:
+                return table
         bounds = self._bounds(pattern.astype(float), up, down)
         solved = self._programs.run(self._towards(up, down), bounds, deadline=deadline, whole=True)
         exact = np.rint(np.zeros_like(found) if solved is None else solved)
@@ -188,32 +187,46 @@ class Attacks:
         exact = np.rint(found)
         if self._holds(exact, pattern):
             return exact
-        at = self._at_primaries @ found
-        there = ((up > 0) & (at >= up - _NEAR * up)) | ((down > 0) & (-at >= down - _NEAR * down))
-        kept = self._rng.permutation(np.flatnonzero(there))
+        kept = self._rng.permutation(np.flatnonzero(self._there(found, up, down)))
         while len(kept):
             of_kept = np.zeros(len(up), dtype=np.bool_)
             of_kept[kept] = True
-            kept_up, kept_down = np.where(of_kept, up, 0.0), np.where(of_kept, down, 0.0)
-            low, high, least, most = self._bounds(
-                pattern.astype(float), up, down, kept_up, kept_down
-            )
-            try:
-                solved = self._programs.run(
-                    np.zeros(len(low)),
-                    [low, high, least, most],
-                    deadline=min(deadline, monotonic() + _SECONDS),
-                    whole=True,
-                    gap=ANY_SOLUTION,
-                )
-            except AttackError:
-                solved = None
-            if solved is not None and self._holds(np.rint(solved), pattern):
-                return np.rint(solved)
+            table = self._reaching(of_kept, up, down, pattern, deadline)
+            if table is not None:
+                return table
             if monotonic() > deadline:
                 break
             kept = kept[: len(kept) // 2]
         return None
+
+    def _there(self, found: Floats, up: Floats, down: Floats) -> Booleans:
+        """Which primary cells reach their goals in a table."""
+        at = self._at_primaries @ found
+        above, below = (up > 0) & (at >= up - _NEAR * up), (down > 0) & (-at >= down - _NEAR * down)
+        return np.asarray(above | below)
+
+    def _reaching(
+        self, kept: Booleans, up: Floats, down: Floats, pattern: Booleans, deadline: float
+    ) -> Floats | None:
+        """A table of whole numbers in which some primary cells reach their goals or go
+        further; None if none is found quickly.
+        """
+        none = np.zeros(len(up))
+        bounds = self._bounds(
+            pattern.astype(float), none, none, np.where(kept, up, 0.0), np.where(kept, down, 0.0)
+        )
+        try:
+            solved = self._programs.run(
+                np.zeros(len(bounds[0])),
+                bounds,
+                deadline=min(deadline, monotonic() + _SECONDS),
+                whole=True,
+                gap=ANY_SOLUTION,
+            )
+        except AttackError:
+            return None
+        exact = None if solved is None else np.rint(solved)
+        return exact if exact is not None and self._holds(exact, pattern) else None
 
     def _towards(self, up: Floats, down: Floats) -> Floats:
         """Costs that pull primary cells towards their goals."""
@@ -255,61 +268,3 @@ class Attacks:
         whole = np.array_equal(deviations, np.rint(deviations))
         needs = pattern & (np.abs(moved) > (0.5 if whole else _NEAR * self._unit))
         reach.add(deviations, moved[self._required.cells], np.asarray(needs))
-
-
-class _OpenPrograms:
-    """Programs over the columns that are open in this pattern or an earlier one: mostly
-    they are few.
-    """
-
-    def __init__(self, sums: csr_array) -> None:
-        self._sums, self._open = sums, np.zeros(sums.shape[1], dtype=np.bool_)
-        self._widen(np.arange(sums.shape[1]) < 1)
-
-    def run(
-        self,
-        costs: Floats,
-        bounds: list[Floats],
-        *,
-        deadline: float,
-        whole: bool = False,
-        gap: float = 0.0,
-    ) -> Floats | None:
-        """The cheapest values within bounds of columns and rows; None if there are
-        none.
-        """
-        low, high, least, most = bounds
-        if ((low < high) & ~self._open).any():
-            self._widen(low < high)
-        rows, columns = self._rows, self._columns
-        if whole not in self._programs:
-            self._programs[whole] = Program(
-                self._matrix,
-                least[rows],
-                most[rows],
-                low[columns],
-                high[columns],
-                whole=np.full(len(columns), whole),
-            )
-        solved = self._programs[whole].solve(
-            costs[columns],
-            lower=low[columns],
-            upper=high[columns],
-            least=least[rows],
-            most=most[rows],
-            gap=gap,
-            seconds=deadline - monotonic(),
-        )
-        if solved is None:
-            return None
-        found = np.zeros(len(low))
-        found[columns] = solved.values
-        return found
-
-    def _widen(self, open_: Booleans) -> None:
-        self._open |= open_
-        self._columns = np.flatnonzero(self._open)
-        inside = csr_array(self._sums[:, self._columns])
-        self._rows = np.flatnonzero(np.diff(inside.indptr))
-        self._matrix = csr_array(inside[self._rows])
-        self._programs: dict[bool, Program] = {}

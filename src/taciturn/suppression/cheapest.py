@@ -17,9 +17,10 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from taciturn.attack.solver import Floats, OutOfTimeError, Program
-from taciturn.attack.system import Booleans
+from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import Task
 
@@ -27,68 +28,123 @@ __all__ = ["PatternProgram"]
 
 _VIOLATED: Final = 1e-4  # of an inequality's right-hand side
 _SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
-_COST: Final = 1e3  # of the first pattern, in the programs' units
+_LITTLE: Final = 1e-3  # of the bound: what raises it by less hardly helps
+_IDLE: Final = 5  # relaxations in a row that hardly help
+_PART: Final = 1e-6  # of a cell: less is the solver's rounding
+_MORE: Final = 20  # cells, beyond twice those of a fractional pattern
+_NEAR_ENOUGH: Final = 1e-3  # to the cheapest of some cells
 _MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
 
 
+type Row = tuple[Integers, Floats]
+"""The cells of an inequality, and their coefficients."""
+
+
 class PatternProgram:
-    """Search for the cheapest protecting pattern.
+    """Search for the cheapest protecting pattern, also from insiders."""
 
-    Parameters
-    ----------
-    task : Task
-        What is to be suppressed.
-    known : float
-        What some protecting pattern costs.
-    """
-
-    def __init__(self, task: Task, known: float) -> None:
+    def __init__(self, task: Task, insiders: Insiders) -> None:
         self._task, self._cells = task, task.cells
+        self._insiders = insiders
         self._attack, self._attacks = _Attack(task), Attacks(task)
-        # A cell that costs more than a whole pattern is in none of the cheapest.
+        free = np.isfinite(task.costs) & ~task.primaries
         # Tolerances of HiGHS are absolute.
-        self._unit = known / _COST if known > 0 else 1.0
-        useful = task.costs <= known
-        self._costs = np.where(useful & ~task.primaries, task.costs, 0.0) / self._unit
+        self._unit = float(np.median(task.costs[free])) if free.any() else 1.0
+        self._costs = np.where(free, task.costs, 0.0) / self._unit
         self._lower = task.primaries.astype(float)
-        self._upper = np.maximum(useful, self._lower)
-        self._rows: list[Floats] = []
+        self._upper = np.maximum(free, self._lower)
+        self._rows: list[Row] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
-        self._bound = 0.0
+        self._nobody = np.zeros_like(free)
+        self._bound, self._excess = 0.0, np.zeros(len(free))
+        self._ask_for_room()
 
     @property
     def bound(self) -> float:
         """Lower bound of the cost of all protecting patterns."""
         return self._bound * self._unit
 
+    @property
+    def candidates(self) -> int:
+        """How many cells may be secondary."""
+        return int((self._upper > self._lower).sum())
+
     def relax(self, *, deadline: float) -> Floats:
         """Raise the bound by fractional patterns, for as long as that helps, and return
         the last of them.
         """
         idle, fractions = 0, self._lower
-        while idle < 5 and monotonic() < deadline:
+        while idle < _IDLE and monotonic() < deadline:
             try:
-                solved = self._relaxed.solve(self._costs, seconds=deadline - monotonic())
+                solved = self._relaxed.solve(
+                    self._costs,
+                    lower=self._lower,
+                    upper=self._upper,
+                    seconds=deadline - monotonic(),
+                )
             except AttackError:
                 break
             if solved is None:
                 break
             fractions = np.clip(solved.values, 0.0, 1.0)
-            idle = 0 if solved.objective > self._bound * 1.001 + 1e-9 else idle + 1
-            self._bound = max(self._bound, solved.objective)
+            idle = 0 if solved.objective > self._bound * (1 + _LITTLE) + 1e-9 else idle + 1
+            if solved.objective >= self._bound:
+                self._bound = solved.objective
+                self._excess = self._costs - self._matrix().T @ solved.duals
             if not self._forbid(fractions, deadline):
                 break
         return fractions
 
-    def next_pattern(self, *, deadline: float) -> tuple[Booleans, Reach | None] | None:
-        """The cheapest pattern not yet ruled out, and the proof that it protects, if it
-        does; None if the time is up or the solver fails.
+    def leave_out(self, cost: float) -> None:
+        """Leave out the cells that no pattern has which costs this much or less: their
+        reduced costs alone exceed what is between the bound and that cost.
+        """
+        spare = cost / self._unit * (1 + _SLACK) - self._bound
+        useful = (self._excess <= spare + _SLACK) & (self._costs <= cost / self._unit)
+        self._upper = np.where(useful, self._upper, self._lower)
 
-        If it protects, no pattern is cheaper. If not, it is ruled out from then on.
+    def few(self, fractions: Floats) -> Booleans:
+        """The cells of a fractional pattern, and about as many that would raise its
+        cost least.
+        """
+        found = fractions > _PART
+        excess = np.where(found | (self._upper == self._lower), np.inf, self._excess)
+        more = int(found.sum()) - int(self._lower.sum()) + _MORE
+        found[np.argsort(excess, kind="stable")[:more]] = True
+        return np.asarray(found & (self._upper > 0))
+
+    def among(self, few: Booleans, *, deadline: float) -> tuple[Booleans, bool] | None:
+        """The cheapest pattern of some cells that protects in real numbers, and True;
+        or the cheapest not ruled out when the time was up, and False. None if there is
+        none, or the solver fails.
+        """
+        pattern: Booleans | None = None
+        while True:
+            try:
+                solved = self._whole.solve(
+                    self._costs,
+                    lower=self._lower,
+                    upper=np.maximum(self._lower, self._upper * few),
+                    gap=_NEAR_ENOUGH,
+                    seconds=deadline - monotonic(),
+                )
+            except AttackError:
+                solved = None
+            if solved is None:
+                return None if pattern is None else (pattern, False)
+            pattern = solved.values > 0.5
+            if not self._forbid(pattern.astype(float), deadline):
+                return pattern, monotonic() < deadline
+
+    def next_pattern(self, *, deadline: float) -> Booleans | None:
+        """The cheapest pattern not yet ruled out, which raises the bound; None if the
+        time is up or the solver fails.
         """
         try:
-            solved = self._whole.solve(self._costs, seconds=deadline - monotonic())
+            solved = self._whole.solve(
+                self._costs, lower=self._lower, upper=self._upper, seconds=deadline - monotonic()
+            )
         except AttackError:
             return None
         if solved is None:
@@ -98,16 +154,18 @@ class PatternProgram:
             1.0, abs(solved.bound)
         ):
             return None  # stopped before it was proved to be the cheapest
-        pattern = solved.values > 0.5
+        return np.asarray(solved.values > 0.5)
+
+    def proof(self, pattern: Booleans, *, deadline: float) -> Reach | None:
+        """The proof that a pattern protects; None if it does not, and it is ruled out
+        from then on. Raises `AttackError` if that is not known.
+        """
         if self._forbid(pattern.astype(float), deadline):
-            return pattern, None
-        try:
-            proof = self._attacks.proof(pattern, deadline=deadline)
-        except AttackError:
-            return None  # whether it protects is not known, so it cannot be ruled out
+            return None
+        proof = self._attacks.proof(pattern, deadline=deadline)
         if proof is None:
-            self._add((~pattern).astype(float), 1.0)  # a part of this pattern protects no better
-        return pattern, proof
+            self._rule_out(pattern)
+        return proof
 
     def of_cost(self, most: float, *, deadline: float) -> Iterator[tuple[Booleans, Reach]]:
         """Protecting patterns that cost no more than `most`, with their proofs, those
@@ -119,14 +177,7 @@ class PatternProgram:
         each = np.arange(coo.nnz)
         holds = csr_array((np.ones(coo.nnz), (each, coo.col)), shape=(coo.nnz, used))
         held = csr_array((np.ones(coo.nnz), (each, coo.row)), shape=(coo.nnz, size))
-        rows = [
-            hstack(
-                [
-                    csr_array(np.array(self._rows).reshape(-1, size)),
-                    csr_array((len(self._rows), used)),
-                ]
-            )
-        ]
+        rows = [hstack([self._matrix(), csr_array((len(self._rows), used))])]
         rows += [
             hstack([csr_array(-self._costs[None]), csr_array((1, used))]),
             hstack([-held, holds]),
@@ -159,9 +210,9 @@ class PatternProgram:
                 if proof is not None:
                     yield pattern, proof
                 # Costs are above 0, so no pattern contains another of the same cost.
-                self._add((~pattern).astype(float), 1.0)
-            for row, asked in zip(self._rows[known:], self._least[known:], strict=True):
-                program.add_row(asked, np.inf, np.concatenate([row, np.zeros(used)]))
+                self._rule_out(pattern)
+            for (cells, row), asked in zip(self._rows[known:], self._least[known:], strict=True):
+                program.add_row(asked, np.inf, cells, row)
 
     def _program(self, *, whole: bool) -> Program:
         size = len(self._costs)
@@ -169,10 +220,37 @@ class PatternProgram:
         columns = np.full(size, whole)
         return Program(csr_array((0, size)), none, none, self._lower, self._upper, whole=columns)
 
+    def _ask_for_room(self) -> None:
+        """Ask that in each sum with a primary cell the others can make up for it."""
+        required, sums = self._task.required, self._cells.equations
+        of_cell = sums.T.tocsr()
+        asked = np.column_stack([required.up, required.down, required.width])
+        for cell, least in zip(required.cells.tolist(), asked.tolist(), strict=True):
+            for equation in of_cell.indices[of_cell.indptr[cell] : of_cell.indptr[cell + 1]]:
+                part = slice(sums.indptr[equation], sums.indptr[equation + 1])
+                cells = sums.indices[part].astype(np.int64)
+                others, rooms = self._rooms(cell, cells, sums.data[part])
+                for room, most in zip(rooms, least, strict=True):
+                    if most > 0:
+                        self._add(others, np.minimum(room / most, 1.0), 1.0)
+
+    def _rooms(self, cell: int, cells: Integers, signs: Floats) -> tuple[Integers, list[Floats]]:
+        """The others of a sum, and how far they let a cell rise, fall and both."""
+        others = cells[cells != cell]
+        up, down = self._task.up[others], self._task.down[others]
+        # A total rises with its parts; a part rises with its total, or as others fall.
+        along = signs[cells != cell] != signs[cells == cell]
+        rise, fall = np.where(along, up, down), np.where(along, down, up)
+        return others, [rise, fall, rise + fall]
+
     def _forbid(self, pattern: Floats, deadline: float) -> bool:
-        """Add the inequalities that a pattern violates; False if it violates none."""
+        """Add inequalities that a pattern violates, the simple ones first; False if it
+        violates none.
+        """
         before = len(self._rows)
         self._forbid_single(pattern)
+        if len(self._rows) > before:
+            return True
         try:
             left = self._attacks.left(pattern, deadline=deadline)
         except OutOfTimeError:
@@ -180,31 +258,77 @@ class PatternProgram:
         for position in left:
             if monotonic() > deadline:
                 break
-            for row, asked in self._attack.limits(int(position), pattern, deadline):
-                row = np.minimum(row / asked, 1.0)  # a cell is suppressed once
-                if row @ pattern < 1 - _VIOLATED:
-                    self._add(row, 1.0)
+            self._limit(*self._asked(int(position)), pattern, self._nobody, pattern, deadline)
+        if len(self._rows) == before:
+            self._forbid_to_insiders(pattern, deadline)
         return len(self._rows) > before
+
+    def _forbid_to_insiders(self, pattern: Floats, deadline: float) -> None:
+        """Add inequalities for primary cells that a single contributor can work out."""
+        for insider in self._insiders.of(pattern > _PART):
+            if monotonic() > deadline:
+                break
+            seen = np.where(insider.own, 0.0, pattern > _PART)
+            for cell in self._insiders.tied(insider, pattern > _PART):
+                self._limit(int(cell), (0, 0, 1), seen, insider.own, pattern, deadline)
+
+    def _asked(self, position: int) -> tuple[int, tuple[int, int, int]]:
+        """A primary cell, and how far it must be possible above, below and both."""
+        required = self._task.required
+        sides = (required.up, required.down, required.width)
+        up, down, width = (int(side[position]) for side in sides)
+        return int(required.cells[position]), (up, down, width)
+
+    def _limit(
+        self,
+        cell: int,
+        asked: tuple[int, int, int],
+        seen: Floats,
+        own: Booleans,
+        pattern: Floats,
+        deadline: float,
+    ) -> None:
+        """Add the inequalities of a primary cell that a pattern violates, from an
+        attack on what is seen of it by somebody whose own cells hide nothing.
+        """
+        for row, least in self._attack.limits(cell, asked, seen, deadline):
+            row = np.where(own, 0.0, np.minimum(row / least, 1.0))  # a cell is suppressed once
+            if row @ pattern < 1 - _VIOLATED:
+                held = np.flatnonzero(row)
+                self._add(held, row[held], 1.0)
 
     def _forbid_single(self, pattern: Floats) -> None:
         """Rule out sums with a single suppressed cell, which protects nothing."""
-        sums = self._cells.equations
+        sums = abs(self._cells.equations)
         alone = sums.multiply(pattern[None]).tocsr()
         short = np.asarray(sums @ pattern)
         for equation in range(sums.shape[0]):
             part = slice(alone.indptr[equation], alone.indptr[equation + 1])
+            ends = sums.indptr[equation], sums.indptr[equation + 1]
+            held = sums.indices[slice(*ends)].astype(np.int64)
             for cell, value in zip(alone.indices[part], alone.data[part], strict=True):
                 if 2 * value > short[equation] + _VIOLATED:
-                    row = sums[[equation]].toarray().ravel()
-                    row[cell] = -1.0
-                    self._add(row, 0.0)
+                    self._add(held, np.where(held == cell, -1.0, 1.0), 0.0)
 
-    def _add(self, row: Floats, least: float) -> None:
+    def _rule_out(self, pattern: Booleans) -> None:
+        """Rule out a pattern, and with it all its parts, which protect no better."""
+        others = np.flatnonzero(~pattern)
+        self._add(others, np.ones(len(others)), 1.0)
+
+    def _add(self, held: Integers, row: Floats, least: float) -> None:
         least -= _SLACK * abs(least)
-        self._rows.append(row)
+        self._rows.append((held, row))
         self._least.append(least)
-        self._relaxed.add_row(least, np.inf, row)
-        self._whole.add_row(least, np.inf, row)
+        self._relaxed.add_row(least, np.inf, held, row)
+        self._whole.add_row(least, np.inf, held, row)
+
+    def _matrix(self) -> csr_array:
+        """All inequalities, shape (inequalities, cells)."""
+        ends = np.cumsum([0, *(len(held) for held, _ in self._rows)])
+        none = np.zeros(0)
+        held = np.concatenate([none.astype(np.int64), *(held for held, _ in self._rows)])
+        row = np.concatenate([none, *(row for _, row in self._rows)])
+        return csr_array((row, held, ends), shape=(len(self._rows), len(self._costs)))
 
 
 class _Attack:
@@ -214,7 +338,7 @@ class _Attack:
 
     def __init__(self, task: Task) -> None:
         cells, required = task.cells, task.required
-        self._cells, self._required = cells, required
+        self._cells = cells
         column = cells.column
         self._inner = np.flatnonzero(column >= 0)
         self._outer = np.flatnonzero(column < 0)
@@ -227,14 +351,12 @@ class _Attack:
         self._program = Program(self._totals, zeros, zeros, self._low, self._high)
 
     def limits(
-        self, position: int, pattern: Floats, deadline: float
+        self, cell: int, required: tuple[int, int, int], pattern: Floats, deadline: float
     ) -> Iterator[tuple[Floats, float]]:
         """Inequalities, as coefficients and least value, that all patterns satisfy
-        which protect this primary cell.
+        which let a cell deviate as far as required, above, below and both.
         """
-        required = self._required
-        up, down, width = (float(x[position]) for x in (required.up, required.down, required.width))
-        cell = int(required.cells[position])
+        up, down, width = required
         above, above_open = self._limit(cell, 1, pattern, deadline)
         below, below_open = self._limit(cell, -1, pattern, deadline)
         both = above + below, above_open + below_open

@@ -50,7 +50,6 @@ class DeviationSearch:
             for position, cell in enumerate(task.required.cells)
         ]
         self._attacks, self._witnesses = Attacks(task), Witnesses(task)
-        self._discount = np.zeros(len(task.costs))
         self._added_for = np.full(len(task.costs), -1)  # which primary cell
         self._known: Reach | None = None
         self._kept = np.zeros(len(task.costs), dtype=np.bool_)
@@ -65,14 +64,15 @@ class DeviationSearch:
         *,
         deadline: float,
         on_cell: Callable[[], object] = lambda: None,
-        discount: Floats | None = None,
         below: float = np.inf,
         known: Reach | None = None,
+        keep: bool = False,
     ) -> Completed:
         """A pattern that contains `suppressed` and protects the primary cells, which
-        are taken in this order. Cells with a discount, from 0 to 1, are preferred. One
-        that does not cost less than `below` is not proved. With what is `known` to be
-        possible, none of the given cells are published again.
+        are taken in this order. Given cells that turn out not to be needed are
+        published again, unless they are to be kept. A pattern that does not cost less
+        than `below` is not proved. Some is `known` to be possible whatever is
+        suppressed.
 
         After two fifths of the time hypercubes, the quickest witnesses to find, are
         enough. Primary cells for which there was no time, or for which the solver
@@ -85,23 +85,22 @@ class DeviationSearch:
         """
         start = monotonic()
         self._added_for = np.full(len(suppressed), -1)
-        self._discount = np.zeros(len(suppressed)) if discount is None else discount
         self._deadline = start + _REAL * (deadline - start)
         self._patience = (start + self._deadline) / 2
-        self._known, self._kept = known, suppressed & (known is not None)
+        self._known, self._kept = known, suppressed & keep
         self.latest = Completed(suppressed, Reach(self._required, known), False)
-        pattern, whole = self._protected(suppressed.copy(), order, on_cell)
+        reach = Reach(self._required, known)
+        pattern, reach, whole = self._protected(suppressed.copy(), reach, order, on_cell)
         if self._task.cost(pattern) >= below:
             return self.latest
         self._deadline = self._patience = deadline
-        self.latest = self._in_whole_numbers(pattern, order, complete=whole)
+        self.latest = self._in_whole_numbers(pattern, reach, order, complete=whole)
         return self.latest
 
     def _protected(
-        self, pattern: Booleans, order: Integers, on_cell: Callable[[], object]
-    ) -> tuple[Booleans, bool]:
+        self, pattern: Booleans, reach: Reach, order: Integers, on_cell: Callable[[], object]
+    ) -> tuple[Booleans, Reach, bool]:
         """One that protects in real numbers, and whether there was time for it."""
-        reach = Reach(self._required, self._known)
         try:
             self._attacks.settle(pattern, reach, deadline=self._deadline)
             for position in order:
@@ -110,16 +109,18 @@ class DeviationSearch:
                 on_cell()
             hurried = monotonic() > self._patience
             if reach.all_enough():
-                pattern = self._without_spare(pattern, reach)
+                pattern, reach = self._without_spare(pattern, reach)
         except OutOfTimeError:
-            return pattern, False
-        return pattern, not hurried
+            return pattern, reach, False
+        return pattern, reach, not hurried
 
-    def _in_whole_numbers(self, pattern: Booleans, order: Integers, *, complete: bool) -> Completed:
+    def _in_whole_numbers(
+        self, pattern: Booleans, found: Reach, order: Integers, *, complete: bool
+    ) -> Completed:
         """What this pattern protects in whole numbers, with further cells where that is
         needed.
         """
-        reach = Reach(self._required, self._known)
+        reach = self._attacks.whole(pattern, found, Reach(self._required, self._known))
         self.latest = Completed(pattern, reach, False)
         try:
             self._attacks.settle(pattern, reach, deadline=self._deadline, whole=True)
@@ -198,7 +199,6 @@ class DeviationSearch:
                     int(self._required.cells[position]),
                     deviation,
                     widened,
-                    discount=self._discount,
                     deadline=self._deadline,
                     patience=self._patience,
                     whole=whole,
@@ -209,7 +209,7 @@ class DeviationSearch:
                 witnesses.append((witness, deviation))
         return witnesses, float(self._task.costs[widened & ~pattern].sum())
 
-    def _without_spare(self, pattern: Booleans, reach: Reach) -> Booleans:
+    def _without_spare(self, pattern: Booleans, reach: Reach) -> tuple[Booleans, Reach]:
         """Publish what turns out not to be needed, the most expensive first."""
         spare = np.setdiff1d(np.flatnonzero(pattern & ~self._kept), self._required.cells)
         for cell in spare[np.argsort(-self._task.costs[spare], kind="stable")]:
@@ -220,7 +220,7 @@ class DeviationSearch:
             likely = [added_for] if added_for >= 0 else []
             if self._still(fewer, without, likely) and self._still(fewer, without):
                 pattern, reach = fewer, without
-        return pattern
+        return pattern, reach
 
     def _still(
         self, pattern: Booleans, reach: Reach, positions: Sequence[int] | None = None

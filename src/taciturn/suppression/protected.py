@@ -5,7 +5,7 @@ suppression, audit.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 import xarray as xr
@@ -20,10 +20,16 @@ from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS
 from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.quantities import (
+    ProtectOptions,
+    by_quantity,
+    quantities_of,
+    with_same_cells,
+)
 from taciturn.suppression.secondary import suppress
 from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
-from taciturn.validate import real_number
+from taciturn.validate import real_number, seed_number
 
 __all__ = [
     "ProtectedTable",
@@ -80,33 +86,55 @@ class ProtectedTable:
         return Shown([title], grids)
 
 
+@overload
 def protect_table(
     records: str | PathLike[str] | Any,
     variables: str | Sequence[str],
     value: str,
-    rules: Rule | Sequence[Rule],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
+    **options: Unpack[ProtectOptions],
+) -> ProtectedTable: ...
+
+
+@overload
+def protect_table(
+    records: str | PathLike[str] | Any,
+    variables: str | Sequence[str],
+    value: list[str] | tuple[str, ...],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
+    **options: Unpack[ProtectOptions],
+) -> dict[str, ProtectedTable]: ...
+
+
+def protect_table(
+    records: str | PathLike[str] | Any,
+    variables: str | Sequence[str],
+    value: str | list[str] | tuple[str, ...],
+    rules: Rule | Sequence[Rule] | Mapping[str, Rule | Sequence[Rule]],
     *,
     contributor: str | None = None,
     holding: str | None = None,
     sampling_weights: str | None = None,
     request: str | None = None,
     waiver: str | None = None,
-    decimals: int = 0,
+    decimals: int | Mapping[str, int] = 0,
     largest: int = 5,
     categories: Mapping[str, Sequence[Any]] | None = None,
+    missing: str | int = "refuse",
     hierarchies: Hierarchies | None = None,
     sep: str | None = None,
     encoding: str | None = None,
     safe: Safe | None = None,
     knowledge: tuple[float, float] | Knowledge | None = None,
-    apriori: Apriori | None = None,
+    apriori: Apriori | Mapping[str, Apriori | None] | None = None,
     safety_range: float = 0.0,
     empty_cells_known: bool = True,
+    same_cells: bool = False,
     time_limit: float = 60.0,
     gap: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
-) -> ProtectedTable:
+) -> ProtectedTable | dict[str, ProtectedTable]:
     """Tabulate microdata with all totals, and suppress the cells that rules find
     sensitive and those from which they could be worked out.
 
@@ -120,27 +148,38 @@ def protect_table(
 
     Parameters
     ----------
-    records, variables, value, contributor, holding, sampling_weights, request, waiver,
-    decimals, largest, categories, sep, encoding
+    records, variables, contributor, holding, sampling_weights, request, waiver,
+    largest, categories, missing, sep, encoding
         As in `tabulate_magnitude`.
+    value : str or list of str
+        The quantity, or several: each is then tabulated, judged and protected as if it
+        were alone, with the same seed and `time_limit` seconds, in whatever order they
+        are named.
+    decimals : int or mapping of str to int
+        Decimal places of the values, or those of each quantity.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`. Totals of all combinations of
         levels are tabulated, judged and protected, too.
     rules, safe
-        As in `sensitive_cells`; what is safe on a variable is safe on the levels above
-        it, too, where a group holds nothing else.
+        As in `sensitive_cells`, `rules` also by quantity; what is safe on a variable is
+        safe on the levels above it, too, where a group holds nothing else.
     knowledge, apriori, time_limit, gap, random_seed, progressbar
-        As in `suppress`. What `apriori` says of a cell stands above the rules.
+        As in `suppress`, `apriori` also by quantity. What it says of a cell stands
+        above the rules.
     safety_range : float
         How far above and below, in percent of its total, a cell must be possible that
         `apriori` makes sensitive without saying so itself; at least one step.
     empty_cells_known : bool
         Whether everybody knows that cells without a contributor are empty, so that they
         are published in any case. Otherwise they may be suppressed, too.
+    same_cells : bool
+        Whether a cell that is suppressed for one of several quantities is suppressed
+        for all.
 
     Returns
     -------
-    ProtectedTable
+    ProtectedTable or dict of str to ProtectedTable
+        Of several quantities one for each, by its name.
 
     Raises
     ------
@@ -148,7 +187,9 @@ def protect_table(
         As for `tabulate_magnitude` and `sensitive_cells`.
     ParameterError
         A column or level called ``status`` or ``status_not_for_release``, or a variable
-        or level called ``value``; as for `tabulate_magnitude` and `suppress`.
+        or level called ``value``; rules, decimals or instructions by quantity that are
+        not those of each; with `same_cells`, a cell that `apriori` wants published in
+        one quantity; as for `tabulate_magnitude` and `suppress`.
     AttackError
         No pattern protects, or none was found in time, as in `suppress`.
 
@@ -172,6 +213,11 @@ def protect_table(
     then hold anything. Rules look at the sizes of contributions, as in
     `sensitive_cells`.
 
+    With `same_cells` the pattern of each quantity grows by the cells of the others. It
+    still protects: what was compatible with the published cells is so with fewer of
+    them. Nobody is taken to know how quantities hang together. Where they add up to
+    another, they are no quantities of their own but categories of one more variable.
+
     References
     ----------
     Oganian & Domingo-Ferrer (2003), Sections 2 and 4; Hundepool et al., Handbook on
@@ -192,29 +238,32 @@ def protect_table(
     >>> cell = done.tables["area", "size"].isel(area=0, size=0)
     >>> cell["status"].item(), cell["value"].item()
     ('suppressed', nan)
+    >>> several = tc.protect_table(
+    ...     firms.assign(staff=9), "area", ["sales", "staff"], rule, progressbar=False
+    ... )
+    >>> {name: table.pattern.n_primary for name, table in several.items()}
+    {'sales': 0, 'staff': 0}
     """
-    variables = [variables] if isinstance(variables, str) else list(variables)
-    levels = read_levels(hierarchies, variables, sep=sep, encoding=encoding)
-    check_names(value, [*variables, *(level for rows in levels for level in rows.levels)])
-    roles: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
-    roles["waiver"] = waiver
-    form: dict[str, Any] = {"decimals": decimals, "largest": largest, "categories": categories}
-    with progress_steps("tabulating the records", shown=progressbar):
-        tables = tabulate_margins(
-            records,
-            variables,
-            value,
-            sampling_weights=sampling_weights,
-            hierarchies=hierarchies,
-            sep=sep,
-            encoding=encoding,
-            **roles,
-            **form,
-        )
-    asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
-    more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
-    limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
-    return _protected(tables, value, rules, safe, **asked, **more, **limits)
+    names = quantities_of(value)
+    dims = [variables] if isinstance(variables, str) else list(variables)
+    levels = read_levels(hierarchies, dims, sep=sep, encoding=encoding)
+    for name in names:
+        check_names(name, [*dims, *(level for rows in levels for level in rows.levels)])
+    seed = random_seed if isinstance(value, str) else seed_number(random_seed)
+    form: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
+    form |= {"waiver": waiver, "sampling_weights": sampling_weights, "largest": largest}
+    form |= {"categories": categories, "missing": missing, "hierarchies": hierarchies}
+    form |= {"sep": sep, "encoding": encoding}
+    asked: dict[str, Any] = {"knowledge": knowledge, "safety_range": safety_range}
+    asked |= {"empty_cells_known": empty_cells_known, "random_seed": seed}
+    asked |= {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
+    done = {}
+    for name, own in by_quantity(names, rules=rules, decimals=decimals, apriori=apriori).items():
+        with progress_steps("tabulating the records", shown=progressbar):
+            tables = tabulate_margins(records, dims, name, decimals=own.pop("decimals"), **form)
+        done[name] = _protected(tables, name, own.pop("rules"), safe, **own, **asked)
+    done = with_same_cells(done, apriori) if same_cells else done
+    return done[value] if isinstance(value, str) else done
 
 
 def protect_margins(

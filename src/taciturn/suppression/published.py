@@ -135,8 +135,8 @@ class PublishedCells:
 
     @cached_property
     def equations(self) -> csr_array:
-        """Which cells are in each sum that holds between them, of a total and its
-        parts; shape (sums, cells).
+        """Which cells are in each sum that is 0: 1 for the parts of a total, and -1 for
+        the total; shape (sums, cells).
         """
         finer = [
             [
@@ -146,7 +146,7 @@ class PublishedCells:
             ]
             for names in self.margins
         ]
-        rows, columns, done = [], [], 0
+        rows, columns, signs, done = [], [], [], 0
         for number, total in enumerate(self.totals):
             size = total.labels.size
             for other in finer[number]:
@@ -159,11 +159,12 @@ class PublishedCells:
                 parts, at = np.unique(self.totals[other].group, return_index=True)
                 rows += [done + total.group[at], done + np.arange(size)]
                 columns += [self.first[other] + parts, self.first[number] + np.arange(size)]
+                signs += [np.ones(len(parts)), -np.ones(size)]
                 done += size
         if not rows:
             return csr_array((0, self.first[-1]))
-        row, column = np.concatenate(rows), np.concatenate(columns)
-        return csr_array((np.ones(len(row)), (row, column)), shape=(done, self.first[-1]))
+        row, column, sign = (np.concatenate(part) for part in (rows, columns, signs))
+        return csr_array((sign, (row, column)), shape=(done, self.first[-1]))
 
     @cached_property
     def categories(self) -> csr_array:

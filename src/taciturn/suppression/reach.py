@@ -1,5 +1,6 @@
 """How far primary cells can deviate, by the tables found."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -67,6 +68,13 @@ class Reach:
     def witnesses(self) -> list[Witness]:
         """All witnesses, if they are whole numbers."""
         return [(where, by.astype(np.int64)) for (where, by), _, _ in self._found]
+
+    def tables(self, size: int) -> Iterator[Floats]:
+        """All witnesses, by the deviations of the table's cells."""
+        for (where, by), _, _ in self._found:
+            table = np.zeros(size)
+            table[where] = by
+            yield table
 
     @property
     def deviations(self) -> tuple[Integers, Integers]:

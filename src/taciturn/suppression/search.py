@@ -4,32 +4,26 @@ know. What is found is kept, whatever ends the search.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from time import monotonic
 from typing import Final
 
 import numpy as np
 
-from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
 from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import Completed, DeviationSearch
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
-from taciturn.suppression.task import ImpossibleError, Required, Task, Witness
+from taciturn.suppression.task import ImpossibleError, Task, Witness
 
 __all__ = ["Found", "PatternSearch"]
 
 _SMALL: Final = 2_000  # cells that may be suppressed: up to these the cheapest is sought
-_ORDERS: Final = 3  # of the primary cells, tried for a first pattern
-_FEW: Final = 100  # primary cells: up to these more than one order is tried
-_MOVES: Final = 16  # tables with many differences, combined in pairs
 _TIES: Final = 50  # patterns of the same cost, compared by their rank
 _RELAX: Final = 0.4  # of the time, for the relaxation
-_GUIDED: Final = 3  # patterns that follow the relaxation
-_GUIDE: Final = 0.98  # off the cost of a cell that the relaxation suppresses wholly
-_SPREAD: Final = 0.2  # at most, by which two of these differ
+_AMONG: Final = 0.2  # of the time, for the cheapest pattern of few cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,16 +64,15 @@ class PatternSearch:
     def __init__(
         self, task: Task, rng: np.random.Generator, singletons: Booleans, *, deadline: float
     ) -> None:
-        self._singletons = singletons
+        self._insiders = Insiders(task, singletons)
         self.task, self._rng, self._deadline = task, rng, deadline
+        self._start = monotonic()
         self._required = task.required
         self._deviations = DeviationSearch(task)
-        self._by_need = self._required.by_need()
-        self._small = np.isfinite(task.costs).sum() <= _SMALL
-        self._orders = _ORDERS if len(self._required.cells) <= _FEW else 1
-        self._program: PatternProgram | None = None
+        self._program = PatternProgram(task, self._insiders)
+        self._few = task.primaries
         none = np.zeros(len(self._required.cells), dtype=np.int64)
-        # Until `hide_from` has seen to them, no cell is safe from single contributors.
+        # Until `hide_from_singletons` has seen to them, no cell is safe from these.
         exposed = np.full(len(none), singletons.any())
         self.found = Found(task.primaries, none, none, [], 0.0, 1, False, exposed)
 
@@ -92,84 +85,94 @@ class PatternSearch:
         """Whether all primary cells are protected by what is found."""
         return bool(self._required.met(self.found.low, self.found.high).all())
 
-    @property
-    def orders(self) -> int:
-        """How often a primary cell is taken for the first pattern."""
-        return self._orders * len(self._required.cells)
-
     def first(self, on_cell: Callable[[], object]) -> None:
-        """A pattern by deviations; with few primary cells the cheapest of a few."""
-        complete = False
-        for number in range(self._orders):
-            order = self._by_need if number == 0 else self._rng.permutation(len(self._by_need))
-            try:
-                done = self._deviations.complete(
-                    self.task.primaries,
-                    order,
-                    deadline=self._deadline,
-                    on_cell=on_cell,
-                    below=self._cost if number and self.proved else np.inf,
-                )
-            except BaseException:
-                if number == 0 and self._deviations.latest is not None:
-                    self._take(self._deviations.latest)
-                raise
-            complete = done.complete if number == 0 else complete
-            if number == 0 or done.reach.all_enough():
-                self._take(done)
-        self.found = replace(self.found, complete=complete and self.proved)
-
-    def guided(self, gap: float) -> None:
-        """Cheaper patterns of what the relaxation suppresses in part."""
-        if not self.proved or self._cost == 0:
-            return
-        complete, now = self.found.complete, monotonic()
-        self.found = replace(self.found, complete=False)
-        self._program = PatternProgram(self.task, self._cost)
-        until = now + _RELAX * (self._deadline - now)
-        fractions = self._program.relax(deadline=until)
-        complete = complete and monotonic() < until
-        self.found = replace(self.found, bound=self._program.bound)
-        for number in range(_GUIDED):
-            if self._good_enough(gap):
-                break
-            spread = _SPREAD * self._rng.random(len(fractions)) if number else 0.0
-            self._complete(self.task.primaries, np.clip(fractions * _GUIDE - spread, 0.0, 1.0))
-        self.found = replace(self.found, complete=complete and monotonic() < self._deadline)
+        """The cheapest pattern of the cells that the linear relaxation suppresses in
+        part, and some others, with what else is needed.
+        """
+        ended = self._until(_RELAX)
+        self._few = self._program.few(self._program.relax(deadline=ended))
+        complete = monotonic() < ended
+        among = self._program.among(self._few, deadline=self._until(_AMONG))
+        start, keep = (self._few, False) if among is None else among
+        try:
+            done = self._deviations.complete(
+                start,
+                self._required.by_need(),
+                deadline=self._deadline,
+                on_cell=on_cell,
+                keep=keep,
+            )
+        except BaseException:
+            if self._deviations.latest is not None:
+                self._take(self._deviations.latest)
+            raise
+        self._take(done)
+        self.found = replace(
+            self.found, bound=self._bound, complete=complete and done.complete and self.proved
+        )
 
     def cheapest(self, gap: float) -> None:
-        """The cheapest pattern, if the table is small; of those that cost the same, the
-        one with the largest rank decrease.
+        """The cheapest pattern, if it is one of few cells; of those that cost the same,
+        the one with the largest rank decrease.
         """
-        if not self._small or not self.proved:
+        if not self.proved:
             return
-        deadline, program = self._deadline, self._program or PatternProgram(self.task, self._cost)
+        deadline, program = self._deadline, self._program
         complete = self.found.complete
         self.found = replace(self.found, complete=False)
+        self._among(self.found.pattern)
         while not self._good_enough(gap):
-            found = program.next_pattern(deadline=deadline)
-            self.found = replace(self.found, bound=program.bound)
-            if found is None:
+            program.leave_out(self._cost)
+            if program.candidates > _SMALL:
+                self.found = replace(self.found, complete=complete and monotonic() < deadline)
                 return
-            pattern, proof = found
+            pattern = program.next_pattern(deadline=deadline)
+            self.found = replace(self.found, bound=self._bound)
+            if pattern is None:
+                return
+            if self._good_enough(gap):
+                break
+            try:
+                proof = program.proof(pattern, deadline=deadline)
+            except AttackError:
+                return  # whether it protects is not known, so it cannot be ruled out
             if proof is None:
-                program.relax(deadline=deadline)
-                self._complete(pattern, None)
+                self._few |= program.few(program.relax(deadline=deadline))
+                self._among(pattern)
             elif self.task.cost(pattern) < self._cost:
                 self._take(Completed(pattern, proof, True))
         ended = False
         if self._good_enough(0.0):
             self.found = replace(self.found, bound=self._cost)
+            program.leave_out(self._cost)
             ended = self._compare_ties(program, self._cost)
         self.found = replace(self.found, complete=complete and not ended)
 
-    def _complete(self, pattern: Booleans, discount: Floats | None) -> None:
-        """Take the pattern that deviations make of this one, if it is cheaper."""
+    def _among(self, pattern: Booleans) -> None:
+        """Take the cheapest pattern of the cells that were of use so far, with what
+        else is needed, if it is cheaper than what was found.
+        """
+        self._few = self._few | pattern
+        among = self._program.among(self._few, deadline=self._until(_AMONG))
+        if among is None or self.task.cost(among[0]) >= self._cost:
+            return
+        start, keep = among
         done = self._deviations.complete(
-            pattern, self._by_need, deadline=self._deadline, discount=discount, below=self._cost
+            start, self._required.by_need(), deadline=self._deadline, below=self._cost, keep=keep
         )
         if done.reach.all_enough() and self.task.cost(done.pattern) < self._cost:
             self._take(done)
+
+    def _until(self, share: float) -> float:
+        """When a share of the time will have passed from now on."""
+        return min(self._deadline, monotonic() + share * (self._deadline - self._start))
+
+    @property
+    def _bound(self) -> float:
+        """Lower bound of the cost: patterns that cost more than the one found are of no
+        interest to the program.
+        """
+        return min(self._program.bound, self._cost) if self.proved else self._program.bound
 
     def _good_enough(self, gap: float) -> bool:
         """Whether no pattern is cheaper by more than a share of the cost."""
@@ -195,80 +198,49 @@ class PatternSearch:
     def hide_from_singletons(self, deadline: float) -> None:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
-
-        If two cells have a single contributor and one is part of the other, it is the
-        same contributor, who knows both, and all that are tied in this way.
         """
-        task, singletons, attacks = self.task, self._singletons, Attacks(self.task)
-        met, exposed = np.zeros_like(singletons), np.zeros_like(self.found.from_singletons)
-        moved: Booleans | None = None
-        while len(left := np.flatnonzero(self.found.pattern & singletons & ~met)):
+        task, attacks = self.task, Attacks(self.task)
+        met: set[int] = set()
+        exposed = np.zeros_like(self.found.from_singletons)
+        while (insider := next(self._insiders.of(self.found.pattern, met), None)) is not None:
             if monotonic() > deadline:
                 self.found = replace(self.found, complete=False)
                 return
-            cell = int(left[0])
-            own = self._contributed(cell)
-            met |= own
-            insider, seen = task.known_to(own), self.found.pattern & ~own
-            reach = Reach(insider.required)
+            met.add(insider.number)
+            inside, seen = task.known_to(insider.own), self.found.pattern & ~insider.own
+            reach = Reach(inside.required)
+            hidden = self._insiders.hidden(insider, self.found.pattern)
+            reach.widen(hidden[~insider.own[self._required.cells]].astype(float))
+            if reach.all_enough():
+                continue
             try:
-                if moved is None:
-                    moved = self._moved(attacks, deadline)
-                differs = moved[~moved[:, own].any(axis=1)].any(axis=0)
-                reach.widen(differs[insider.required.cells].astype(float))
-                aimed = attacks.aimed(insider.required)
-                if reach.all_enough() or aimed.proof(seen, deadline=deadline, known=reach):
+                tied = len(self._insiders.tied(insider, self.found.pattern)) > 0
+                aimed = attacks.aimed(inside.required)
+                if not tied and aimed.proof(seen, deadline=deadline, known=reach):
                     continue
             except AttackError:
                 pass  # not known: suppress what is known to be enough
             try:
-                done = DeviationSearch(insider).complete(
-                    seen, insider.required.by_need(), deadline=deadline, known=reach
+                done = DeviationSearch(inside).complete(
+                    seen,
+                    inside.required.by_need(),
+                    deadline=deadline,
+                    known=reach,
+                    keep=True,
                 )
             except ImpossibleError as error:
-                raise ImpossibleError(
-                    f"for the single contributor of {task.cells.label(cell)} {error}"
-                ) from error
+                cell = task.cells.label(int(np.argmax(insider.own)))
+                raise ImpossibleError(f"for the single contributor of {cell} {error}") from error
             # Suppressing more leaves every attacker at least as uncertain.
-            hidden = self.found.pattern | done.pattern
-            unsafe = insider.required.cells[~done.reach.met()]
+            pattern = self.found.pattern | done.pattern
+            unsafe = inside.required.cells[~done.reach.met()]
             self.found = replace(
                 self.found,
-                pattern=hidden,
+                pattern=pattern,
                 complete=self.found.complete and not len(unsafe),
             )
             exposed |= np.isin(self._required.cells, unsafe)
         self.found = replace(self.found, from_singletons=exposed)
-
-    def _contributed(self, cell: int) -> Booleans:
-        """The cells with a single contributor that must be this one's."""
-        own = np.zeros_like(self._singletons)
-        found = [cell]
-        while found:
-            own[found[0]] = True
-            tied = self.task.cells.nested(found.pop(0)) & self._singletons & ~own
-            found += [each for each in np.flatnonzero(tied).tolist() if each not in found]
-        return own
-
-    def _moved(self, attacks: Attacks, deadline: float) -> Booleans:
-        """In which cells tables that are possible differ from the true one: some in
-        many cells, and their differences and sums, which agree with it in others.
-        """
-        task, cells = self.task, self._required.cells
-        none = np.zeros_like(cells)
-        tables = []
-        for where, by in sorted(self.found.witnesses, key=lambda each: -len(each[0]))[:_MOVES]:
-            tables.append(np.zeros(task.cells.table.size))
-            tables[-1][where] = by
-        aimed = attacks.aimed(Required(cells, none, none, none + 1))
-        tables += aimed.moves(self.found.pattern, _MOVES - len(tables), deadline=deadline)
-        tables += [
-            first + sign * second for first, second in combinations(tables, 2) for sign in (1, -1)
-        ]
-        possible = [each for each in tables if task.allows(each.astype(int), self.found.pattern)]
-        if not possible:
-            return np.zeros((0, len(task.costs)), dtype=np.bool_)
-        return np.asarray((task.cells.matrix @ np.array(possible).T).T != 0)
 
     def _take(self, done: Completed) -> None:
         low, high = done.reach.deviations

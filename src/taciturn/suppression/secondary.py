@@ -233,10 +233,10 @@ def searched[T](
         until = start + share * (deadline - start)
         search = PatternSearch(task, rng, alone, deadline=until)
     try:
-        with progress_bar("primary cells to protect", search.orders, shown=shown) as bar:
+        primaries = len(task.required.cells)
+        with progress_bar("primary cells to protect", primaries, shown=shown) as bar:
             search.first(bar.advance)
             bar.finish("cheaper patterns")
-            search.guided(gap)
             search.cheapest(gap)
             search.hide_from_singletons(deadline)
             return audited(task, search.found, make, deadline=deadline)

@@ -55,9 +55,9 @@ class SharedCells(PublishedCells):
 
     @cached_property
     def equations(self) -> csr_array:
-        """Which cells are in each sum."""
+        """The sums, in which their own values, 0, are not."""
         of_sums = csr_array((self.sums.shape[0], self.sums.shape[0]))
-        return csr_array(hstack([abs(self.sums), of_sums])).astype(float)
+        return csr_array(hstack([self.sums, of_sums])).astype(float)
 
     @cached_property
     def categories(self) -> csr_array:

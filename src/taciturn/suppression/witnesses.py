@@ -45,13 +45,12 @@ class Witnesses:
         deviation: int,
         pattern: Booleans,
         *,
-        discount: Floats,
         deadline: float,
         patience: float = np.inf,
         whole: bool = False,
     ) -> Floats | None:
         """The cheapest witness found, None if there is none. After some time the first
-        will do. The cells' costs are taken less a discount, from 0 to 1.
+        will do.
 
         Raises
         ------
@@ -60,7 +59,7 @@ class Witnesses:
         if monotonic() > deadline:
             raise OutOfTimeError("the time was up before a pattern was found")
         free = np.isfinite(self._task.costs) | pattern
-        price = np.where(free & ~pattern, self._price * (1 - discount), 0.0)
+        price = np.where(free & ~pattern, self._price, 0.0)
         price *= self._newness(pattern)
         cube = self._cubes.cheapest(cell, deviation, free, price)
         best = None if cube is None else cube.astype(float)

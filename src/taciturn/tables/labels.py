@@ -40,6 +40,7 @@ __all__ = [
     "REFUSE",
     "Codes",
     "Labels",
+    "check_missing",
     "check_variables",
     "declared_categories",
     "factorize",
@@ -84,7 +85,8 @@ class Labels:
         if missing.any() and self._missing == REFUSE:
             raise TableError(
                 f"a label is missing: {self.variable!r} in row {start + missing.argmax() + 1} of"
-                f" {self.origin}; tabulate can leave such records out, or give them a label"
+                f" {self.origin}; with missing= tabulate and protect_table leave such records out,"
+                " or give them a label"
             )
         first = np.empty(len(labels) + 1, dtype=np.int64)  # the last for codes of -1
         first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several rows the last one written
@@ -162,6 +164,16 @@ class Labels:
         raise TableError(
             f"{self.variable}={legible(str(name))} {where} is none of the categories"
             f" [{first_of(names)}]"
+        )
+
+
+def check_missing(missing: Any) -> None:
+    """Raise `ParameterError` unless it says what is done about a missing label."""
+    text = isinstance(missing, str) and bool(missing.strip())
+    if not text and not is_integer(missing):
+        raise ParameterError(
+            "missing must be 'refuse', 'drop', or the label of what is missing, such as 'not"
+            f" stated', got {quoted(missing)}"
         )
 
 

@@ -14,13 +14,14 @@ from taciturn.tables.labels import (
     DROP,
     REFUSE,
     Labels,
+    check_missing,
     check_variables,
     declared_categories,
     refuse_large_table,
 )
 from taciturn.tables.records import encoded_parts, open_records
 from taciturn.tables.sources import Source
-from taciturn.tables.values import convertible, is_integer, is_missing, python_values, real_value
+from taciturn.tables.values import convertible, is_missing, python_values, real_value
 from taciturn.validate import names_of, quoted
 
 __all__ = ["tabulate"]
@@ -100,7 +101,9 @@ def tabulate(
     source = open_records(records, names, sep=sep, encoding=encoding)
     check_variables(names)
     declared = declared_categories(categories, names)
-    _check_roles(names, missing, sampling_weights)
+    check_missing(missing)
+    if sampling_weights in names:
+        raise ParameterError(f"the column {sampling_weights!r} is given in two roles")
     weighted = [] if sampling_weights is None else [sampling_weights]
     source.require(weighted, of="sampling weights")
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
@@ -125,17 +128,6 @@ def tabulate(
     attrs = {"dropped": rows - kept_rows} if missing == DROP else {}
     table = xr.DataArray(counts, dims=names, coords=coords, name=COUNT, attrs=attrs)
     return table.rename("weighted_count") / _STEPS if weighted else table
-
-
-def _check_roles(variables: list[str], missing: Any, sampling_weights: Any) -> None:
-    text = isinstance(missing, str) and bool(missing.strip())
-    if not text and not is_integer(missing):
-        raise ParameterError(
-            "missing must be 'refuse', 'drop', or the label of what is missing, such as 'not"
-            f" stated', got {quoted(missing)}"
-        )
-    if sampling_weights in variables:
-        raise ParameterError(f"the column {sampling_weights!r} is given in two roles")
 
 
 def _weights(column: Any, name: str, source: Source, start: int) -> npt.NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Files of text of which each line says something of its own."""
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from taciturn.files import check_readable
 from taciturn.tables.sources.csv_text import read_text, refuse_undecodable
 from taciturn.validate import UTF_8
 
-__all__ = ["read_lines"]
+__all__ = ["fields_of", "read_lines"]
 
 
 def read_lines(path: Path, ending: str, encoding: str) -> Iterator[tuple[int, str]]:
@@ -24,3 +25,13 @@ def read_lines(path: Path, ending: str, encoding: str) -> Iterator[tuple[int, st
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     return enumerate(text.rstrip().split("\n") if text.strip() else [], 1)
+
+
+def fields_of(line: str, sep: str) -> list[str]:
+    """The fields of a line; none where a quotation does not end, or a line does
+    within.
+    """
+    try:
+        return [field.strip() for field in next(csv.reader([line], delimiter=sep, strict=True), [])]
+    except csv.Error:
+        return []

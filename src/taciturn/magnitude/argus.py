@@ -1,0 +1,280 @@
+"""Magnitude tables as τ-ARGUS reads them: cells and totals, with their metadata."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import xarray as xr
+
+from taciturn.errors import FileFormatError
+from taciturn.files import ARGUS_ENDINGS, METADATA_ENDING, check_readable
+from taciturn.magnitude.aggregated import Columns, margins_of_columns
+from taciturn.magnitude.metadata import ArgusColumn, Metadata, read_metadata
+from taciturn.schema import PUBLISHED, SAFE, STATUS
+from taciturn.tables.hierarchies import nested_codes, read_hrc, read_levels
+from taciturn.tables.labels import check_variables
+from taciturn.tables.sources.lines import fields_of, read_lines
+from taciturn.tables.spelling import legible
+from taciturn.tables.values import real_value
+from taciturn.validate import UTF_8, check_encoding
+
+__all__ = ["read_argus"]
+
+_TOTAL: Final = "Total"
+_EMPTY: Final = ("", "-")
+_STATUS_OF_EMPTY: Final = ("", "E")
+_SENSITIVE: Final = "sensitive"
+_LEAST_COST: Final = 1e-4  # that τ-ARGUS takes for 0
+
+type Cells = dict[str, list[str]]
+"""The fields of each column."""
+
+
+def read_argus(
+    table: str | PathLike[str],
+    metadata: str | PathLike[str] | None = None,
+    *,
+    value: str | None = None,
+    encoding: str | None = None,
+) -> tuple[dict[tuple[str, ...], xr.Dataset], pd.DataFrame | None]:
+    r"""Read a table that is aggregated already from files of τ-ARGUS.
+
+    Parameters
+    ----------
+    table : path
+        The file `.tab`, `.txt` or `.csv` with a line for each cell and each total that
+        is to be released, and no header. A cell without a line, with the status ``E``
+        or without a value is empty. Numbers have a decimal point or comma.
+    metadata : path, optional
+        The file `.rda`; by default that of the same name. Files of hierarchical codes
+        are looked for beside it, whatever folder it names.
+    value : str, optional
+        Which column is the quantity, where several are ``<NUMERIC>``.
+    encoding : str, optional
+        That of all files; UTF-8 by default.
+
+    Returns
+    -------
+    tables : dict of tuple of str to Dataset
+        As of `read_margins`.
+    instructions : DataFrame or None
+        What the table says of single cells, for `apriori` of `protect_margins`: the
+        status, costs, and protection levels of cells that are unsafe. None where it
+        says nothing.
+
+    Raises
+    ------
+    FileFormatError
+        A file that is missing or no text; a keyword that is not known or not supported,
+        such as ``<SHADOW>``; a line with another number of fields; a status that is not
+        declared, or that of secondary cells; a table without ``<FREQUENCY>``, of which
+        it is not known how many contribute.
+    TableError
+        As `read_margins`.
+
+    Notes
+    -----
+    τ-ARGUS applies either rules or the status of the table; here the status stands
+    above the rules. To apply rules only, do not hand `instructions` on. Lists of names
+    (``<CODELIST>``) and distances (``<DISTANCE>``) are passed over. Codes of missing
+    labels are categories that belong to no group: `safe` of `protect_margins` names
+    them, where missing is safe.
+
+    References
+    ----------
+    τ-ARGUS Version 4.1, User's Manual, metadata of tabular data; where it is silent,
+    such as on what is assumed where nothing is said, the program itself (sdcTools,
+    tauargus, ``Metadata.readTableMetadata``).
+
+    See Also
+    --------
+    taciturn.suppression.protect_margins : Protects what this returns.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> import taciturn as tc
+    >>> folder = Path(mkdtemp())
+    >>> words = '<SEPARATOR> ";"|area|<RECODEABLE>|sales|<NUMERIC>|firms|<FREQUENCY>'
+    >>> _ = (folder / "sales.rda").write_text(words.replace("|", "\n"))
+    >>> _ = (folder / "sales.tab").write_text("A;60;3\nB;40;9\nTotal;100;12\n")
+    >>> tables, instructions = tc.magnitude.read_argus(folder / "sales.tab")
+    >>> tables["area",]["contributors"].values.tolist(), instructions
+    ([3, 9], None)
+    """
+    path = Path(fspath(table))
+    said = Path(fspath(metadata)) if metadata is not None else path.with_suffix(METADATA_ENDING)
+    check_readable(path, ARGUS_ENDINGS)
+    found = read_metadata(said, encoding)
+    columns, quantity = _columns(found, value)
+    written = check_encoding(encoding) if encoding is not None else UTF_8
+    cells = _read(path, found, columns, written)
+    levels = read_levels(_hierarchies(found, cells, said.parent, encoding), columns.variables)
+    numbers = [
+        column.decimals for column in found.columns if column.name in (quantity, *columns.largest)
+    ]
+    tables = margins_of_columns(
+        cells, columns, levels, total=_TOTAL, decimals=max(numbers), origin=str(path)
+    )
+    return tables, _instructions(cells, found, columns, str(path))
+
+
+def _columns(metadata: Metadata, value: str | None) -> tuple[Columns, str]:
+    """Which column plays which part."""
+    variables, quantities = metadata.named("category"), metadata.named("value")
+    if not variables:
+        raise FileFormatError(f"{metadata.origin}: no column is <RECODEABLE>")
+    check_variables(variables)
+    if value is None and len(quantities) != 1:
+        raise FileFormatError(
+            f"{metadata.origin}: one column must be <NUMERIC>, or value name one of them:"
+            f" {quantities or 'there is none'}"
+        )
+    quantity = quantities[0] if value is None else value
+    if quantity not in quantities:
+        raise FileFormatError(
+            f"{metadata.origin}: value must name one of the columns {quantities}, got"
+            f" {legible(str(quantity))}"
+        )
+    contributors = metadata.only("frequency")
+    if contributors is None:
+        raise FileFormatError(
+            f"{metadata.origin}: one column must be the <FREQUENCY>, how many contribute to each"
+            " cell"
+        )
+    if (metadata.only("lower") is None) != (metadata.only("upper") is None):
+        raise FileFormatError(f"{metadata.origin}: <LOWERPL> and <UPPERPL> go together")
+    largest = tuple(metadata.named("largest"))
+    return Columns(tuple(variables), quantity, contributors, largest), quantity
+
+
+def _read(path: Path, metadata: Metadata, columns: Columns, encoding: str) -> Cells:
+    """The fields of all lines, totals by one name and numbers with a point."""
+    names = [column.name for column in metadata.columns]
+    rows = []
+    for number, line in read_lines(path, path.suffix.lower(), encoding):
+        fields = fields_of(line, metadata.separator)
+        if len(fields) != len(names):
+            raise FileFormatError(
+                f"{path}: line {number} must have {len(names)} fields, separated by"
+                f" {metadata.separator!r}, as {metadata.origin} says: it has {len(fields)}"
+            )
+        rows.append(fields)
+    if not rows:
+        raise FileFormatError(f"{path}: holds no cells")
+    cells = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    for column in metadata.columns:
+        given = cells[column.name]
+        if column.role == "category":
+            _refuse_other_totals(given, column, path)
+            cells[column.name] = [
+                _TOTAL if text == column.total.strip() else text for text in given
+            ]
+        elif column.role != "status":
+            cells[column.name] = [_number(text) for text in given]
+    for row, text in enumerate(cells[columns.value]):
+        if text in _EMPTY and cells[columns.contributors][row] in (*_EMPTY, "0"):
+            cells[columns.value][row] = cells[columns.contributors][row] = "0"
+    return cells
+
+
+def _refuse_other_totals(given: Sequence[str], column: ArgusColumn, path: Path) -> None:
+    """Raise `FileFormatError` where a category is called as totals are here."""
+    if column.total.strip() != _TOTAL and _TOTAL in given:
+        raise FileFormatError(
+            f"{path}: line {given.index(_TOTAL) + 1} has the code {_TOTAL!r} of {column.name!r},"
+            f" whose totals are {column.total!r}: give that category another name"
+        )
+
+
+def _number(text: str) -> str:
+    """A number with a decimal point; nothing where there is none."""
+    if text in _EMPTY:
+        return ""
+    return text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+
+
+def _hierarchies(
+    metadata: Metadata, cells: Cells, folder: Path, encoding: str | None
+) -> dict[str, pd.DataFrame]:
+    """The levels above each variable that has some."""
+    found = {}
+    for column in metadata.columns:
+        if column.role != "category":
+            continue
+        if column.codes:
+            name = column.codes.replace("\\", "/").rpartition("/")[2]
+            frame = read_hrc(folder / name, column.name, mark=column.mark, encoding=encoding)
+        elif column.widths:
+            others = (_TOTAL, *column.missing)
+            codes = [code for code in dict.fromkeys(cells[column.name]) if code not in others]
+            above = {code[:end] for code in codes for end in range(1, len(code))}
+            finest = [code for code in codes if code not in above]
+            frame = nested_codes(finest, column.widths, column.name)
+        else:
+            continue
+        if frame.shape[1] > 1:  # otherwise all codes are on one level
+            known = set(frame.to_numpy().ravel())
+            missing = [code for code in column.missing if code not in known]
+            rows = pd.DataFrame(dict.fromkeys(frame, missing))  # each a branch of its own
+            found[column.name] = pd.concat([frame, rows], ignore_index=True)
+    return found
+
+
+def _instructions(
+    cells: Cells, metadata: Metadata, columns: Columns, origin: str
+) -> pd.DataFrame | None:
+    """What is said of single cells, a row for each of which something is."""
+    given = {role: metadata.only(role) for role in (STATUS, "cost", "lower", "upper")}
+    rows = []
+    for row in range(len(cells[columns.value])):
+        where = f"{origin}: line {row + 1}"
+        held = {role: cells[name][row] if name else "" for role, name in given.items()}
+        empty = not real_value(cells[columns.contributors][row])
+        told = _of_cell(held, metadata, where, empty=empty)
+        if told:
+            labels = {name: cells[name][row] for name in columns.variables}
+            where_to = {name: None if at == _TOTAL else at for name, at in labels.items()}
+            rows.append(where_to | told)
+    names = [*columns.variables, *given]
+    return pd.DataFrame(rows, columns=names, dtype=object) if rows else None
+
+
+def _of_cell(
+    held: Mapping[str, str], metadata: Metadata, where: str, *, empty: bool
+) -> dict[str, Any]:
+    """What is said of one cell."""
+    known = {metadata.safe: SAFE, metadata.unsafe: _SENSITIVE, metadata.protect: PUBLISHED}
+    accepted = {code.upper(): status for code, status in known.items()}
+    status = held[STATUS].upper()
+    if status == "M" and status not in accepted:
+        raise FileFormatError(
+            f"{where} has the status 'M' of a cell that was suppressed to protect others: give the"
+            " table as it was before"
+        )
+    if status not in (*accepted, *_STATUS_OF_EMPTY):
+        raise FileFormatError(
+            f"{where} has the status {legible(held[STATUS])}: accepted are"
+            f" {', '.join(map(repr, known))}, and 'E' for empty cells"
+        )
+    if empty:
+        return {}
+    if status == "E" and status not in accepted:
+        raise FileFormatError(f"{where} has the status 'E' of an empty cell, and contributors")
+    told: dict[str, Any] = {STATUS: accepted[status]} if status else {}
+    if held["cost"]:
+        told["cost"] = max(_amount(held["cost"], where), _LEAST_COST)
+    if told.get(STATUS) == _SENSITIVE:
+        told |= {side: _amount(held[side], where) for side in ("lower", "upper") if held[side]}
+    return told
+
+
+def _amount(text: str, where: str) -> float:
+    """A number from 0."""
+    number = real_value(text)
+    if number is None or number < 0:
+        raise FileFormatError(f"{where} holds {legible(text)} in place of a number from 0")
+    return number
