@@ -42,6 +42,8 @@ from taciturn.suppression import (
     quantities,
     reach,
     search,
+    several_tables,
+    shared,
     task,
     witnesses,
 )
@@ -144,6 +146,10 @@ class Case:
     def cells(self):
         return arguments.checked_cells(self.table, None, self.decimals)
 
+    def shared(self):
+        other = self.table.rename(b="c")
+        return several_tables.shared_cells({"b": self.table, "c": other}, None, self.decimals)
+
     def required(self):
         interval = xr.Dataset({"lower": 0 * self.table, "upper": 2 * self.table})
         flags = arguments.checked_flags(self.mask, self.cells(), name="primary")
@@ -226,6 +232,7 @@ EXAMPLES = {
     showing.Shown: (lambda case: case.linked().shown(), Case.hidden_of_linked),
     showing.Grid: (lambda case: case.linked().shown().grids[0], Case.hidden_of_linked),
     published.PublishedCells: (Case.cells, Case.all_cells),
+    shared.SharedCells: (Case.shared, Case.all_cells),
     knowns.Known: (Case.known, Case.all_cells),
     apriori.Instructions: (Case.instructions, Case.all_cells),
     task.Required: (Case.required, Case.all_cells),

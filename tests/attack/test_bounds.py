@@ -457,7 +457,7 @@ MASK = TABLE < 3
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: tc.Suppression(TABLE - 2, MASK), TableError, "a=p, b=2 holds -1"),
+        (lambda: tc.Rounding(TABLE - 2, 1), TableError, "a=p, b=2 holds -1"),
         (lambda: tc.Suppression(TABLE.where(~MASK), MASK), TableError, "not be missing: a=p, b=2"),
         (lambda: tc.Suppression(TABLE + 0.5, MASK), TableError, "whole numbers"),
         (
@@ -466,7 +466,7 @@ MASK = TABLE < 3
             "at most 1 decimals: a=p, b=1 holds 5.25",
         ),
         (
-            lambda: tc.Suppression(TABLE - 2.0, MASK, decimals=1),
+            lambda: tc.Rounding(TABLE - 2.0, 1, decimals=1),
             TableError,
             "not be negative: a=p, b=2 holds -1.0",
         ),

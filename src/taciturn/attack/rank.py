@@ -175,8 +175,9 @@ def rank_of(system: LinearSystem) -> int:
 def _dependent_rows(system: LinearSystem) -> list[int]:
     """Rows that follow from the others."""
     matrix = system.matrix[:, _spanning_columns(system)].tocsr()
-    ends, indices = matrix.indptr.tolist(), matrix.indices.tolist()
-    return _eliminated([dict.fromkeys(indices[start:end], 1) for start, end in pairwise(ends)])
+    ends = matrix.indptr.tolist()
+    entries = list(zip(matrix.indices.tolist(), matrix.data.tolist(), strict=True))
+    return _eliminated([dict(entries[start:end]) for start, end in pairwise(ends)])
 
 
 def _spanning_columns(system: LinearSystem) -> Integers:

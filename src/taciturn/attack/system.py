@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +12,14 @@ from scipy.sparse import csr_array
 
 from taciturn.schema import cell_label
 
-__all__ = ["UNLIMITED", "LinearSystem", "Total", "build_system"]
+__all__ = ["UNLIMITED", "LinearSystem", "Total", "build_system", "has_negative", "open_ended"]
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 UNLIMITED: Final = 2**60
-"""Upper bound, in steps, of a cell that no total limits; no sum of released values
-comes near it."""
+"""Upper bound, in steps, of a cell that no total limits, and with a minus the lower one
+of a cell that may be negative; no sum of released values comes near it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,9 +71,9 @@ class LinearSystem:
 
     .. math:: l \le A x \le h, \qquad u_j \le x_j \le v_j, \qquad x \in \mathbb{Z}^n
 
-    The unit of all values is the step, ``10**-decimals``. `A` holds zeros and ones. A
-    total without an unknown cell has no row; from the others the published cells are
-    subtracted.
+    The unit of all values is the step, ``10**-decimals``. `A` holds zeros and ones, and
+    -1 where a sum that is a cell itself is subtracted. A total without an unknown cell
+    has no row; from the others the published cells are subtracted.
 
     Attributes
     ----------
@@ -85,7 +86,8 @@ class LinearSystem:
     least, most : array of int64, shape (rows,)
         `l` and `h`; equal where a total is released as it is.
     lower, upper : array of int64, shape (n,)
-        `u`, at least 0, and `v`; `UNLIMITED` where no total limits a cell.
+        `u`, 0 or, in a table with negative values, ``-UNLIMITED``, unless more is
+        known; and `v`, `UNLIMITED` where no total limits a cell.
     totals : tuple of Total
         The released totals.
     row_total, row_group : array of int64, shape (rows,)
@@ -113,6 +115,13 @@ class LinearSystem:
             f" {self.published.size:,} cells)"
         )
 
+    @cached_property
+    def signed(self) -> bool:
+        """Whether a term of some total may be negative, so that a total does not limit
+        its cells by itself.
+        """
+        return bool((self.matrix.data < 0).any() or (self.lower < 0).any())
+
     def holds(self, cells: Integers) -> bool:
         """Whether values of the unknown cells are within all bounds."""
         sums = self.matrix @ cells
@@ -124,6 +133,8 @@ class LinearSystem:
         totals, taken alone, allow.
         """
         most = self.upper.copy()
+        if self.signed:
+            return most
         coo = self.matrix.tocoo()
         np.minimum.at(most, coo.col, self.most[coo.row])
         return most
@@ -133,8 +144,11 @@ class LinearSystem:
         totals without one hold: these have no upper bound, whatever the system says.
 
         In any table they can be lowered to the largest of the least values of these
-        totals, which then still hold, and nothing else changes.
+        totals, which then still hold, and nothing else changes. Where terms may be
+        negative that is not so, and the system is returned as it is.
         """
+        if self.signed:
+            return self, np.zeros(len(self.upper), dtype=np.bool_)
         open_ = self.most >= UNLIMITED
         held = np.asarray(self.matrix.sum(axis=0)).ravel() > 0
         unlimited = held & (self.most_of_cells() >= UNLIMITED)
@@ -163,6 +177,7 @@ def build_system(
     totals: Iterable[Total],
     *,
     decimals: int,
+    signed: bool = False,
     lower: Integers | None = None,
     upper: Integers | None = None,
 ) -> LinearSystem:
@@ -171,21 +186,25 @@ def build_system(
     Parameters
     ----------
     table : DataArray of int64
-        The table in steps; its values are used where they are known.
+        The table in steps; its values are used where they are known. If some are
+        negative, no cell has a lower bound of 0.
     known : array of bool, shape (cells,)
         The published cells.
     totals : iterable of Total
         The released totals.
     decimals : int
         Decimal places of the values.
+    signed : bool
+        Whether cells may be negative, even if all values are at least 0.
     lower, upper : array of int64, shape (cells,), optional
-        Bounds of every cell, in steps; by default 0 and none but the totals.
+        Bounds of every cell, in steps; by default 0, or none, and none but the totals.
 
     Returns
     -------
     LinearSystem
     """
     totals = tuple(totals)
+    floor = -UNLIMITED if signed or has_negative(table) else 0
     values = np.where(known, table.values.ravel(), 0)
     unknown = np.flatnonzero(~known)
     rows, columns, least, most, row_total, row_group = [], [], [], [], [], []
@@ -216,13 +235,23 @@ def build_system(
         matrix=csr_array((entries, (row, column)), shape=(done, n)),
         least=_joined(least),
         most=_joined(most),
-        lower=np.zeros(n, dtype=np.int64) if lower is None else np.maximum(lower[unknown], 0),
+        lower=np.full(n, floor) if lower is None else np.maximum(lower[unknown], floor),
         upper=np.full(n, UNLIMITED) if upper is None else upper[unknown],
         totals=totals,
         row_total=_joined(row_total),
         row_group=_joined(row_group),
         decimals=decimals,
     )
+
+
+def has_negative(table: xr.DataArray) -> bool:
+    """Whether some cell is negative, so that none is known to hold at least 0."""
+    return bool((table.values < 0).any())
+
+
+def open_ended(bounds: Integers) -> Floats:
+    """Bounds for a solver: infinite where there is none."""
+    return np.where(np.abs(bounds) >= UNLIMITED // 2, np.copysign(np.inf, bounds), bounds)
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> Integers:

@@ -11,7 +11,7 @@ from taciturn.attack.bounds.of_release import attacker_bounds
 from taciturn.attack.releases.base import Release
 from taciturn.errors import TableError
 from taciturn.schema import SIDES
-from taciturn.tables.values import is_missing, whole_steps
+from taciturn.tables.values import is_missing, signed_steps
 
 __all__ = ["refuse_telling_intervals"]
 
@@ -37,7 +37,9 @@ def refuse_telling_intervals(
         row = int(rows[cell])
         lower, upper = (_end(column[row], decimals, place(row)) for column in columns)
         least, most = (float(side[cell]) for side in sides)
-        if (lower or 0) > least or (most if upper is None else upper) < most:
+        if (min(0.0, least) if lower is None else lower) > least or (
+            most if upper is None else upper
+        ) < most:
             raise TableError(
                 f"{place(row)}: its interval is narrower than {least:.15g} to {most:.15g}, which is"
                 " what the published cells tell of it, and so may give its value away"
@@ -48,10 +50,10 @@ def _end(raw: Any, decimals: int, where: str) -> float | None:
     """An end of an interval; None where it is open."""
     if is_missing(raw) or str(raw).strip() == "":
         return None
-    steps = whole_steps(raw, decimals)
+    steps = signed_steps(raw, decimals)
     if steps is None:
         raise TableError(
-            f"{where}: an end of its interval must be a number from 0 with at most {decimals}"
+            f"{where}: an end of its interval must be a number with at most {decimals}"
             f" decimals, or nothing where it is open: it is {str(raw)!r:.60}"
         )
     return steps / 10.0**decimals

@@ -36,7 +36,7 @@ from taciturn.tables.margins import every_margin, hierarchies, level_codes, marg
 from taciturn.tables.sources import open_source, refuse_dialect
 from taciturn.tables.spelling import legible
 from taciturn.tables.steps import in_steps
-from taciturn.tables.values import is_missing, whole_steps
+from taciturn.tables.values import is_missing, signed_steps, whole_steps
 
 __all__ = ["read_release"]
 
@@ -112,7 +112,7 @@ def read_release(
     """
     columns = _columns(path, sep, encoding)
     rows = _rows(columns, table, value, str(path))
-    steps = in_steps(table, decimals)
+    steps = in_steps(table, decimals, signed=True)
     shown = margin(steps, rows.variables)
     found = [_held(rows, part, shown, decimals) for part in _parts(rows, shown, total)]
     if all(part.published.all() for part in found) and any(part.differs.any() for part in found):
@@ -322,7 +322,7 @@ def _published_value(rows: _Rows, row: int, decimals: int) -> int | None:
         if not is_missing(value):
             raise TableError(f"{where} is {status}, and has a value, which gives it away")
         return None
-    steps = whole_steps(value, decimals)
+    steps = signed_steps(value, decimals)
     if steps is None:
         rule = f"with at most {decimals} decimals" if decimals else "that is a whole number"
         raise TableError(f"{where} is published and must have a value {rule}, got {value!r:.60}")

@@ -164,7 +164,8 @@ class Instructions:
             if cell in self.levels:
                 steps = np.array(self.levels[cell]) * 10.0**cells.decimals
                 low, high = np.minimum(np.ceil(steps - 1e-6), MAX_COUNT - 1)
-                down[at], up[at] = min(low, cells.values[cell]), high
+                most = np.inf if cells.signed else cells.values[cell]
+                down[at], up[at] = min(low, most), high
                 width[at] = max(down[at] + up[at], 1)
             elif self.status.get(cell) == SUPPRESSED and not ruled[cell]:
                 down[at], up[at], width[at] = 0, 0, 1

@@ -11,10 +11,11 @@ from taciturn.attack.bounds.knowledge import (
     contributions_of,
     known_of_cells,
     ranges_of,
+    refuse_signed,
 )
 from taciturn.attack.bounds.of_system import check_names
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import Booleans, Integers, Total
+from taciturn.attack.system import Booleans, Integers, Total, has_negative
 from taciturn.errors import ParameterError
 from taciturn.schema import MAX_COUNT
 from taciturn.suppression.known import Known
@@ -22,12 +23,13 @@ from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import Margin, finest_totals, margin_names, named_margins
 from taciturn.tables.steps import checked_mask, checked_range, checked_values, in_steps
-from taciturn.validate import is_real
+from taciturn.validate import is_real, real_number
 
 __all__ = [
     "checked_cells",
     "checked_costs",
     "checked_flags",
+    "checked_gap",
     "checked_knowledge",
     "checked_required",
 ]
@@ -37,7 +39,7 @@ def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) ->
     """Check a table and number the cells of all that is released: of linked tables, or
     of the table with all its totals.
     """
-    steps = in_steps(table, decimals)
+    steps = in_steps(table, decimals, signed=True)
     check_names(steps)
     if linked is None:
         margins = [tuple(map(str, steps.dims)), *finest_totals(steps)]
@@ -48,7 +50,9 @@ def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) ->
                 "linked must name at least one margin; without it the table is released with all"
                 " totals"
             )
-    return PublishedCells(steps, tuple(margins), linked is not None, decimals)
+    return PublishedCells(
+        steps, tuple(margins), linked is not None, decimals, signed=has_negative(steps)
+    )
 
 
 def checked_flags(given: Any, cells: PublishedCells, *, name: str) -> Booleans:
@@ -63,10 +67,10 @@ def checked_flags(given: Any, cells: PublishedCells, *, name: str) -> Booleans:
 
 
 def checked_costs(given: Any, cells: PublishedCells) -> Floats:
-    """What it costs to suppress each cell: by default 1 and its value, in the table's
-    units; infinite where it may not be suppressed.
+    """What it costs to suppress each cell: by default 1 and the size of its value, in
+    the table's units; infinite where it may not be suppressed.
     """
-    costs = 1 + cells.values / 10.0**cells.decimals
+    costs = 1 + np.abs(cells.values) / 10.0**cells.decimals
     if not cells.linked:
         costs[cells.first[1] :] = np.inf
 
@@ -80,6 +84,13 @@ def checked_costs(given: Any, cells: PublishedCells) -> Floats:
 
     _each_margin(given, cells, keep, name="costs")
     return costs
+
+
+def checked_gap(gap: Any) -> float:
+    """A relative distance to the least cost, from 0 to below 1."""
+    if real_number(gap, "gap", least=0, most=1) == 1:
+        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+    return float(gap)
 
 
 def checked_required(flags: Booleans, protection: Any, cells: PublishedCells) -> Required:
@@ -112,8 +123,9 @@ def checked_knowledge(
     if isinstance(given, tuple | list):
         totals = _range_of_primaries(given, cells, required, costs)
     elif are_ranges(given):
-        totals = ranges_of(given, table, decimals)
+        totals = ranges_of(given, table, decimals, signed=cells.signed)
     else:
+        refuse_signed(cells.signed)
         totals = [known_of_cells(contributions_of(given, table, decimals), table)]
     accepted = [set(names) for names in (*cells.suppressible, tuple(table.dims))]
     for total in totals:
@@ -142,7 +154,8 @@ def _range_of_primaries(
     """The range of every primary cell, of who knows the rule; where smaller values are
     never suppressed, that is known of the others, too.
     """
-    if len(given) != 2 or not is_real(given[0]) or not (is_real(given[1]) or given[1] == np.inf):
+    ends = zip(given, (-np.inf, np.inf), strict=False)
+    if len(given) != 2 or not all(is_real(end) or end == infinite for end, infinite in ends):
         raise ParameterError(
             "knowledge of the primary cells must be the least and the most that they can hold,"
             f" such as (1, 2), got {given!r}"
@@ -154,7 +167,9 @@ def _range_of_primaries(
     open_ = np.isfinite(costs) | primary
     least_of_all = min(least, float(values[open_].min(initial=np.inf)))
     # What may not be suppressed is published, and known as it is.
-    lower = np.where(primary, least, np.where(open_, least_of_all, 0.0))
+    lower = np.where(
+        primary, least, np.where(open_, least_of_all, -np.inf if cells.signed else 0.0)
+    )
     upper = np.where(primary, most, np.inf)
     ranges = {
         names: xr.Dataset(
@@ -167,7 +182,7 @@ def _range_of_primaries(
         )
         for number, names in enumerate(cells.suppressible)
     }
-    return ranges_of(ranges, cells.table, cells.decimals)
+    return ranges_of(ranges, cells.table, cells.decimals, signed=cells.signed)
 
 
 def _intervals(given: Any, cells: PublishedCells, primary: Booleans) -> tuple[Integers, Integers]:
@@ -181,11 +196,12 @@ def _intervals(given: Any, cells: PublishedCells, primary: Booleans) -> tuple[In
         up[part] = np.ceil(high * step - cells.values[part] - 1e-6)
 
     _each_margin(given, cells, keep, name="protection")
-    inside = (down >= 0) & (down <= cells.values) & (up >= 0) & (up < MAX_COUNT)
+    inside = (down >= 0) & (down < MAX_COUNT) & (up >= 0) & (up < MAX_COUNT)
+    inside &= (down <= cells.values) | cells.signed
     if (primary & ~inside).any():
         raise ParameterError(
-            "protection must have lower from 0 to the true value and upper from it on: not so at"
-            f" {cells.label(int(np.argmax(primary & ~inside)))}"
+            f"protection must have lower{'' if cells.signed else ' from 0'} to the true value and"
+            f" upper from it on: not so at {cells.label(int(np.argmax(primary & ~inside)))}"
         )
     return np.where(primary, down, 0).astype(np.int64), np.where(primary, up, 0).astype(np.int64)
 

@@ -1,5 +1,5 @@
-"""The cheapest pattern for small tables: an integer program whose rows are found by
-attacking its solutions.
+"""The cheapest pattern: an integer program whose rows are found by attacking its
+solutions, and its linear relaxation.
 
 The program chooses the cells to suppress. Each solution is attacked: where a primary
 cell cannot deviate as far as required, the dual solution of the attack shows which
@@ -21,6 +21,7 @@ from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
 from taciturn.suppression.insiders import Insiders
+from taciturn.suppression.limits import Limits
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import Task
 
@@ -33,8 +34,6 @@ _IDLE: Final = 5  # relaxations in a row that hardly help
 _PART: Final = 1e-6  # of a cell: less is the solver's rounding
 _MORE: Final = 20  # cells, beyond twice those of a fractional pattern
 _NEAR_ENOUGH: Final = 1e-3  # to the cheapest of some cells
-_MANY: Final = 1e6  # deviations as asked, beyond which a cell is as good as free
-
 
 type Row = tuple[Integers, Floats]
 """The cells of an inequality, and their coefficients."""
@@ -46,7 +45,7 @@ class PatternProgram:
     def __init__(self, task: Task, insiders: Insiders) -> None:
         self._task, self._cells = task, task.cells
         self._insiders = insiders
-        self._attack, self._attacks = _Attack(task), Attacks(task)
+        self._limits, self._attacks = Limits(task), Attacks(task)
         free = np.isfinite(task.costs) & ~task.primaries
         # Tolerances of HiGHS are absolute.
         self._unit = float(np.median(task.costs[free])) if free.any() else 1.0
@@ -227,20 +226,19 @@ class PatternProgram:
         asked = np.column_stack([required.up, required.down, required.width])
         for cell, least in zip(required.cells.tolist(), asked.tolist(), strict=True):
             for equation in of_cell.indices[of_cell.indptr[cell] : of_cell.indptr[cell + 1]]:
-                cells = sums.indices[sums.indptr[equation] : sums.indptr[equation + 1]]
-                others, rooms = self._rooms(cell, cells.astype(np.int64))
+                part = slice(sums.indptr[equation], sums.indptr[equation + 1])
+                cells = sums.indices[part].astype(np.int64)
+                others, rooms = self._rooms(cell, cells, sums.data[part])
                 for room, most in zip(rooms, least, strict=True):
                     if most > 0:
                         self._add(others, np.minimum(room / most, 1.0), 1.0)
 
-    def _rooms(self, cell: int, cells: Integers) -> tuple[Integers, list[Floats]]:
+    def _rooms(self, cell: int, cells: Integers, signs: Floats) -> tuple[Integers, list[Floats]]:
         """The others of a sum, and how far they let a cell rise, fall and both."""
-        held = np.diff(self._cells.matrix.indptr)
-        total = cells[np.argmax(held[cells])]
         others = cells[cells != cell]
         up, down = self._task.up[others], self._task.down[others]
         # A total rises with its parts; a part rises with its total, or as others fall.
-        along = np.full(len(others), cell == total) | (others == total)
+        along = signs[cells != cell] != signs[cells == cell]
         rise, fall = np.where(along, up, down), np.where(along, down, up)
         return others, [rise, fall, rise + fall]
 
@@ -292,7 +290,7 @@ class PatternProgram:
         """Add the inequalities of a primary cell that a pattern violates, from an
         attack on what is seen of it by somebody whose own cells hide nothing.
         """
-        for row, least in self._attack.limits(cell, asked, seen, deadline):
+        for row, least in self._limits.of(cell, asked, seen, deadline):
             row = np.where(own, 0.0, np.minimum(row / least, 1.0))  # a cell is suppressed once
             if row @ pattern < 1 - _VIOLATED:
                 held = np.flatnonzero(row)
@@ -300,7 +298,7 @@ class PatternProgram:
 
     def _forbid_single(self, pattern: Floats) -> None:
         """Rule out sums with a single suppressed cell, which protects nothing."""
-        sums = self._cells.equations
+        sums = abs(self._cells.equations)
         alone = sums.multiply(pattern[None]).tocsr()
         short = np.asarray(sums @ pattern)
         for equation in range(sums.shape[0]):
@@ -330,89 +328,3 @@ class PatternProgram:
         held = np.concatenate([none.astype(np.int64), *(held for held, _ in self._rows)])
         row = np.concatenate([none, *(row for _, row in self._rows)])
         return csr_array((row, held, ends), shape=(len(self._rows), len(self._costs)))
-
-
-class _Attack:
-    """How far primary cells can deviate under a pattern, whole numbers or not, and what
-    limits them.
-    """
-
-    def __init__(self, task: Task) -> None:
-        cells, required = task.cells, task.required
-        self._cells = cells
-        column = cells.column
-        self._inner = np.flatnonzero(column >= 0)
-        self._outer = np.flatnonzero(column < 0)
-        self._of = column[self._inner]
-        self._totals = csr_array(cells.matrix[self._outer])
-        self._most_up, self._most_down = task.up, task.down
-        self._low, self._high = -task.inner_down, task.inner_up
-        self._unit = max(1.0, float(required.most))
-        zeros = np.zeros(len(self._outer))
-        self._program = Program(self._totals, zeros, zeros, self._low, self._high)
-
-    def limits(
-        self, cell: int, required: tuple[int, int, int], pattern: Floats, deadline: float
-    ) -> Iterator[tuple[Floats, float]]:
-        """Inequalities, as coefficients and least value, that all patterns satisfy
-        which let a cell deviate as far as required, above, below and both.
-        """
-        up, down, width = required
-        above, above_open = self._limit(cell, 1, pattern, deadline)
-        below, below_open = self._limit(cell, -1, pattern, deadline)
-        both = above + below, above_open + below_open
-        for (row, open_), asked in (
-            ((above, above_open), up),
-            ((below, below_open), down),
-            (both, width),
-        ):
-            # A difference of large numbers may be due to rounding.
-            if asked - open_ > _VIOLATED * max(1.0, asked):
-                yield row, asked - open_
-
-    def _limit(
-        self, cell: int, sign: int, pattern: Floats, deadline: float
-    ) -> tuple[Floats, float]:
-        """How much each suppressed cell adds to the deviation of a cell, and how far it
-        can deviate under any pattern.
-        """
-        low, high = self._low.copy(), self._high.copy()
-        low[self._of] = -self._most_down[self._inner] * pattern[self._inner]
-        high[self._of] = self._most_up[self._inner] * pattern[self._inner]
-        outer = pattern[self._outer]
-        direction = sign * self._cells.matrix[[cell]].toarray().ravel()
-        # In units of what is required; beyond many of these, more only burdens the
-        # solver.
-        bounds = (
-            low,
-            high,
-            -self._most_down[self._outer] * outer,
-            self._most_up[self._outer] * outer,
-        )
-        low, high, least, most = (np.clip(bound / self._unit, -_MANY, _MANY) for bound in bounds)
-        try:
-            solved = self._program.solve(
-                -direction,
-                lower=low,
-                upper=high,
-                least=least,
-                most=most,
-                seconds=deadline - monotonic(),
-            )
-        except AttackError:
-            solved = None
-        # Whatever the multipliers of the totals are, those of the cells follow, and the
-        # bound holds.
-        total_multipliers = np.zeros(len(self._outer)) if solved is None else -solved.duals
-        multipliers = direction - self._totals.T @ total_multipliers
-        row = np.zeros(len(pattern))
-        row[self._outer] = _product(
-            total_multipliers, self._most_up[self._outer], self._most_down[self._outer]
-        )
-        by_cell = _product(multipliers, self._high, -self._low)
-        row[self._inner] = by_cell[self._of]
-        return row, 0.0 if len(self._of) else float(by_cell.sum())
-
-
-def _product(multipliers: Floats, up: Floats, down: Floats) -> Floats:
-    return np.where(multipliers > 0, multipliers * up, -multipliers * down)

@@ -29,14 +29,15 @@ class Hypercubes:
         )
         self._inner = cells.inner
         self._column = cells.column
-        self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims]
+        self._boxes = cells.boxes
+        self._partners = [_partners(cells, str(dim)) for dim in cells.table.dims if self._boxes]
 
     def cheapest(self, cell: int, deviation: int, free: Booleans, costs: Floats) -> Integers | None:
         """The cheapest deviations of the table's cells over a box, in free cells only,
         that give this published cell its deviation; None where there are none.
         """
         column = int(self._column[cell])
-        if column < 0:
+        if column < 0 or not self._boxes:
             return None
         corner = np.unravel_index(column, self._shape)
         price = np.where(free, costs, np.inf)[self._inner].reshape(self._shape)

@@ -38,10 +38,16 @@ class Known:
         """What is left of a system for who knows this."""
         return limited(system, self.totals) if self.totals else system
 
+    @property
+    def _least(self) -> int:
+        return -UNLIMITED if self.cells.signed else 0
+
     @cached_property
     def lower(self) -> Integers:
-        """The least that each published cell is known to hold."""
-        return self._of_published([total.least for total in self.totals], 0)
+        """The least that each published cell is known to hold; ``-UNLIMITED`` where
+        values may be negative and nothing is known.
+        """
+        return self._of_published([total.least for total in self.totals], self._least)
 
     @cached_property
     def upper(self) -> Integers:
@@ -51,7 +57,7 @@ class Known:
     @cached_property
     def inner_lower(self) -> Integers:
         """The least that each cell of the table is known to hold, released or not."""
-        return self._of_table([total.least for total in self.totals], 0)
+        return self._of_table([total.least for total in self.totals], self._least)
 
     @cached_property
     def inner_upper(self) -> Integers:
@@ -63,10 +69,11 @@ class Known:
         found, step = {}, 10.0**self.cells.decimals
         for total in self.totals:
             labels = total.labels
+            lower = np.where(total.least <= -UNLIMITED, -np.inf, total.least / step)
             upper = np.where(total.most >= UNLIMITED, np.inf, total.most / step)
             found[tuple(map(str, labels.dims))] = xr.Dataset(
                 {
-                    "lower": labels.copy(data=(total.least / step).reshape(labels.shape)),
+                    "lower": labels.copy(data=lower.reshape(labels.shape)),
                     "upper": labels.copy(data=upper.reshape(labels.shape)),
                 }
             )

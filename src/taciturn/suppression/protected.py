@@ -12,11 +12,12 @@ import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.releases.showing import Grid, Shown, sizes_label
-from taciturn.errors import ParameterError, TableError
+from taciturn.attack.system import has_negative
+from taciturn.errors import ParameterError
 from taciturn.magnitude import Rule, protection_levels, tabulate_margins
 from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.progress import progress_steps
-from taciturn.schema import INTERNAL_STATUS, STATUS, cell_label
+from taciturn.schema import INTERNAL_STATUS, STATUS
 from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.quantities import (
@@ -30,7 +31,13 @@ from taciturn.tables.hierarchies import Hierarchies, read_levels
 from taciturn.tables.margins import Margin
 from taciturn.validate import real_number, seed_number
 
-__all__ = ["ProtectedTable", "protect_margins", "protect_table"]
+__all__ = [
+    "ProtectedTable",
+    "asked_of",
+    "check_names",
+    "protect_margins",
+    "protect_table",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,9 +141,10 @@ def protect_table(
     The steps are `tabulate_margins`, `sensitive_cells` of every margin, `suppress` with
     `protection_levels` as the interval that must remain for each sensitive cell, and
     the audit of the result, as by `attacker_bounds`. A lower level that would go below
-    0 ends there. Cells without a contributor are known to be empty, unless
-    `empty_cells_known` is False, and remain published; all others, totals included, may
-    be suppressed, at a cost of 1 plus their value.
+    0 ends there, unless the table has negative cells. Cells without a contributor are
+    known to be empty, unless `empty_cells_known` is False, and remain published; all
+    others, totals included, may be suppressed, at a cost of 1 plus the size of their
+    total.
 
     Parameters
     ----------
@@ -176,8 +184,7 @@ def protect_table(
     Raises
     ------
     TableError
-        As for `tabulate_magnitude` and `sensitive_cells`; a negative total, for which
-        an attacker has no lower bound.
+        As for `tabulate_magnitude` and `sensitive_cells`.
     ParameterError
         A column or level called ``status`` or ``status_not_for_release``, or a variable
         or level called ``value``; rules, decimals or instructions by quantity that are
@@ -199,6 +206,12 @@ def protect_table(
     another sensitive cell exactly. Not considered are contributors who are one of
     several in a cell, who are alone in several cells of which none is part of another,
     or who share what they know.
+
+    Where a cell of the table is negative, as of profits or changes, an attacker is
+    taken to know no bound of any cell, a positive one or an empty one, beyond what
+    follows from the release and from `knowledge`. A cell that cannot be worked out may
+    then hold anything. Rules look at the sizes of contributions, as in
+    `sensitive_cells`.
 
     With `same_cells` the pattern of each quantity grows by the cells of the others. It
     still protects: what was compatible with the published cells is so with fewer of
@@ -235,7 +248,7 @@ def protect_table(
     dims = [variables] if isinstance(variables, str) else list(variables)
     levels = read_levels(hierarchies, dims, sep=sep, encoding=encoding)
     for name in names:
-        _check_names(name, [*dims, *(level for rows in levels for level in rows.levels)])
+        check_names(name, [*dims, *(level for rows in levels for level in rows.levels)])
     seed = random_seed if isinstance(value, str) else seed_number(random_seed)
     form: dict[str, Any] = {"contributor": contributor, "holding": holding, "request": request}
     form |= {"waiver": waiver, "sampling_weights": sampling_weights, "largest": largest}
@@ -306,7 +319,7 @@ def protect_margins(
     first, table = next(iter(tables.items()))
     value = str(table.attrs["value"])
     levels = [str(name) for name in table["total"].coords if name not in first]
-    _check_names(value, [*first, *levels])
+    check_names(value, [*first, *levels])
     asked = {"knowledge": knowledge, "apriori": apriori, "safety_range": safety_range}
     more = {"empty_cells_known": empty_cells_known, "random_seed": random_seed}
     limits = {"time_limit": time_limit, "gap": gap, "progressbar": progressbar}
@@ -321,15 +334,18 @@ def _protected(
     **options: Any,
 ) -> ProtectedTable:
     """Protect the tables of all margins of one."""
-    real_number(options["safety_range"], "safety_range", least=0)
-    _refuse_negative(tables)
+    by_hand = {name: options.pop(name) for name in ("safety_range", "empty_cells_known")}
+    real_number(by_hand["safety_range"], "safety_range", least=0)
     sensitive = sensitive_margins(tables, rules, safe)
-    places = int(next(iter(tables.values())).attrs["decimals"])
-    pattern = _suppressed(tables, sensitive, rules, decimals=places, **options)
+    margins = list(tables)
+    table = tables[margins[0]]
+    places = int(table.attrs["decimals"])
+    asked: Any = asked_of(tables, sensitive, rules, signed=has_negative(table["total"]), **by_hand)
+    pattern = suppress(table["total"], linked=margins, decimals=places, **asked, **options)
     return ProtectedTable(pattern.tables, value, places, sensitive, pattern)
 
 
-def _check_names(value: str, variables: Sequence[str]) -> None:
+def check_names(value: str, variables: Sequence[str]) -> None:
     """Raise `ParameterError` where a column has the name of a result."""
     if {STATUS, INTERNAL_STATUS} & {value, *variables} or "value" in variables:
         raise ParameterError(
@@ -338,48 +354,31 @@ def _check_names(value: str, variables: Sequence[str]) -> None:
         )
 
 
-def _suppressed(
+def asked_of(
     tables: Mapping[tuple[str, ...], xr.Dataset],
     sensitive: Mapping[tuple[str, ...], xr.Dataset],
     rules: Rule | Sequence[Rule],
     *,
+    signed: bool,
     safety_range: float,
     empty_cells_known: bool,
-    **options: Any,
-) -> SuppressionPattern:
-    """Suppression of magnitude tables that are all margins of the first: of what is
-    sensitive, to the protection levels of the rules, and of what is to be by hand.
+) -> dict[str, dict[Margin, Any]]:
+    """What `suppress` is asked of magnitude tables that are all margins of one: to
+    suppress what is sensitive, to the protection levels of the rules, and what is to be
+    by hand. If it is signed, no cell is known to be at least 0.
     """
-    interval: dict[Margin, xr.Dataset] = {}
-    costs: dict[Margin, xr.DataArray] = {}
-    singletons: dict[Margin, xr.DataArray] = {}
+    asked: dict[str, dict[Margin, Any]] = {
+        name: {} for name in ("primary", "protection", "costs", "singletons")
+    }
     for names, table in tables.items():
         total, by_rule = table["total"], protection_levels(table, rules)
-        level = by_rule.where(sensitive[names]["sensitive"], total * (safety_range / 100))
-        interval[names] = xr.Dataset({"lower": (total - level).clip(min=0), "upper": total + level})
+        is_sensitive = sensitive[names]["sensitive"]
+        level = by_rule.where(is_sensitive, abs(total) * (safety_range / 100))
         open_ = (table["contributors"] > 0) | (not empty_cells_known)
-        costs[names] = (1 + total).where(open_, other=np.inf)
-        singletons[names] = table["contributors"] == 1
-    margins = list(tables)
-    return suppress(
-        tables[margins[0]]["total"],
-        {names: cells["sensitive"] for names, cells in sensitive.items()},
-        linked=margins,
-        protection=interval,
-        costs=costs,
-        singletons=singletons,
-        **options,
-    )
-
-
-def _refuse_negative(tables: Mapping[tuple[str, ...], xr.Dataset]) -> None:
-    """Raise `TableError` at a negative total."""
-    for table in tables.values():
-        total = table["total"]
-        below = np.argwhere(total.values < 0)
-        if len(below):
-            at = tuple(int(i) for i in below[0])
-            where = cell_label(total, at) or "the grand total"
-            raise TableError(
-                f"totals must not be negative to be suppressed: {where} holds {total.values[at]:g}"
-            )
+        asked["primary"][names] = is_sensitive
+        asked["protection"][names] = xr.Dataset(
+            {"lower": (total - level).clip(min=None if signed else 0), "upper": total + level}
+        )
+        asked["costs"][names] = (1 + abs(total)).where(open_, other=np.inf)
+        asked["singletons"][names] = table["contributors"] == 1
+    return asked

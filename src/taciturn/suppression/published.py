@@ -9,7 +9,13 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
+from taciturn.attack.system import (
+    Booleans,
+    Integers,
+    LinearSystem,
+    Total,
+    build_system,
+)
 from taciturn.schema import cell_label
 from taciturn.tables.margins import determines, level_codes, margin_of, without_implied
 
@@ -32,15 +38,25 @@ class PublishedCells:
         Whether cells of all margins may be suppressed; otherwise those of the first.
     decimals : int
         Decimal places of the table's values.
+    signed : bool
+        Whether values may be negative, so that none is known to be at least 0.
     """
 
     table: xr.DataArray
     margins: tuple[tuple[str, ...], ...]
     linked: bool
     decimals: int
+    signed: bool
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.first[-1]:,} cells in {len(self.margins):,} margins)"
+
+    @property
+    def boxes(self) -> bool:
+        """Whether what is added at one corner of a box and subtracted at the next, and
+        so on, leaves all totals as they are.
+        """
+        return True
 
     @property
     def suppressible(self) -> tuple[tuple[str, ...], ...]:
@@ -119,8 +135,8 @@ class PublishedCells:
 
     @cached_property
     def equations(self) -> csr_array:
-        """Which cells are in each sum that holds between them, of a total and its
-        parts; shape (sums, cells).
+        """Which cells are in each sum that is 0: 1 for the parts of a total, and -1 for
+        the total; shape (sums, cells).
         """
         finer = [
             [
@@ -130,7 +146,7 @@ class PublishedCells:
             ]
             for names in self.margins
         ]
-        rows, columns, done = [], [], 0
+        rows, columns, signs, done = [], [], [], 0
         for number, total in enumerate(self.totals):
             size = total.labels.size
             for other in finer[number]:
@@ -143,11 +159,12 @@ class PublishedCells:
                 parts, at = np.unique(self.totals[other].group, return_index=True)
                 rows += [done + total.group[at], done + np.arange(size)]
                 columns += [self.first[other] + parts, self.first[number] + np.arange(size)]
+                signs += [np.ones(len(parts)), -np.ones(size)]
                 done += size
         if not rows:
             return csr_array((0, self.first[-1]))
-        row, column = np.concatenate(rows), np.concatenate(columns)
-        return csr_array((np.ones(len(row)), (row, column)), shape=(done, self.first[-1]))
+        row, column, sign = (np.concatenate(part) for part in (rows, columns, signs))
+        return csr_array((sign, (row, column)), shape=(done, self.first[-1]))
 
     @cached_property
     def categories(self) -> csr_array:
@@ -167,8 +184,8 @@ class PublishedCells:
         return csr_array((np.ones(len(row)), (row, column)), shape=(self.first[-1], sum(sizes)))
 
     def ceilings(self, asked: int) -> Floats:
-        """More than any cell rises in a table that differs from the true one no more
-        than `asked` requires.
+        """More than any cell rises, or falls, in a table that differs from the true one
+        no more than `asked` requires.
 
         A cell of the table that is in no published sum need not rise by more than
         `asked`. Where others rise, something in the same published sum falls. All that
@@ -176,13 +193,19 @@ class PublishedCells:
         each margin; in a suppressed total, for each other margin. So no cell rises by
         more than `N`, and no total by more than `N` for each cell that it holds, or for
         each margin but its own.
+
+        Where values may be negative nothing limits what falls, and `N` is taken to be
+        the sum of their sizes and what is asked for.
         """
         held = np.diff(self.matrix.indptr)
-        return (
-            np.minimum(held, max(len(self.margins) - 1, 1)) * float(self.table.values.sum())
-            + asked
-            + 1
-        )
+        return np.minimum(held, max(len(self.margins) - 1, 1)) * self._scope(asked) + asked + 1
+
+    def inner_ceiling(self, asked: int) -> float:
+        """The same for the table's cells, released or not."""
+        return self._scope(asked) + asked + 1
+
+    def _scope(self, asked: int) -> float:
+        return float(np.abs(self.table.values).sum() + (asked if self.signed else 0))
 
     def new_categories(self, pattern: Booleans) -> Integers:
         """How many categories of each cell no cell of a pattern has."""

@@ -4,6 +4,7 @@ primary ones cannot be worked out.
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -12,24 +13,26 @@ import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.attack.solver import OutOfTimeError
-from taciturn.errors import AttackError, ParameterError, UnprovedWarning
+from taciturn.attack.system import Booleans
+from taciturn.errors import AttackError, UnprovedWarning
 from taciturn.progress import progress_bar, progress_steps
 from taciturn.suppression.apriori import Apriori, instructions_of
 from taciturn.suppression.arguments import (
     checked_cells,
     checked_costs,
     checked_flags,
+    checked_gap,
     checked_knowledge,
     checked_required,
 )
-from taciturn.suppression.audit import audited, unaudited
+from taciturn.suppression.audit import Make, audited, pattern_of, unaudited
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.search import PatternSearch
 from taciturn.suppression.task import Task
 from taciturn.tables.margins import Margin
 from taciturn.validate import generator, real_number
 
-__all__ = ["suppress"]
+__all__ = ["searched", "suppress", "warn_if_unproved"]
 
 _SEARCH: Final = 0.9  # of the time, for the search; the rest is for the audit
 _WITH_SINGLETONS: Final = 0.6  # the same where what single contributors know comes after it
@@ -94,7 +97,7 @@ def suppress(
         table's units: values as low and as high as these must be possible.
     costs : DataArray or mapping of margin to DataArray, optional
         What it costs to suppress each cell, above 0; infinite where it must be
-        published. By default 1 and the cell's value, in the table's units.
+        published. By default 1 and the size of the cell's value, in the table's units.
     singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
         True for cells with a single contributor, who knows the value and can subtract
         it. None of these contributors may then work out any other primary cell exactly.
@@ -139,7 +142,7 @@ def suppress(
     Raises
     ------
     TableError
-        Values that are negative, missing, infinite or have more decimals; masks, costs
+        Values that are missing, infinite or have more decimals; masks, costs
         or intervals with other dimensions or categories; a row of `apriori` for a cell
         that may not be suppressed, with a status that is not known, or against another.
     ParameterError
@@ -162,6 +165,10 @@ def suppress(
 
     Notes
     -----
+    An attacker knows that values are at least 0. If some cell of the table is negative,
+    an attacker is taken to know no bound of any cell but those of `knowledge`; a cell
+    that cannot be worked out may then hold anything.
+
     Who knows the rule learns more where primary cells can be told from secondary ones:
     release ``pattern.tables``, not ``pattern.status``. A range of the primary cells in
     `knowledge` assumes the worse, that they can be told. All that is possible to this
@@ -188,8 +195,7 @@ def suppress(
     """
     start = monotonic()
     deadline = start + real_number(time_limit, "time_limit", above=0)
-    if real_number(gap, "gap", least=0, most=1) == 1:
-        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+    gap = checked_gap(gap)
     with progress_steps("setting up the equations", shown=progressbar):
         cells = checked_cells(table, linked, decimals)
         told = instructions_of(apriori, cells)
@@ -200,50 +206,71 @@ def suppress(
         prices = told.prices(checked_costs(costs, cells), flags, cells)
         known = checked_knowledge(knowledge, cells, required, prices)
         task = Task(cells, prices, required.within(known), known)
+        rng = generator(random_seed)
+    make: Make[SuppressionPattern] = partial(pattern_of, table)
+    pattern = searched(task, alone, make, rng, (start, deadline), gap, shown=progressbar)
+    warn_if_unproved([pattern])
+    return pattern
+
+
+def searched[T](
+    task: Task,
+    alone: Booleans,
+    make: Make[T],
+    rng: np.random.Generator,
+    times: tuple[float, float],
+    gap: float,
+    *,
+    shown: bool,
+) -> T:
+    """The audited result of a search from a start to a deadline. An error has what was
+    found so far.
+    """
+    start, deadline = times
+    with progress_steps("setting up the search", shown=shown):
         share = _WITH_SINGLETONS if alone.any() else _SEARCH
         until = start + share * (deadline - start)
-        search = PatternSearch(task, generator(random_seed), alone, deadline=until)
+        search = PatternSearch(task, rng, alone, deadline=until)
     try:
-        primaries = len(required.cells)
-        with progress_bar("primary cells to protect", primaries, shown=progressbar) as bar:
+        primaries = len(task.required.cells)
+        with progress_bar("primary cells to protect", primaries, shown=shown) as bar:
             search.first(bar.advance)
             bar.finish("cheaper patterns")
             search.cheapest(gap)
             search.hide_from_singletons(deadline)
-            pattern = audited(task, search.found, table, deadline=deadline)
+            return audited(task, search.found, make, deadline=deadline)
     except (AttackError, KeyboardInterrupt) as error:
-        _keep(error, search, table)
+        _keep(error, search, make)
         raise
-    return _said(pattern)
 
 
-def _keep(
-    error: AttackError | KeyboardInterrupt, search: PatternSearch, table: xr.DataArray
-) -> None:
+def _keep[T](error: AttackError | KeyboardInterrupt, search: PatternSearch, make: Make[T]) -> None:
     """Let an error have the pattern that was found so far."""
     if getattr(error, "pattern", None) is None:
-        error.pattern = unaudited(search.task, search.found, table)  # type: ignore[union-attr]
+        error.pattern = unaudited(search.task, search.found, make)  # type: ignore[union-attr]
     if isinstance(error, KeyboardInterrupt):
         error.add_note("The attribute `pattern` of this error is what was found so far.")
 
 
-def _said(pattern: SuppressionPattern) -> SuppressionPattern:
-    """A pattern, with a warning if it is not proved that it protects; raises if nothing
-    is proved.
+def warn_if_unproved(patterns: Sequence[SuppressionPattern], result: object = None) -> None:
+    """Warn if it is not proved that patterns protect; raises if nothing is proved. The
+    error has the result.
     """
-    unproved = pattern.n_unproved
-    if unproved and unproved == pattern.n_primary:
+    unproved, primary = (
+        sum(counts)
+        for counts in zip(*((each.n_unproved, each.n_primary) for each in patterns), strict=True)
+    )
+    if unproved and unproved == primary:
         error = OutOfTimeError(
             "no pattern was found within time_limit that is proved to protect; a longer one, or a"
             " weaker protection, may do"
         )
-        error.pattern = pattern
+        error.pattern = patterns[0] if result is None else result
         raise error
     if unproved:
         warnings.warn(
-            f"{unproved} of {pattern.n_primary} primary cells are not proved to be protected"
+            f"{unproved} of {primary} primary cells are not proved to be protected"
             " (`unproved`): do not release this pattern; a longer time_limit may do",
             UnprovedWarning,
             stacklevel=3,
         )
-    return pattern

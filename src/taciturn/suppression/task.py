@@ -131,19 +131,22 @@ class Task:
     @cached_property
     def down(self) -> Floats:
         """How far each cell may fall."""
-        return (self.cells.values - self.known.lower).astype(float)
+        known: Floats = (self.cells.values - self.known.lower).astype(float)
+        return np.minimum(self.cells.ceilings(self.required.most), known)
 
     @cached_property
     def inner_up(self) -> Floats:
         """How far each cell of the table may rise, released or not."""
         table = self.cells.table.values.ravel()
         known: Floats = (self.known.inner_upper - table).astype(float)
-        return np.minimum(float(table.sum() + self.required.most + 1), known)
+        return np.minimum(self.cells.inner_ceiling(self.required.most), known)
 
     @cached_property
     def inner_down(self) -> Floats:
         """How far each cell of the table may fall."""
-        return (self.cells.table.values.ravel() - self.known.inner_lower).astype(float)
+        table = self.cells.table.values.ravel()
+        known: Floats = (table - self.known.inner_lower).astype(float)
+        return np.minimum(self.cells.inner_ceiling(self.required.most), known)
 
     def allows(self, deviations: Integers, free: Booleans) -> bool:
         """Whether a table that differs from the true one by these deviations of its
@@ -250,8 +253,8 @@ class Task:
                 " all cells suppressed that may be; allow totals to be suppressed by naming them in"
                 " linked, or ask for less protection"
             )
-        # A cell that no total limits has no upper bound.
-        return int(-lower[position]), int(min(upper[position], MAX_COUNT))
+        # A cell that nothing limits has no bound.
+        return int(min(-lower[position], MAX_COUNT)), int(min(upper[position], MAX_COUNT))
 
     @cached_property
     def _widest(self) -> LinearSystem:

@@ -19,7 +19,9 @@ Floats = npt.NDArray[np.float64]
 _MOST_DECIMALS: Final = 12  # doubles have 15 digits, and some must be left before the point
 
 
-def in_steps(table: Any, decimals: int, *, name: str = "table") -> xr.DataArray:
+def in_steps(
+    table: Any, decimals: int, *, name: str = "table", signed: bool = False
+) -> xr.DataArray:
     """Check a table of counts or magnitudes and return it in whole steps.
 
     Parameters
@@ -30,21 +32,28 @@ def in_steps(table: Any, decimals: int, *, name: str = "table") -> xr.DataArray:
         Decimal places of its values, from 0 to 12; a step is ``10**-decimals``.
     name : str
         What to call it in a message.
+    signed : bool
+        Whether values may be negative.
 
     Returns
     -------
     DataArray of int64
-        With a label on every category; its values add up to at most 2**53.
+        With a label on every category; the sizes of its values add up to at most 2**53.
 
     Raises
     ------
     TableError
-        As `check_table`; values with more decimals, or a grand total beyond 2**53
+        As `check_table`; values with more decimals, or that add up to more than 2**53
         steps.
     ParameterError
         `decimals` outside 0 to 12.
     """
     decimals = whole_number(decimals, "decimals", least=0, most=_MOST_DECIMALS)
+    if signed and isinstance(table, xr.DataArray) and table.dtype.kind in "if":
+        below = (table < 0).values
+        if below.any():
+            sizes = in_steps(abs(table), decimals, name=name)
+            return sizes.where(~below, -sizes)
     if decimals > 0 and isinstance(table, xr.DataArray):
         table = table.copy(data=_whole_steps(table, decimals, name))
     steps = check_table(table, name=name)

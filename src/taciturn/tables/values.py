@@ -34,6 +34,7 @@ __all__ = [
     "number_hint",
     "python_values",
     "real_value",
+    "signed_steps",
     "whole_steps",
     "without_exponent",
 ]
@@ -106,6 +107,20 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     numerator, denominator = number.as_integer_ratio()
     steps, rest = divmod(numerator * 10**decimals, denominator)
     return steps if rest == 0 and steps <= MAX_COUNT else None
+
+
+def signed_steps(raw: Any, decimals: int = 0) -> int | None:
+    """`whole_steps` of a number that may be negative, down to -2**53."""
+    if isinstance(raw, str):
+        text = raw.strip(" ")
+        if _NUMBER.fullmatch(text) is None:
+            return None
+        steps = whole_steps(text.removeprefix("-"), decimals)
+        return -steps if steps is not None and text.startswith("-") else steps
+    if is_integer(raw) or isinstance(raw, float | np.floating | Decimal):
+        steps = whole_steps(abs(raw), decimals)
+        return -steps if steps is not None and raw < 0 else steps
+    return None
 
 
 def real_value(raw: Any) -> float | None:

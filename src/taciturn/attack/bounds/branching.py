@@ -7,7 +7,7 @@ import numpy as np
 
 from taciturn.attack.bounds.certificates import Rows
 from taciturn.attack.solver import Floats, OutOfTimeError, Program
-from taciturn.attack.system import Integers
+from taciturn.attack.system import Integers, open_ended
 from taciturn.errors import AttackError
 
 __all__ = ["whole_table"]
@@ -58,8 +58,9 @@ def whole_table(
         if not branches:
             return None, proved
         low, high = branches.pop()
+        ends = {"lower": open_ended(low), "upper": open_ended(high)}
         try:
-            solved = program.solve(costs, lower=low, upper=high, seconds=deadline - monotonic())
+            solved = program.solve(costs, **ends, seconds=deadline - monotonic())
         except OutOfTimeError:
             raise
         except AttackError:

@@ -10,20 +10,18 @@ import numpy as np
 
 from taciturn.attack.bounds.branching import whole_table
 from taciturn.attack.bounds.certificates import Rows
+from taciturn.attack.bounds.propagation import ContradictionError
+from taciturn.attack.bounds.recession import unlimited_sides
 from taciturn.attack.solver import ANY_SOLUTION, Floats, OutOfTimeError, Program, Solved
-from taciturn.attack.system import UNLIMITED, Booleans, Integers
+from taciturn.attack.system import UNLIMITED, Booleans, Integers, open_ended
 from taciturn.errors import AttackError
 
-__all__ = ["Component", "ContradictionError"]
+__all__ = ["Component"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
 _TRIES: Final = 5  # of branching for a table of whole numbers, before an integer program
 _HASTY: Final = 2  # of these, the first, which round many cells at once
 _IDLE: Final = 2  # looks in a row that settle next to nothing
-
-
-class ContradictionError(Exception):
-    """No table is compatible with the system."""
 
 
 class Component:
@@ -37,6 +35,9 @@ class Component:
         Bounds of the cells.
     deadline : float
         When to stop, by the monotonic clock.
+    signed : bool
+        Whether cells or terms of rows may be negative, so that rows alone do not limit
+        them.
 
     Attributes
     ----------
@@ -46,8 +47,10 @@ class Component:
         The least and the most of each cell in the tables found so far.
     """
 
-    def __init__(self, rows: Rows, lower: Integers, upper: Integers, deadline: float) -> None:
-        self._rows, self._deadline = rows, deadline
+    def __init__(
+        self, rows: Rows, lower: Integers, upper: Integers, deadline: float, *, signed: bool
+    ) -> None:
+        self._rows, self._deadline, self._signed = rows, deadline, signed
         self.lower, self.upper = lower, upper
         self.low_found = np.full(len(lower), UNLIMITED)
         self.high_found = np.full(len(lower), -UNLIMITED)
@@ -68,6 +71,8 @@ class Component:
         cells = np.flatnonzero(asked).tolist()
         if self._rows.matrix.shape[0] > 1:
             # One total gives all bounds of its cells by itself, and they are attained.
+            if self._signed:
+                self._leave_unlimited(asked)
             self._many(asked)
             for cell in cells:
                 for sign in (-1, 1):
@@ -79,6 +84,17 @@ class Component:
                 for sign in (-1, 1):
                     self._attain(cell, sign)
             on_cell()
+
+    def _leave_unlimited(self, asked: Booleans) -> None:
+        """Take sides on which a cell has no bound for settled."""
+        below, above = unlimited_sides(
+            self._rows.matrix,
+            (self._rows.least, self._rows.most),
+            (self.lower, self.upper),
+            asked,
+            deadline=self._deadline,
+        )
+        self.low_found[below], self.high_found[above] = -UNLIMITED, UNLIMITED
 
     def _many(self, asked: Booleans) -> None:
         """Find tables with many cells at their bounds at once, while that settles more
@@ -136,7 +152,10 @@ class Component:
             return
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[cell] = upper[cell] = self.lower[cell] if sign < 0 else self.upper[cell]
-        costs = (self.low_found > self.lower).astype(float) - (self.high_found < self.upper)
+        # A cell that is not known to have a bound must not pull: it may have none.
+        down = (self.low_found > self.lower) & (self.lower > -UNLIMITED)
+        up = (self.high_found < self.upper) & (self.upper < UNLIMITED)
+        costs = down.astype(float) - up
         for number in range(_TRIES):
             # Sizes of costs are arbitrary, and each choice ends in another table.
             weighted = costs * self._generator.random(len(costs))
@@ -221,10 +240,10 @@ class Component:
         if use not in self._programs:
             self._programs[use] = Program(
                 self._rows.matrix,
-                self._rows.least,
-                self._rows.most,
-                self.lower,
-                self.upper,
+                open_ended(self._rows.least),
+                open_ended(self._rows.most),
+                open_ended(self.lower),
+                open_ended(self.upper),
                 whole=np.full(len(self.lower), use == "whole"),
             )
         return self._programs[use]
@@ -249,5 +268,11 @@ class Component:
         """A solution of least cost, up to the gap; None where there is none."""
         seconds = self._check_time()
         return self._program(use).solve(
-            costs, lower=lower, upper=upper, gap=gap, seconds=seconds, sure=sure, onwards=onwards
+            costs,
+            lower=open_ended(lower),
+            upper=open_ended(upper),
+            gap=gap,
+            seconds=seconds,
+            sure=sure,
+            onwards=onwards,
         )

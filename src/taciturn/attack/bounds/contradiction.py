@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from taciturn.attack.solver import Program
-from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
+from taciturn.attack.system import Integers, LinearSystem, open_ended
 from taciturn.errors import AttackError
 
 __all__ = ["contradiction"]
@@ -43,13 +43,12 @@ def _feasible(system: LinearSystem, rows: Integers, *, whole: bool, sure: bool =
         return True
     matrix = csr_array(system.matrix[rows])
     held = np.flatnonzero(np.diff(matrix.tocsc().indptr))
-    upper = np.where(system.upper >= UNLIMITED, np.inf, system.upper)
     program = Program(
         csr_array(matrix[:, held]),
-        system.least[rows],
-        system.most[rows],
-        system.lower[held],
-        upper[held],
+        open_ended(system.least[rows]),
+        open_ended(system.most[rows]),
+        open_ended(system.lower[held]),
+        open_ended(system.upper[held]),
         whole=np.full(len(held), whole),
     )
     return program.solve(np.zeros(len(held)), sure=sure) is not None

@@ -25,6 +25,7 @@ __all__ = [
     "limited",
     "nothing_left",
     "ranges_of",
+    "refuse_signed",
     "with_knowledge",
 ]
 
@@ -38,9 +39,11 @@ def are_ranges(knowledge: Any) -> bool:
     return isinstance(knowledge, xr.Dataset) or any(isinstance(x, xr.Dataset) for x in given)
 
 
-def ranges_of(knowledge: Any, table: xr.DataArray, decimals: int) -> list[Total]:
+def ranges_of(
+    knowledge: Any, table: xr.DataArray, decimals: int, *, signed: bool = False
+) -> list[Total]:
     """The ranges of cells or totals that attackers know, as intervals in steps; what is
-    not a mapping is for the cells of the table.
+    not a mapping is for the cells of the table. If it is signed, they may be below 0.
     """
     if isinstance(knowledge, xr.Dataset):
         knowledge = {tuple(map(str, table.dims)): knowledge}
@@ -51,17 +54,19 @@ def ranges_of(knowledge: Any, table: xr.DataArray, decimals: int) -> list[Total]
             raise ParameterError(f"knowledge must have each margin once, got {list(knowledge)}")
         labels, group = margin_of(table, names)
         low, high = (
-            np.clip(x.ravel() * 10.0**decimals, -1, 2.0 * MAX_COUNT)
+            np.clip(x.ravel() * 10.0**decimals, -2.0 * MAX_COUNT, 2.0 * MAX_COUNT)
             for x in checked_range(given, labels, name="knowledge")
         )
         least, most = np.ceil(low - 1e-6), np.floor(high + 1e-6)
-        bad = (least < 0) | (least > np.minimum(most, MAX_COUNT))
+        bad = (least > np.minimum(most, MAX_COUNT)) | (most < -MAX_COUNT)
+        bad |= (least < 0) & (not signed)
         if bad.any():
+            least_of_all = "" if signed else " from 0 on"
             raise ParameterError(
-                "knowledge must have lower from 0 on, and upper from lower on or infinite: not so"
-                f" at {_where(labels, int(np.argmax(bad)))}"
+                f"knowledge must have lower{least_of_all}, and upper from lower on or infinite:"
+                f" not so at {_where(labels, int(np.argmax(bad)))}"
             )
-        most[most > MAX_COUNT] = UNLIMITED
+        most[most > MAX_COUNT], least[least < -MAX_COUNT] = UNLIMITED, -UNLIMITED
         found[frozenset(names)] = _interval(labels, group, least, most)
     return list(found.values())
 
@@ -122,12 +127,23 @@ def with_knowledge(
 ) -> tuple[LinearSystem, dict[int, npt.NDArray[np.int64]]]:
     """What is left of a system for who knows something, and the contributions in it."""
     table, decimals = system.published, system.decimals
+    signed = bool((system.lower < 0).any())
     if knowledge is None:
         return system, {}
     if are_ranges(knowledge):
-        return limited(system, ranges_of(knowledge, table, decimals)), {}
+        return limited(system, ranges_of(knowledge, table, decimals, signed=signed)), {}
+    refuse_signed(signed)
     contributions = contributions_of(knowledge, table, decimals)
     return _held_at_least(system, contributions), contributions
+
+
+def refuse_signed(signed: bool) -> None:
+    """Raise `ParameterError` at contributions to a table with negative values."""
+    if signed:
+        raise ParameterError(
+            "knowledge of contributions is for tables without negative values, in which a cell"
+            " holds at least what is known of it; give ranges"
+        )
 
 
 def _held_at_least(
@@ -202,6 +218,7 @@ def _with_rows(system: LinearSystem, known: Total) -> LinearSystem:
     floor = shown + np.bincount(group, weights=system.lower, minlength=groups)
     ceiling = shown + np.bincount(group, weights=system.most_of_cells(), minlength=groups)
     says = (known.least > floor) | (known.most < ceiling)
+    says &= (known.least > -UNLIMITED) | (known.most < UNLIMITED)
     kept = np.flatnonzero(~released & says)
     row_of = np.full(groups, -1)
     row_of[kept] = np.arange(len(kept))

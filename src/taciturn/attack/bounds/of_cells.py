@@ -3,21 +3,19 @@ part of it that shares no cell with the others.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from taciturn.attack.bounds.certificates import Rows
-from taciturn.attack.bounds.component import Component, ContradictionError
+from taciturn.attack.bounds.component import Component
 from taciturn.attack.bounds.contradiction import contradiction
+from taciturn.attack.bounds.propagation import ContradictionError, propagate
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import AttackError, TableError
 
 __all__ = ["attained_bounds"]
-
-_ROUNDS: Final = 200  # of propagation, whose last ones gain little; programs do the rest
 
 
 def attained_bounds(
@@ -48,8 +46,8 @@ def attained_bounds(
     Returns
     -------
     lower, upper : array of int64, shape (n,)
-        `UNLIMITED` above where no total limits a cell. Where a cell is not asked for
-        they are valid, but need not be attained.
+        `UNLIMITED` above, and ``-UNLIMITED`` below, where nothing limits a cell. Where
+        a cell is not asked for they are valid, but need not be attained.
 
     Raises
     ------
@@ -64,7 +62,7 @@ def attained_bounds(
     if known is not None and not system.holds(known):
         known = None  # a cell has no upper bound, and this table is above the cap
     try:
-        _propagate(system.matrix, system.least, system.most, lower, upper)
+        propagate(system.matrix, system.least, system.most, lower, upper)
         for rows, columns in components(system.matrix, lower, upper, asked):
             part = _component(system, rows, columns, lower, upper, deadline)
             if known is not None:
@@ -81,30 +79,6 @@ def attained_bounds(
         raise TableError(contradiction(system)) from None
     upper[unlimited] = UNLIMITED
     return lower, upper
-
-
-def _propagate(
-    matrix: csr_array, least: Integers, most: Integers, lower: Integers, upper: Integers
-) -> None:
-    """Tighten bounds, in place, to what each total leaves when its other cells are at
-    their bounds.
-    """
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    column = matrix.indices
-    # A cell is at most any total it is in, which also replaces the bounds that stand
-    # for none.
-    np.minimum.at(upper, column, most[row])
-    for _ in range(_ROUNDS):
-        if (lower > upper).any():
-            raise ContradictionError
-        all_least, all_most = matrix @ lower, matrix @ upper
-        if (all_least > most).any() or (all_most < least).any():
-            raise ContradictionError
-        before = lower.copy(), upper.copy()
-        np.minimum.at(upper, column, most[row] - all_least[row] + before[0][column])
-        np.maximum.at(lower, column, least[row] - all_most[row] + before[1][column])
-        if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
-            return
 
 
 def components(
@@ -144,4 +118,4 @@ def _component(
     inside = Rows(
         csr_array(taken[:, columns]), system.least[rows] - shown, system.most[rows] - shown
     )
-    return Component(inside, lower[columns], upper[columns], deadline)
+    return Component(inside, lower[columns], upper[columns], deadline, signed=system.signed)

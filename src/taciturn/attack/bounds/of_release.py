@@ -28,7 +28,8 @@ def attacker_bounds(
     the risk they imply.
 
     An attacker knows that the values are non-negative whole multiples of a step,
-    ``10**-decimals``, and that they add up to what is released. The bounds are the
+    ``10**-decimals``, and that they add up to what is released. If some are negative,
+    none is known to be at least 0. The bounds are the
     least and the most that a cell holds in any such table, and each is attained by one.
     If the `m` values from the lower to the upper bound are equally likely,
 
@@ -72,7 +73,7 @@ def attacker_bounds(
         Over the dims of the table or the margin, float64 except for the last two:
 
         - ``lower``, ``upper``: the attained bounds, in the table's units; infinite
-          above where no total limits a cell;
+          where nothing limits a cell;
         - ``n_values``: `m`, from 1 to infinity;
         - ``risk``: ``1 / log2(m)``, NaN where `m` is 1;
         - ``disclosed`` (bool): whether `m` is 1. A published cell is disclosed, with
@@ -95,8 +96,8 @@ def attacker_bounds(
     ParameterError
         A `release` that is not a `Release`; a `margin` that is not over the table's
         variables; `knowledge` of a cell or margin that the table does not have, a range
-        that is below 0 or empty, or contributions that are not above 0 or have more
-        decimals.
+        that is empty or, unless values are negative, below 0, or contributions that are
+        not above 0, have more decimals, or are to a table with negative values.
     AttackError
         The solver, HiGHS, finds no solution in whole numbers, as may happen with totals
         of 10**13 steps and more. A total of the margin may reach 2**53 steps.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.bounds.of_cells import attained_bounds
-from taciturn.attack.bounds.of_totals import total_bounds
+from taciturn.attack.bounds.of_totals import signed_total_bounds, total_bounds
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem
 from taciturn.errors import TableError
 
@@ -51,8 +51,8 @@ def bounds_of(
     Returns
     -------
     lower, upper : array of int64, shape (totals,)
-        `UNLIMITED` above where no released total limits one; not necessarily attained
-        where a total is not asked for.
+        `UNLIMITED` above, and ``-UNLIMITED`` below, where nothing limits a total; not
+        necessarily attained where one is not asked for.
 
     Raises
     ------
@@ -60,7 +60,8 @@ def bounds_of(
         As `attained_bounds` and `total_bounds`.
     """
     if set(labels.dims) != set(system.published.dims):
-        return total_bounds(
+        bounds = signed_total_bounds if system.signed else total_bounds
+        return bounds(
             system, labels, group, asked, on_total=on_cell, known=known, deadline=deadline
         )
     low, high = attained_bounds(
@@ -99,7 +100,7 @@ def bounds_table(
     """Bounds in the table's units with the risk that they mean, as `attacker_bounds`
     returns them; all arrays over the cells of `labels`, bounds in steps.
     """
-    low = np.where(asked, lower, np.nan)
+    low = np.where(asked, np.where(lower <= -UNLIMITED, -np.inf, lower), np.nan)
     high = np.where(asked, np.where(upper >= UNLIMITED, np.inf, upper), np.nan)
     values = high - low + 1
     with np.errstate(divide="ignore"):

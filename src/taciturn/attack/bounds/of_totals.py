@@ -16,7 +16,7 @@ from taciturn.attack.system import UNLIMITED, Booleans, Floats, Integers, Linear
 from taciturn.errors import AttackError, TableError
 from taciturn.schema import MAX_COUNT
 
-__all__ = ["total_bounds"]
+__all__ = ["signed_total_bounds", "total_bounds"]
 
 
 def total_bounds(
@@ -38,7 +38,7 @@ def total_bounds(
     .. math:: w_g + \sum_{j \in g} x_j = M_g, \qquad w_g \ge 0
 
     so that the matrix still consists of zeros and ones, and the least value of the
-    total is `M` less the largest of `w`.
+    total is `M` less the largest of `w`. Cells are not negative.
 
     Parameters
     ----------
@@ -109,6 +109,38 @@ def total_bounds(
     lower[kept] += most_left - high[added]
     upper[kept] -= low[added]
     upper[inside[~limited | unlimited]] = UNLIMITED
+    return lower, upper
+
+
+def signed_total_bounds(
+    system: LinearSystem,
+    labels: xr.DataArray,
+    group: Integers,
+    asked: Booleans,
+    *,
+    on_total: Callable[[], object],
+    known: Integers | None,
+    deadline: float,
+) -> tuple[Integers, Integers]:
+    """`total_bounds` where terms may be negative: the column is the total itself, and
+    is subtracted.
+    """
+    shown = np.zeros(len(asked), dtype=np.int64)
+    np.add.at(shown, group, system.published.values.ravel())
+    inside = group[system.unknown]
+    kept = np.flatnonzero(asked & (np.bincount(inside, minlength=len(asked)) > 0))
+    members = _members(inside, np.isin(inside, kept), kept)
+    none = np.zeros(len(kept), dtype=np.int64)
+    widened = _widened(system, csr_array(-members), none, none + UNLIMITED, kept, labels, group)
+    widened = replace(widened, lower=np.concatenate([system.lower, none - UNLIMITED]))
+    if known is not None:
+        cells = known[system.unknown]
+        known = np.concatenate([cells, members @ cells])
+    added = np.arange(len(inside) + len(kept)) >= len(inside)
+    low, high = attained_bounds(widened, added, on_cell=on_total, known=known, deadline=deadline)
+    lower, upper = shown.copy(), shown.copy()
+    for sides, found in ((lower, low[added]), (upper, high[added])):
+        sides[kept] = np.where(np.abs(found) >= UNLIMITED, found, shown[kept] + found)
     return lower, upper
 
 

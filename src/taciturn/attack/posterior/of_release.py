@@ -110,11 +110,11 @@ def attacker_posterior(
         The release contradicts itself; a `prior` with other dimensions or categories,
         values that are negative, missing or infinite, or 0 in an open cell.
     ParameterError
-        A `release` that is not a `Release`; a cell that no total limits under the
-        uniform prior; a `prior` of another kind, for values with decimals, or for cells
-        above 2**30; `draws`, `chains` or `tune` that are not whole numbers or too
-        small; more than 200 million values of draws, or of distributions of cells; a
-        variable or level with the name of a result.
+        A `release` that is not a `Release`, or is of a table with negative values; a
+        cell that no total limits under the uniform prior; a `prior` of another kind,
+        for values with decimals, or for cells above 2**30; `draws`, `chains` or `tune`
+        that are not whole numbers or too small; more than 200 million values of draws,
+        or of distributions of cells; a variable or level with the name of a result.
     AttackError
         The solver, HiGHS, finds no solution in whole numbers, as may happen with totals
         of 10**13 steps and more.
@@ -165,6 +165,11 @@ def attacker_posterior(
     with progress_steps("setting up the equations", shown=progressbar):
         system = release.system
     _check_size(system.published, chains, draws)
+    if (system.lower < 0).any():
+        raise ParameterError(
+            "a posterior is of tables without negative values: use attacker_bounds, which takes"
+            " others"
+        )
     expected = expected_counts(prior, system.published, system.decimals)
     with progress_bar("cells that are open", len(system.unknown), shown=progressbar) as bar:
         lower, upper = attained_bounds(

@@ -23,7 +23,8 @@ class LinkedTables(Release):
 
     .. math:: \sum_{j : j|_m = c} x_j = z_{m,c}, \qquad x_j \ge 0
 
-    for every released cell `c` of every released projection `m`.
+    for every released cell `c` of every released projection `m`. In a table with
+    negative values no cell is known to be at least 0.
 
     Parameters
     ----------
@@ -38,11 +39,13 @@ class LinkedTables(Release):
         True where a cell of a released projection is suppressed.
     decimals : int
         Decimal places of the values, from 0 to 12; an attacker knows them.
+    signed : bool
+        Whether the quantity may be negative, although the table has no negative value.
 
     Raises
     ------
     TableError
-        Values that are negative, missing, infinite or have more decimals; a mask that
+        Values that are missing, infinite or have more decimals; a mask that
         is not bool or has other dimensions or categories.
     ParameterError
         Projections that are not over variables of the table or levels above them, or
@@ -66,13 +69,14 @@ class LinkedTables(Release):
     released: Sequence[Margin]
     suppressed: Mapping[Margin, xr.DataArray] | None = field(default=None, kw_only=True)
     decimals: int = field(default=0, kw_only=True)
+    signed: bool = field(default=False, kw_only=True)
 
     @cached_property
     def system(self) -> LinearSystem:
         """One equation for every released cell of every projection, in the order of
         `released`.
         """
-        table = in_steps(self.true_table, self.decimals, name="true_table")
+        table = in_steps(self.true_table, self.decimals, name="true_table", signed=True)
         margins = named_margins(self.released, table, name="released")
         totals = {frozenset(names): Total.exact(*margin_of(table, names)) for names in margins}
         for key, mask in (self.suppressed or {}).items():
@@ -84,7 +88,9 @@ class LinkedTables(Release):
             hidden = checked_mask(mask, totals[names].labels, name=f"suppressed[{key!r}]")
             totals[names] = totals[names].without(hidden.ravel())
         known = np.zeros(table.size, dtype=np.bool_)
-        return build_system(table, known, totals.values(), decimals=self.decimals)
+        return build_system(
+            table, known, totals.values(), decimals=self.decimals, signed=self.signed
+        )
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
         """The cells of a released projection that are not suppressed."""

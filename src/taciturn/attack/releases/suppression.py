@@ -39,7 +39,8 @@ class Suppression(Release):
         \sum_{j \in S \cap m} x_j = T_m - \sum_{j \in m \setminus S} F_j,
         \qquad x_j \ge 0
 
-    for every total `T` of the cells `m` and the suppressed cells `S`.
+    for every total `T` of the cells `m` and the suppressed cells `S`. In a table with
+    negative values no cell is known to be at least 0.
 
     A hierarchy is a further coordinate along a variable,
     ``table.assign_coords(region=("country", ["North", ...]))``. Its name is the name of
@@ -67,9 +68,9 @@ class Suppression(Release):
     Raises
     ------
     TableError
-        Values that are negative, missing, infinite or have more decimals; a grand total
-        beyond ``2**53`` steps; a `suppressed` that is not bool or has other dimensions
-        or categories; a level with a missing label.
+        Values that are missing, infinite, have more decimals or add up to more than
+        ``2**53`` steps; a `suppressed` that is not bool or has other dimensions or
+        categories; a level with a missing label.
     ParameterError
         `totals` that are neither variables of the table nor levels above them, or name
         two levels of the same variable; `decimals` outside 0 to 12.
@@ -93,7 +94,7 @@ class Suppression(Release):
 
     @cached_property
     def _steps(self) -> xr.DataArray:
-        return in_steps(self.true_table, self.decimals, name="true_table").copy()
+        return in_steps(self.true_table, self.decimals, name="true_table", signed=True).copy()
 
     @cached_property
     def _hidden(self) -> Booleans:

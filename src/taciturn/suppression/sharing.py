@@ -1,0 +1,254 @@
+"""Which cells several tables have in common, and the sums that tie the others."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+import xarray as xr
+from scipy.sparse import csr_array
+
+from taciturn.attack.system import Integers
+from taciturn.errors import TableError
+from taciturn.suppression.published import PublishedCells
+from taciturn.suppression.shared import SharedCells
+from taciturn.tables.margins import determines, hierarchies, level_codes, margin_of
+
+__all__ = ["share"]
+
+type Names = tuple[str, ...]
+type Term = tuple[Integers, int]
+"""The numbers of cells, and the sign with which they are in a sum."""
+
+
+def share(parts: Mapping[str, PublishedCells]) -> SharedCells:
+    """Number the cells of several tables, each of which releases all cells of some
+    margins, its own among them.
+
+    Raises
+    ------
+    TableError
+        Two tables hold different totals of the same cell.
+    """
+    signed = any(cells.signed for cells in parts.values())
+    parts = {name: replace(cells, signed=signed) for name, cells in parts.items()}
+    tables = {name: _Table(name, cells) for name, cells in parts.items()}
+    pairs = [_Pair(*both) for both in combinations(tables.values(), 2)]
+    for pair in pairs:
+        pair.check()
+    values = _number(tables, pairs)
+    terms = [sum_ for table in tables.values() for sum_ in table.sums()]
+    terms += [sum_ for pair in pairs for sum_ in pair.sums()]
+    cells = xr.DataArray(values, dims="cell", coords={"cell": np.arange(len(values))})
+    return SharedCells(
+        table=cells,
+        margins=(("cell",), ("sum",)),
+        linked=False,
+        decimals=next(iter(parts.values())).decimals,
+        signed=signed,
+        parts=parts,
+        numbers={name: table.numbers for name, table in tables.items()},
+        sums=_matrix(terms, len(values)),
+    )
+
+
+class _Table:
+    """A table among several, whose cells get numbers."""
+
+    def __init__(self, name: str, cells: PublishedCells) -> None:
+        self.name, self.cells, self.table = name, cells, cells.table
+        self.of = {
+            level: dim for dim, above in hierarchies(self.table).items() for level in (dim, *above)
+        }
+        self.margin = {frozenset(names): at for at, names in enumerate(cells.margins)}
+        self.numbers = np.full(len(cells.values), -1)
+        self._held: dict[str, frozenset[str]] = {}
+
+    def keys(self, names: Names) -> list[tuple[str, ...]]:
+        """The labels of the cells of a margin, in the order of `margin_of`."""
+        labels = (level_codes(self.table, name)[0].tolist() for name in names)
+        return list(product(*(map(str, each) for each in labels)))
+
+    def held(self, name: str) -> frozenset[str]:
+        """The labels of a variable or level of which not all cells are empty."""
+        if name not in self._held:
+            counts, _ = margin_of(abs(self.table), (name,))
+            written = np.array([label for (label,) in self.keys((name,))], dtype=object)
+            self._held[name] = frozenset(written[counts.values > 0].tolist())
+        return self._held[name]
+
+    def of_margin(self, names: Names) -> dict[tuple[str, ...], Integers]:
+        """The numbers of what makes up each cell of a margin: of the cell itself, if it
+        is released.
+        """
+        if frozenset(names) in self.margin:
+            at = self.margin[frozenset(names)]
+            own = self.cells.margins[at]
+            numbers = self.numbers[self.cells.part(at)]
+            order = [own.index(name) for name in names]
+            return {
+                tuple(key[i] for i in order): numbers[[place]]
+                for place, key in enumerate(self.keys(own))
+            }
+        _, group = margin_of(self.table, names)
+        by_group = np.argsort(group, kind="stable")
+        ends = np.cumsum(np.bincount(group))
+        inner = self.numbers[self.cells.inner]
+        return dict(zip(self.keys(names), np.split(inner[by_group], ends[:-1]), strict=True))
+
+    def sums(self) -> Iterator[list[Term]]:
+        """Each released total and what makes it up, of the coarsest finer margin."""
+        for at, names in enumerate(self.cells.margins):
+            finer = [
+                other
+                for other, fine in enumerate(self.cells.margins)
+                if determines(fine, names, self.table) and not determines(names, fine, self.table)
+            ]
+            if not finer:
+                continue
+            other = min(finer, key=lambda each: self.cells.totals[each].labels.size)
+            # One cell of the table stands for each part.
+            parts, where = np.unique(self.cells.totals[other].group, return_index=True)
+            group = self.cells.totals[at].group[where]
+            by_group = np.argsort(group, kind="stable")
+            ends = np.cumsum(np.bincount(group))
+            numbers = self.numbers[self.cells.part(other)][parts[by_group]]
+            totals = self.numbers[self.cells.part(at)]
+            for total, added in zip(totals, np.split(numbers, ends[:-1]), strict=True):
+                yield [(added, 1), (np.array([total]), -1)]
+
+
+class _Pair:
+    """Two tables, and the margins over which they have the same cells."""
+
+    def __init__(self, first: _Table, second: _Table) -> None:
+        self.first, self.second = first, second
+
+    @cached_property
+    def common(self) -> list[Names]:
+        """Margins of which both tables have the cells: over variables or levels of
+        both, and with the same categories of whatever else both have.
+        """
+        first, second = self.first, self.second
+        shared = [name for name in first.of if name in second.of]
+        choices = [
+            [*(name for name in shared if first.of[name] == dim), None] for dim in first.table.dims
+        ]
+        found = []
+        for chosen in product(*choices):
+            names = tuple(name for name in chosen if name is not None)
+            along = [second.of[name] for name in names]
+            of_first = [first.of[name] for name in names]
+            summed = (
+                name
+                for name in shared
+                if first.of[name] not in of_first and second.of[name] not in along
+            )
+            if len(set(along)) == len(along) and all(map(self._same_categories, summed)):
+                found.append(names)
+        return found
+
+    def _same_categories(self, name: str) -> bool:
+        return self.first.held(name) == self.second.held(name)
+
+    def check(self) -> None:
+        """Raise `TableError` where they hold different totals of the same cell."""
+        step = 10.0**self.first.cells.decimals
+        for names in self.common:
+            held, other = (
+                dict(
+                    zip(
+                        table.keys(names),
+                        margin_of(table.table, names)[0].values.ravel().tolist(),
+                        strict=True,
+                    )
+                )
+                for table in (self.first, self.second)
+            )
+            for key in held:
+                if held[key] != other.get(key, held[key]):
+                    where = ", ".join(
+                        f"{name}={label}" for name, label in zip(names, key, strict=True)
+                    )
+                    raise TableError(
+                        f"{where or 'the grand total'} must hold the same in all tables:"
+                        f" {held[key] / step:.15g} in {self.first.name!r},"
+                        f" {other[key] / step:.15g} in {self.second.name!r}"
+                    )
+
+    def sums(self) -> Iterator[list[Term]]:
+        """Each cell that both have and not both release, as made up in one table and in
+        the other; none that follows from finer ones.
+        """
+        for names in self.common:
+            both = frozenset(names)
+            released = both in self.first.margin and both in self.second.margin
+            if released or any(self._follows(names, other) for other in self.common):
+                continue
+            one, two = self.first.of_margin(names), self.second.of_margin(names)
+            for key in one:
+                if key in two:
+                    yield [(one[key], 1), (two[key], -1)]
+
+    def _follows(self, names: Names, other: Names) -> bool:
+        """Whether that cells of a margin are the same follows from those of another."""
+        if names == other or not all(map(self._same_categories, other)):
+            return False
+        tables = self.first.table, self.second.table
+        finer = all(determines(other, names, table) for table in tables)
+        coarser = all(determines(names, other, table) for table in tables)
+        return finer and (not coarser or self.common.index(other) < self.common.index(names))
+
+
+def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:
+    """Give the tables' cells numbers, the same to the same cell; the value of each."""
+    values: list[int] = []
+    same = {
+        (table.name, margin): (table.name, margin)
+        for table in tables.values()
+        for margin in table.margin
+    }
+
+    def root(node: tuple[str, frozenset[str]]) -> tuple[str, frozenset[str]]:
+        while same[node] != node:
+            node = same[node]
+        return node
+
+    for pair in pairs:
+        for names in pair.common:
+            nodes = [(table.name, frozenset(names)) for table in (pair.first, pair.second)]
+            if all(node in same for node in nodes):
+                same[root(nodes[1])] = root(nodes[0])
+    known: dict[tuple[object, ...], int] = {}
+    for table in tables.values():
+        for at, names in enumerate(table.cells.margins):
+            ordered = tuple(sorted(names))
+            order = [names.index(name) for name in ordered]
+            cells = table.cells.part(at)
+            for place, key in enumerate(table.keys(names)):
+                cell = (*root((table.name, frozenset(names))), tuple(key[i] for i in order))
+                if cell not in known:
+                    known[cell] = len(values)
+                    values.append(int(table.cells.values[cells][place]))
+                table.numbers[cells.start + place] = known[cell]
+    return np.array(values, dtype=np.int64)
+
+
+def _matrix(sums: list[list[Term]], columns: int) -> csr_array:
+    """The sums as rows, each once."""
+    rows: dict[tuple[tuple[int, ...], ...], list[Term]] = {}
+    for terms in sums:
+        signed = sorted((sign, *sorted(numbers.tolist())) for numbers, sign in terms)
+        rows.setdefault(tuple(signed), terms)
+    column = [np.concatenate([numbers for numbers, _ in terms]) for terms in rows.values()]
+    entry = [
+        np.concatenate([np.full(len(numbers), sign) for numbers, sign in terms])
+        for terms in rows.values()
+    ]
+    starts = np.cumsum([0, *map(len, column)])
+    none = np.empty(0, dtype=np.int64)
+    return csr_array(
+        (np.concatenate([none, *entry]), np.concatenate([none, *column]), starts),
+        shape=(len(rows), columns),
+    )

@@ -1,0 +1,274 @@
+"""Several tables that share cells, attacked by a program of the tests' own and as the
+projections of a table over all variables."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from patterns import seeds
+from several import CHAIN, CYCLE, SIZES, Attacker, margins_of, projections
+from taciturn.errors import AttackError, ParameterError, TableError
+
+OPTIONS = {"random_seed": 1, "progressbar": False, "time_limit": 60}
+
+
+def cube(seed, variables, most=12):
+    generator = np.random.default_rng(seed)
+    shape = [SIZES[name] for name in variables]
+    values = generator.integers(0, most, shape) * (generator.random(shape) < 0.5)
+    coords = {name: range(SIZES[name]) for name in variables}
+    return xr.DataArray(values, dims=list(variables), coords=coords)
+
+
+def few(tables):
+    """More than some of the tables' cells hold."""
+    held = np.sort(np.concatenate([table.values.ravel() for table in tables.values()]))
+    return int(held[held > 0][4]) + 1
+
+
+def protected(tables, below, **options):
+    primary = {
+        name: {
+            names: (margin > 0) & (margin < below) for names, margin in margins_of(table).items()
+        }
+        for name, table in tables.items()
+    }
+    return tc.suppression.suppress_tables(tables, primary, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("seed", seeds(4, 40))
+@pytest.mark.parametrize("margins", [CHAIN, CYCLE], ids=["chain", "cycle"])
+def test_the_audit_is_what_an_attacker_finds_in_all_tables(margins, seed):
+    tables = projections(cube(seed, "abcd" if margins == CHAIN else "abc"), margins)
+    found = protected(tables, few(tables), protection=0.4)
+    assert sum(pattern.n_primary for pattern in found.values()) > 0
+    most = 10 * int(tables["ab"].sum())
+    variables = dict(zip(tables, margins, strict=True))
+    attacker = Attacker({n: p.tables for n, p in found.items()}, variables, most)
+    for pattern in found.values():
+        for names, audit in pattern.audit.items():
+            for at in np.argwhere(pattern.status[names].values == "primary").tolist():
+                bounds = audit.isel(dict(zip(names, at, strict=True)))
+                low, high = attacker.ends(attacker.cell(names, at))
+                assert low == bounds["lower"]
+                if bounds["upper"] == np.inf:
+                    assert high > most / 2
+                else:
+                    assert high == bounds["upper"]
+                assert high - low + 1 >= 2 ** (1 / 0.4)
+
+
+@pytest.mark.parametrize("seed", seeds(3, 30))
+def test_in_a_chain_nobody_knows_more_who_considers_the_table_over_all_variables(seed):
+    table = cube(seed, "abcd")
+    tables = projections(table, CHAIN)
+    found = protected(tables, few(tables))
+    assert_as_in_the_cube(table, found)
+
+
+def assert_as_in_the_cube(table, found):
+    assert sum(pattern.n_primary for pattern in found.values()) > 0
+    for pattern in found.values():
+        for names, audit in pattern.audit.items():
+            primary = pattern.status[names] == "primary"
+            bounds = attacked(table, found, names, primary)
+            for side in ("lower", "upper"):
+                assert np.array_equal(bounds[side], audit[side], equal_nan=True)
+
+
+def attacked(table, found, names, cells):
+    """The bounds that the projections of the table leave."""
+    hidden = {}
+    for pattern in found.values():
+        for margin, published in pattern.tables.items():
+            hidden[margin] = published["status"] == "suppressed"
+    release = tc.LinkedTables(table, list(hidden), suppressed=hidden)
+    return tc.attacker_bounds(release, margin=names, cells=cells, progressbar=False)
+
+
+def test_in_a_cycle_who_considers_the_table_over_all_variables_may_know_more():
+    """Each projection agrees with the others, but fewer tables have them all."""
+    table = cube(9, "abc", most=3)
+    found = protected(projections(table, CYCLE), 2)
+    narrower = 0
+    for pattern in found.values():
+        for names, audit in pattern.audit.items():
+            asked = pattern.status[names] == "primary"
+            bounds = attacked(table, found, names, asked)
+            low, high = (bounds[side].values[asked.values] for side in ("lower", "upper"))
+            least, most = (audit[side].values[asked.values] for side in ("lower", "upper"))
+            assert (least <= low).all()
+            assert (high <= most).all()
+            narrower += int((high - low < most - least).sum())
+    assert narrower
+
+
+def test_every_pattern_of_two_small_tables_that_protects_costs_at_least_as_much():
+    """Enumeration: two tables of four cells, a total of each row in common."""
+    values = {"b": [[1, 2], [3, 1]], "c": [[3, 0], [2, 2]]}
+    tables = {
+        name: xr.DataArray(rows, dims=["a", name], coords={"a": [0, 1], name: [0, 1]})
+        for name, rows in values.items()
+    }
+    first = tables["b"]
+    found = tc.suppression.suppress_tables(
+        tables,
+        {"b": first == 3},
+        linked={name: [("a", name), ("a",)] for name in tables},
+        **OPTIONS,
+    )
+    # The eight cells, the row totals, and which tables have the same of all published.
+    every = np.array(list(product(range(5), repeat=4)))
+    sums = every.reshape(-1, 2, 2).sum(axis=2)
+    one, two = np.nonzero((sums[:, None] == sums[None]).all(axis=2))
+    cells = np.column_stack([every[one], every[two], sums[one]])
+    true = np.array([1, 2, 3, 1, 3, 0, 2, 2, 3, 4])
+    costs = 1 + true
+    least = np.inf
+    for hidden in product([False, True], repeat=9):
+        pattern = np.insert(np.array(hidden), 2, values=True)
+        same = (cells[:, ~pattern] == true[~pattern]).all(axis=1)
+        if len(set(cells[same, 2].tolist())) > 1:
+            least = min(least, costs[pattern].sum() - costs[2])
+    assert found["b"].cost == least
+    assert found["b"].gap == 0
+
+
+def grouped():
+    """Employees by branch and area, and by size and another grouping of branches."""
+    generator = np.random.default_rng(3)
+    values = generator.integers(2, 30, (6, 3, 2))
+    by_branch = xr.DataArray(
+        values.sum(axis=2),
+        dims=["branch", "area"],
+        coords={
+            "branch": list("uvwxyz"),
+            "area": list("NSW"),
+            "section": ("branch", list("AAABBB")),
+            "kind": ("branch", list("klmklm")),
+        },
+    )
+    sums = [values[[i, i + 3]].sum(axis=(0, 1)) for i in range(3)]
+    by_kind = xr.DataArray(
+        sums, dims=["kind", "size"], coords={"kind": list("klm"), "size": ["small", "large"]}
+    )
+    return {"area": by_branch, "size": by_kind}
+
+
+def test_tables_with_different_groupings_share_the_margins_that_both_have():
+    tables = grouped()
+    primary = {"size": tables["size"] == tables["size"].min()}
+    found = tc.suppression.suppress_tables(tables, primary, **OPTIONS)
+    for names in [("kind",), ()]:
+        one, two = (found[name].tables[names]["status"] for name in tables)
+        assert one.values.tolist() == two.values.tolist()
+    # Where totals of a kind are hidden, so are some of their branches.
+    one = found["area"].status["kind",] != "safe"
+    if one.any():
+        assert (found["area"].status["branch", "area"] != "safe").any()
+    assert ("section",) in found["area"].status
+    assert ("section",) not in found["size"].status
+
+
+def test_a_total_that_no_table_releases_ties_them_all_the_same():
+    """Whoever adds up the one table knows the sum of the other."""
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"])
+    by_c = xr.DataArray([[4, 6], [3, 7]], dims=["a", "c"])
+    linked = {"b": [("a", "b")], "c": [("a", "c")]}
+    found = tc.suppression.suppress_tables(
+        {"b": by_b, "c": by_c}, {"b": by_b == 1}, linked=linked, **OPTIONS
+    )
+    # The row holds 10 by either table: in one of them something else must be hidden.
+    hidden = [
+        int((pattern.status["a", name][0] != "safe").sum()) for name, pattern in found.items()
+    ]
+    assert hidden == [1, 1]
+
+
+def test_tables_that_do_not_agree_are_refused():
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"])
+    by_c = xr.DataArray([[4, 6], [3, 8]], dims=["a", "c"])
+    with pytest.raises(TableError, match=r"a=1 must hold the same.*: 10 in 'b', 11 in 'c'"):
+        tc.suppression.suppress_tables({"b": by_b, "c": by_c}, {}, **OPTIONS)
+
+
+def test_totals_of_different_categories_are_different_cells():
+    """The second table has fewer branches, so that its grand total is another."""
+    areas = xr.DataArray([[1, 9], [5, 5], [2, 7]], dims=["a", "b"], coords={"a": list("xyz")})
+    sizes = xr.DataArray([[4, 6], [3, 7]], dims=["a", "c"], coords={"a": list("xy")})
+    found = tc.suppression.suppress_tables(
+        {"b": areas, "c": sizes}, {"b": areas == 1}, costs={"c": 1.0 + sizes}, **OPTIONS
+    )
+    assert found["b"].n_primary == 1
+    with pytest.raises(TableError, match="a=y must hold the same in all tables: 10 in 'b', 9"):
+        tc.suppression.suppress_tables(
+            {"b": areas, "c": sizes - [[0, 0], [0, 1]]}, {"b": areas == 1}, **OPTIONS
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tables": {}}, "two tables or more"),
+        ({"primary": {"d": None}}, "primary must be a mapping whose keys are names of tables"),
+        ({"linked": {"b": ["a"]}}, "must have the table itself"),
+        ({"gap": 1.0}, "gap must be from 0 to below 1"),
+        ({"protection": {"d": None}}, "protection must be a mapping"),
+    ],
+)
+def test_wrong_arguments_are_refused(change, message):
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"])
+    given = {"tables": {"b": by_b, "c": by_b.rename(b="c")}, "primary": {"b": by_b == 1}}
+    with pytest.raises(ParameterError, match=message):
+        tc.suppression.suppress_tables(**{**given, **OPTIONS, **change})
+
+
+def test_what_is_said_of_a_shared_cell_in_one_table_holds_in_all():
+    tables = grouped()
+    total = pd.DataFrame([("k", None, "suppressed")], columns=["kind", "size", "status"])
+    found = tc.suppression.suppress_tables(tables, {}, apriori={"size": total}, **OPTIONS)
+    assert found["area"].status["kind",].values.tolist()[0] == "primary"
+    other = pd.DataFrame([("Total", "published")], columns=["branch", "status"])
+    fixed = pd.DataFrame([("Total", "suppressed")], columns=["size", "status"])
+    with pytest.raises(TableError, match="is to be 'suppressed', and is 'published' in another"):
+        tc.suppression.suppress_tables(
+            tables, {}, apriori={"area": other, "size": fixed}, **OPTIONS
+        )
+
+
+def test_the_range_of_primary_cells_may_be_known_for_all_tables():
+    tables = projections(cube(2, "abcd"), CHAIN)
+    below = few(tables)
+    found = protected(tables, below, knowledge=(1, below - 1))
+    for pattern in found.values():
+        for names, audit in pattern.audit.items():
+            primary = (pattern.status[names] == "primary").values
+            low, high = (audit[side].values[primary] for side in ("lower", "upper"))
+            assert (low >= 1).all()
+            assert (high < below).all()
+            assert (low < high).all()
+
+
+def test_an_error_has_what_was_found_of_each_table():
+    tables = projections(cube(1, "abcd"), CHAIN)
+    with pytest.raises(AttackError) as error:
+        protected(tables, few(tables), time_limit=1e-6)
+    assert set(error.value.pattern) == set(tables)
+    assert sum(pattern.n_unproved for pattern in error.value.pattern.values()) > 0
+
+
+def test_a_cell_that_cannot_be_protected_is_named_with_its_table():
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"])
+    by_c = xr.DataArray([[4, 6], [3, 7]], dims=["a", "c"])
+    costs = {
+        name: {names: xr.full_like(margin, np.inf, dtype=float) for names, margin in each.items()}
+        for name, each in (("b", margins_of(by_b)), ("c", margins_of(by_c)))
+    }
+    with pytest.raises(AttackError, match="no pattern protects a=0, b=0 of 'b'"):
+        tc.suppression.suppress_tables(
+            {"b": by_b, "c": by_c}, {"b": by_b == 1}, costs=costs, **OPTIONS
+        )
