@@ -58,9 +58,9 @@ def whole_table(
         if not branches:
             return None, proved
         low, high = branches.pop()
-        ends = {"lower": open_ended(low), "upper": open_ended(high)}
+        least, most, left = open_ended(low), open_ended(high), deadline - monotonic()
         try:
-            solved = program.solve(costs, **ends, seconds=deadline - monotonic())
+            solved = program.solve(costs, lower=least, upper=most, seconds=left)
         except OutOfTimeError:
             raise
         except AttackError:
