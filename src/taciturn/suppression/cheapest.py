@@ -33,6 +33,7 @@ _LITTLE: Final = 1e-3  # of the bound: what raises it by less hardly helps
 _IDLE: Final = 5  # relaxations in a row that hardly help
 _PART: Final = 1e-6  # of a cell: less is the solver's rounding
 _MORE: Final = 20  # cells, beyond twice those of a fractional pattern
+_ROUNDS: Final = 10  # of the search among some cells
 _NEAR_ENOUGH: Final = 1e-3  # to the cheapest of some cells
 
 type Row = tuple[Integers, Floats]
@@ -55,7 +56,6 @@ class PatternProgram:
         self._rows: list[Row] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
-        self._nobody = np.zeros_like(free)
         self._bound, self._excess = 0.0, np.zeros(len(free))
         self._ask_for_room()
 
@@ -115,11 +115,11 @@ class PatternProgram:
 
     def among(self, few: Booleans, *, deadline: float) -> tuple[Booleans, bool] | None:
         """The cheapest pattern of some cells that protects in real numbers, and True;
-        or the cheapest not ruled out when the time was up, and False. None if there is
-        none, or the solver fails.
+        or the cheapest not ruled out in a few rounds, or when the time was up, and
+        False. None if there is none, or the solver fails.
         """
         pattern: Booleans | None = None
-        while True:
+        for _ in range(_ROUNDS):
             try:
                 solved = self._whole.solve(
                     self._costs,
@@ -131,10 +131,11 @@ class PatternProgram:
             except AttackError:
                 solved = None
             if solved is None:
-                return None if pattern is None else (pattern, False)
+                break
             pattern = solved.values > 0.5
             if not self._forbid(pattern.astype(float), deadline):
                 return pattern, monotonic() < deadline
+        return None if pattern is None else (pattern, False)
 
     def next_pattern(self, *, deadline: float) -> Booleans | None:
         """The cheapest pattern not yet ruled out, which raises the bound; None if the
@@ -257,19 +258,25 @@ class PatternProgram:
         for position in left:
             if monotonic() > deadline:
                 break
-            self._limit(*self._asked(int(position)), pattern, self._nobody, pattern, deadline)
+            cell, asked = self._asked(int(position))
+            for row, least in self._limits.of(cell, asked, pattern, deadline):
+                self._add_violated(row / least, pattern)
         if len(self._rows) == before:
             self._forbid_to_insiders(pattern, deadline)
         return len(self._rows) > before
 
     def _forbid_to_insiders(self, pattern: Floats, deadline: float) -> None:
         """Add inequalities for primary cells that a single contributor can work out."""
-        for insider in self._insiders.of(pattern > _PART):
-            if monotonic() > deadline:
-                break
-            seen = np.where(insider.own, 0.0, pattern > _PART)
-            for cell in self._insiders.tied(insider, pattern > _PART):
-                self._limit(int(cell), (0, 0, 1), seen, insider.own, pattern, deadline)
+        suppressed = pattern > _PART
+        for insider in self._insiders.of(suppressed):
+            seen = np.where(insider.own, 0.0, suppressed)
+            for cell in self._insiders.tied(insider, suppressed):
+                if monotonic() > deadline:
+                    return
+                row = self._limits.of_any(int(cell), seen, deadline)
+                if row is not None:
+                    # What they know hides nothing.
+                    self._add_violated(np.where(insider.own, 0.0, row), pattern)
 
     def _asked(self, position: int) -> tuple[int, tuple[int, int, int]]:
         """A primary cell, and how far it must be possible above, below and both."""
@@ -278,23 +285,12 @@ class PatternProgram:
         up, down, width = (int(side[position]) for side in sides)
         return int(required.cells[position]), (up, down, width)
 
-    def _limit(
-        self,
-        cell: int,
-        asked: tuple[int, int, int],
-        seen: Floats,
-        own: Booleans,
-        pattern: Floats,
-        deadline: float,
-    ) -> None:
-        """Add the inequalities of a primary cell that a pattern violates, from an
-        attack on what is seen of it by somebody whose own cells hide nothing.
-        """
-        for row, least in self._limits.of(cell, asked, seen, deadline):
-            row = np.where(own, 0.0, np.minimum(row / least, 1.0))  # a cell is suppressed once
-            if row @ pattern < 1 - _VIOLATED:
-                held = np.flatnonzero(row)
-                self._add(held, row[held], 1.0)
+    def _add_violated(self, row: Floats, pattern: Floats) -> None:
+        """Add an inequality with a least value of 1, if a pattern violates it."""
+        row = np.minimum(row, 1.0)  # a cell is suppressed once
+        if row @ pattern < 1 - _VIOLATED:
+            held = np.flatnonzero(row)
+            self._add(held, row[held], 1.0)
 
     def _forbid_single(self, pattern: Floats) -> None:
         """Rule out sums with a single suppressed cell, which protects nothing."""

@@ -45,8 +45,8 @@ class Limits:
         which let a cell deviate as far as required, above, below and both.
         """
         up, down, width = required
-        above, above_open = self._limit(cell, 1, pattern, deadline)
-        below, below_open = self._limit(cell, -1, pattern, deadline)
+        above, above_open = self._row(*self._multipliers(cell, 1, pattern, deadline))
+        below, below_open = self._row(*self._multipliers(cell, -1, pattern, deadline))
         both = above + below, above_open + below_open
         for (row, open_), asked in (
             ((above, above_open), up),
@@ -56,11 +56,22 @@ class Limits:
             if asked - open_ > _LEAST * max(1.0, asked):
                 yield row, asked - open_
 
-    def _limit(
+    def of_any(self, cell: int, pattern: Floats, deadline: float) -> Floats | None:
+        """The coefficients of an inequality, at least 1, that all patterns satisfy
+        which let a cell deviate at all; None if it may in any case.
+        """
+        totals, cells = self._multipliers(cell, 1, pattern, deadline)
+        # The same multipliers limit how far it falls.
+        above, above_open = self._row(totals, cells)
+        below, below_open = self._row(-totals, -cells)
+        least = 1 - above_open - below_open
+        return (above + below) / least if least > _LEAST else None
+
+    def _multipliers(
         self, cell: int, sign: int, pattern: Floats, deadline: float
-    ) -> tuple[Floats, float]:
-        """How much each suppressed cell adds to the deviation of a cell, and how far it
-        can deviate under any pattern.
+    ) -> tuple[Floats, Floats]:
+        """Of the totals and of the table's cells, in the bound of how far a cell rises
+        or falls under a pattern.
         """
         low, high = self._low.copy(), self._high.copy()
         low[self._of] = -self._most_down[self._inner] * pattern[self._inner]
@@ -89,13 +100,18 @@ class Limits:
             solved = None
         # Whatever the multipliers of the totals are, those of the cells follow, and the
         # bound holds.
-        total_multipliers = np.zeros(len(self._outer)) if solved is None else -solved.duals
-        multipliers = direction - self._totals.T @ total_multipliers
-        row = np.zeros(len(pattern))
+        totals = np.zeros(len(self._outer)) if solved is None else -solved.duals
+        return totals, np.asarray(direction - self._totals.T @ totals)
+
+    def _row(self, totals: Floats, cells: Floats) -> tuple[Floats, float]:
+        """How much each suppressed cell adds to the deviation of a cell, and how far it
+        can deviate under any pattern.
+        """
+        row = np.zeros(len(self._most_up))
         row[self._outer] = _product(
-            total_multipliers, self._most_up[self._outer], self._most_down[self._outer]
+            totals, self._most_up[self._outer], self._most_down[self._outer]
         )
-        by_cell = _product(multipliers, self._high, -self._low)
+        by_cell = _product(cells, self._high, -self._low)
         row[self._inner] = by_cell[self._of]
         return row, 0.0 if len(self._of) else float(by_cell.sum())
 

@@ -120,7 +120,7 @@ class PatternSearch:
         deadline, program = self._deadline, self._program
         complete = self.found.complete
         self.found = replace(self.found, complete=False)
-        self._among(self.found.pattern)
+        self._among_few()
         while not self._good_enough(gap):
             program.leave_out(self._cost)
             if program.candidates > _SMALL:
@@ -137,8 +137,8 @@ class PatternSearch:
             except AttackError:
                 return  # whether it protects is not known, so it cannot be ruled out
             if proof is None:
-                self._few |= program.few(program.relax(deadline=deadline))
-                self._among(pattern)
+                program.relax(deadline=deadline)
+                self._complete(pattern, False)
             elif self.task.cost(pattern) < self._cost:
                 self._take(Completed(pattern, proof, True))
         ended = False
@@ -148,17 +148,25 @@ class PatternSearch:
             ended = self._compare_ties(program, self._cost)
         self.found = replace(self.found, complete=complete and not ended)
 
-    def _among(self, pattern: Booleans) -> None:
-        """Take the cheapest pattern of the cells that were of use so far, with what
-        else is needed, if it is cheaper than what was found.
-        """
-        self._few = self._few | pattern
+    def _among_few(self) -> None:
+        """Try the cheapest pattern of the cells that were of use so far."""
+        self._few = self._few | self.found.pattern
         among = self._program.among(self._few, deadline=self._until(_AMONG))
-        if among is None or self.task.cost(among[0]) >= self._cost:
+        if among is not None:
+            self._complete(*among)
+
+    def _complete(self, pattern: Booleans, protects: bool) -> None:
+        """Take a pattern with what else is needed, unless it protects in real numbers,
+        if it is cheaper than what was found.
+        """
+        if self.task.cost(pattern) >= self._cost:
             return
-        start, keep = among
         done = self._deviations.complete(
-            start, self._required.by_need(), deadline=self._deadline, below=self._cost, keep=keep
+            pattern,
+            self._required.by_need(),
+            deadline=self._deadline,
+            below=self._cost,
+            keep=protects,
         )
         if done.reach.all_enough() and self.task.cost(done.pattern) < self._cost:
             self._take(done)
