@@ -11,7 +11,9 @@ from taciturn.suppression.arguments import (
     checked_required,
 )
 from taciturn.suppression.attacks import Attacks
+from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import DeviationSearch
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.search import PatternSearch
 from taciturn.suppression.task import Task
@@ -112,3 +114,25 @@ def test_reach_leaves_to_one_side_what_the_other_is_short_of():
     assert [side.tolist() for side in reach.goals()] == [[0.0], [0.0]]
     assert reach.open_sides == 0
     assert reach.enough(0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_cell_of_a_cheapest_pattern_is_left_out(seed):
+    """Reduced costs belong to the relaxation, whatever integer programs raise the bound
+    to."""
+    task = a_task(seed, shape=(4, 4))
+    nobody = np.zeros(len(task.costs), dtype=bool)
+    program = PatternProgram(task, Insiders(task, nobody))
+    program.relax(deadline=ENDLESS)
+    while True:
+        pattern = program.next_pattern(deadline=ENDLESS)
+        if program.proof(pattern, deadline=ENDLESS) is not None:
+            break
+        program.relax(deadline=ENDLESS)
+    candidates = program.candidates
+    program.leave_out(task.cost(pattern))
+    assert program.candidates <= candidates
+    # The pattern can still be chosen, and nothing cheaper or else protects.
+    chosen, protects = program.among(pattern, deadline=ENDLESS)
+    assert protects
+    np.testing.assert_array_equal(chosen, pattern)

@@ -29,6 +29,7 @@ __all__ = ["PatternProgram"]
 
 _VIOLATED: Final = 1e-4  # of an inequality's right-hand side
 _SLACK: Final = 1e-7  # left in each inequality for the rounding of its coefficients
+_SPARE: Final = 1e-6  # of a cost, for the rounding of reduced costs
 _LITTLE: Final = 1e-3  # of the bound: what raises it by less hardly helps
 _IDLE: Final = 5  # relaxations in a row that hardly help
 _PART: Final = 1e-6  # of a cell: less is the solver's rounding
@@ -56,7 +57,9 @@ class PatternProgram:
         self._rows: list[Row] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
-        self._bound, self._excess = 0.0, np.zeros(len(free))
+        # The bound, and that of the relaxation with its reduced costs.
+        self._bound = self._least_relaxed = 0.0
+        self._excess = np.zeros(len(free))
         self._ask_for_room()
 
     @property
@@ -88,8 +91,9 @@ class PatternProgram:
                 break
             fractions = np.clip(solved.values, 0.0, 1.0)
             idle = 0 if solved.objective > self._bound * (1 + _LITTLE) + 1e-9 else idle + 1
-            if solved.objective >= self._bound:
-                self._bound = solved.objective
+            self._bound = max(self._bound, solved.objective)
+            if solved.objective >= self._least_relaxed:
+                self._least_relaxed = solved.objective
                 self._excess = self._costs - self._matrix().T @ solved.duals
             if not self._forbid(fractions, deadline):
                 break
@@ -97,10 +101,10 @@ class PatternProgram:
 
     def leave_out(self, cost: float) -> None:
         """Leave out the cells that no pattern has which costs this much or less: their
-        reduced costs alone exceed what is between the bound and that cost.
+        reduced costs alone exceed what is between the relaxation and that cost.
         """
-        spare = cost / self._unit * (1 + _SLACK) - self._bound
-        useful = (self._excess <= spare + _SLACK) & (self._costs <= cost / self._unit)
+        most = cost / self._unit * (1 + _SPARE)
+        useful = (self._excess <= most - self._least_relaxed) & (self._costs <= most)
         self._upper = np.where(useful, self._upper, self._lower)
 
     def few(self, fractions: Floats) -> Booleans:
