@@ -188,15 +188,17 @@ def write_one(name: str, method: str, limit: float) -> None:
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", tc.errors.UnprovedWarning)
-        pattern, tables = protected(survey, records, limit, alone=method == OURS[1])
+        patterns, tables = protected(survey, records, limit, alone=method == OURS[1])
     seconds = time.perf_counter() - start
+    statuses = {names: status for pattern in patterns for names, status in pattern.status.items()}
     cost, cells = 0.0, {"primary": [], "secondary": []}
-    for names, status in pattern.status.items():
+    for names, status in statuses.items():
         for at in np.argwhere((status != "safe").values):
             which = status.values[tuple(at)]
             labels = [str(status[n].values[i]) for n, i in zip(names, at, strict=True)]
             cells[which].append(key(survey, names, tuple(labels)))
             cost += float(tables[names]["total"].values[tuple(at)]) * (which == "secondary")
+    unproved = max(pattern.n_unproved for pattern in patterns)
     found = {
         "version": tc.__version__,
         "seconds": seconds,
@@ -205,8 +207,8 @@ def write_one(name: str, method: str, limit: float) -> None:
         "suppressed": cells["primary"] + cells["secondary"],
         "secondary": len(cells["secondary"]),
         "cost": cost,
-        "bound": round(pattern.bound, 1),
-        "remark": f"{pattern.n_unproved} cells not proved to be protected" if caught else "",
+        "bound": round(patterns[0].bound, 1),
+        "remark": f"{unproved} cells not proved to be protected" if caught else "",
     }
     Path("found.json").write_text(json.dumps(found), encoding="utf-8")
 
@@ -241,29 +243,42 @@ def tabulated(
 
 def protected(
     survey: Survey, records: pd.DataFrame, limit: float, *, alone: bool
-) -> tuple[tc.suppression.SuppressionPattern, dict[tuple[str, ...], xr.Dataset]]:
-    """The steps of `protect_table`, but with values as costs, as pytauargus has them,
-    and protection from single contributors only if it is asked for.
+) -> tuple[list[tc.suppression.SuppressionPattern], dict[tuple[str, ...], xr.Dataset]]:
+    """The steps of `protect_table`, or of `protect_tables` for linked tables, but with
+    values as costs, as pytauargus has them, and protection from single contributors
+    only if it is asked for.
     """
     table, released = tabulated(survey, records)
-    primary, protection, costs, singletons = {}, {}, {}, {}
-    for names, each in released.items():
-        primary[names] = each["sensitive"]
-        protection[names] = each[["lower", "upper"]]
-        costs[names] = each["total"].where(each["contributors"] > 0, other=np.inf)
-        singletons[names] = (each["contributors"] == 1) & alone
-    pattern = tc.suppress(
-        table,
-        primary,
-        linked=survey.margins,
-        protection=protection,
-        costs=costs,
-        singletons=singletons,
-        time_limit=limit,
-        random_seed=1,
-        progressbar=False,
-    )
-    return pattern, released
+    asked: dict[str, dict[str, Any]] = {"primary": {}, "protection": {}, "costs": {}}
+    asked["singletons"] = {}
+    for number, variables in enumerate(survey.tables):
+        own = {n: each for n, each in released.items() if set(n) <= levels_of(survey, variables)}
+        name = f"table {number}"
+        asked["primary"][name] = {n: each["sensitive"] for n, each in own.items()}
+        asked["protection"][name] = {n: each[["lower", "upper"]] for n, each in own.items()}
+        asked["costs"][name] = {
+            n: each["total"].where(each["contributors"] > 0, other=np.inf)
+            for n, each in own.items()
+        }
+        asked["singletons"][name] = {
+            n: (each["contributors"] == 1) & alone for n, each in own.items()
+        }
+    options: dict[str, Any] = {"time_limit": limit, "random_seed": 1, "progressbar": False}
+    if survey.linked:
+        tables = {
+            f"table {number}": released[tuple(variables)]["total"]
+            for number, variables in enumerate(survey.tables)
+        }
+        linked = {name: list(own) for name, own in asked["primary"].items()}
+        found = tc.suppression.suppress_tables(tables, linked=linked, **asked, **options)
+        return list(found.values()), released
+    only = {argument: by_table["table 0"] for argument, by_table in asked.items()}
+    return [tc.suppress(table, linked=survey.margins, **only, **options)], released
+
+
+def levels_of(survey: Survey, variables: list[str]) -> set[str]:
+    """Variables, and the levels above them."""
+    return {label for name in variables for label in [name, *survey.levels[name]]}
 
 
 def write_attack(name: str) -> None:

@@ -101,6 +101,7 @@ def suppress(
     singletons : DataArray of bool or mapping of margin to DataArray of bool, optional
         True for cells with a single contributor, who knows the value and can subtract
         it. None of these contributors may then work out any other primary cell exactly.
+        That who is alone in a total knows more of its parts is not considered.
     knowledge : pair of numbers, Dataset or mapping, optional
         What an attacker knows beforehand. A pair is the range of every primary cell, as
         known to who knows the rule: ``(1, 2)`` for counts that are primary if they are
@@ -165,6 +166,10 @@ def suppress(
 
     Notes
     -----
+    Where tables with some variables in common are released, but not the table that they
+    are projections of, `suppression.suppress_tables` does the same with far fewer
+    unknowns.
+
     An attacker knows that values are at least 0. If some cell of the table is negative,
     an attacker is taken to know no bound of any cell but those of `knowledge`; a cell
     that cannot be worked out may then hold anything.
