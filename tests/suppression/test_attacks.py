@@ -50,7 +50,7 @@ def patterns_of(task, seed, number=6):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_pattern_protects_if_and_only_if_exact_bounds_say_so(seed):
     task = a_task(seed)
-    attacks = Attacks(task)
+    attacks = Attacks(task, np.random.default_rng(0))
     answers = set()
     for pattern in patterns_of(task, seed):
         reach = attacks.proof(pattern, deadline=ENDLESS)
@@ -67,7 +67,7 @@ def test_a_pattern_protects_if_and_only_if_exact_bounds_say_so(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_many_at_once_leave_contains_all_that_is_not_protected(seed):
     task = a_task(seed, shape=(5, 5))  # where real numbers allow no more than whole ones
-    attacks = Attacks(task)
+    attacks = Attacks(task, np.random.default_rng(0))
     for pattern in patterns_of(task, seed):
         met = exact(task, pattern)
         left = attacks.left(pattern.astype(float), deadline=ENDLESS)
@@ -95,7 +95,9 @@ def test_the_relaxation_is_below_the_cheapest_pattern_and_leads_to_the_first(see
 def test_what_is_found_in_real_numbers_is_proved_in_whole_ones():
     """Whatever linear programs end in, whole tables prove what is claimed."""
     task = a_task(3, shape=(3, 3, 3), largest=6)
-    done = DeviationSearch(task).complete(task.primaries, task.required.by_need(), deadline=ENDLESS)
+    done = DeviationSearch(task, np.random.default_rng(0)).complete(
+        task.primaries, task.required.by_need(), deadline=ENDLESS
+    )
     low, high = task.witnessed(task.cells.system(done.pattern), done.reach.witnesses)
     assert task.required.met(low, high).all()
     assert exact(task, done.pattern).all()
@@ -122,7 +124,7 @@ def test_no_cell_of_a_cheapest_pattern_is_left_out(seed):
     to."""
     task = a_task(seed, shape=(4, 4))
     nobody = np.zeros(len(task.costs), dtype=bool)
-    program = PatternProgram(task, Insiders(task, nobody))
+    program = PatternProgram(task, Insiders(task, nobody), np.random.default_rng(0))
     program.relax(deadline=ENDLESS)
     while True:
         pattern = program.next_pattern(deadline=ENDLESS)

@@ -33,14 +33,14 @@ class Attacks:
     `left`, in part.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, rng: np.random.Generator) -> None:
         self._task, self._cells = task, task.cells
         column = self._cells.column
         self._outer, self._inner = np.flatnonzero(column < 0), np.flatnonzero(column >= 0)
         self._of = column[self._inner]
         self._programs = OpenPrograms(csr_array(self._cells.matrix[self._outer]))
         self._aim(task.required)
-        self._rng = np.random.default_rng(0)  # of directions: any will do
+        self._rng = rng  # of directions: any will do
 
     def _aim(self, required: Required) -> None:
         self._required = required

@@ -34,7 +34,7 @@ _LITTLE: Final = 1e-3  # of the bound: what raises it by less hardly helps
 _IDLE: Final = 5  # relaxations in a row that hardly help
 _PART: Final = 1e-6  # of a cell: less is the solver's rounding
 _MORE: Final = 20  # cells, beyond twice those of a fractional pattern
-_ROUNDS: Final = 10  # of the search among some cells
+_ROUNDS: Final = 5  # of the search among some cells
 _NEAR_ENOUGH: Final = 1e-3  # to the cheapest of some cells
 
 type Row = tuple[Integers, Floats]
@@ -44,10 +44,10 @@ type Row = tuple[Integers, Floats]
 class PatternProgram:
     """Search for the cheapest protecting pattern, also from insiders."""
 
-    def __init__(self, task: Task, insiders: Insiders) -> None:
+    def __init__(self, task: Task, insiders: Insiders, rng: np.random.Generator) -> None:
         self._task, self._cells = task, task.cells
         self._insiders = insiders
-        self._limits, self._attacks = Limits(task), Attacks(task)
+        self._limits, self._attacks = Limits(task), Attacks(task, rng)
         free = np.isfinite(task.costs) & ~task.primaries
         # Tolerances of HiGHS are absolute.
         self._unit = float(np.median(task.costs[free])) if free.any() else 1.0

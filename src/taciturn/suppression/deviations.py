@@ -43,13 +43,13 @@ class Completed:
 class DeviationSearch:
     """Completes sets of suppressed cells so that all primary cells are protected."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, rng: np.random.Generator) -> None:
         self._task, self._required = task, task.required
         self._ways = [
             _ways(task.required, position, int(task.down[cell]), int(task.up[cell]))
             for position, cell in enumerate(task.required.cells)
         ]
-        self._attacks, self._witnesses = Attacks(task), Witnesses(task)
+        self._attacks, self._witnesses = Attacks(task, rng), Witnesses(task)
         self._added_for = np.full(len(task.costs), -1)  # which primary cell
         self._known: Reach | None = None
         self._kept = np.zeros(len(task.costs), dtype=np.bool_)

@@ -68,8 +68,8 @@ class PatternSearch:
         self.task, self._rng, self._deadline = task, rng, deadline
         self._start = monotonic()
         self._required = task.required
-        self._deviations = DeviationSearch(task)
-        self._program = PatternProgram(task, self._insiders)
+        self._deviations = DeviationSearch(task, rng)
+        self._program = PatternProgram(task, self._insiders, rng)
         self._few = task.primaries
         none = np.zeros(len(self._required.cells), dtype=np.int64)
         # Until `hide_from_singletons` has seen to them, no cell is safe from these.
@@ -207,7 +207,7 @@ class PatternSearch:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
         """
-        task, attacks = self.task, Attacks(self.task)
+        task, attacks = self.task, Attacks(self.task, self._rng)
         met: set[int] = set()
         exposed = np.zeros_like(self.found.from_singletons)
         while (insider := next(self._insiders.of(self.found.pattern, met), None)) is not None:
@@ -229,7 +229,7 @@ class PatternSearch:
             except AttackError:
                 pass  # not known: suppress what is known to be enough
             try:
-                done = DeviationSearch(inside).complete(
+                done = DeviationSearch(inside, self._rng).complete(
                     seen,
                     inside.required.by_need(),
                     deadline=deadline,

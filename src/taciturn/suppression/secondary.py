@@ -35,7 +35,7 @@ from taciturn.validate import generator, real_number
 __all__ = ["searched", "suppress", "warn_if_unproved"]
 
 _SEARCH: Final = 0.9  # of the time, for the search; the rest is for the audit
-_WITH_SINGLETONS: Final = 0.8  # the same where what single contributors know comes after it
+_WITH_SINGLETONS: Final = 0.7  # the same where what single contributors know comes after it
 
 
 def suppress(
@@ -242,7 +242,7 @@ def searched[T](
             search.first(bar.advance)
             bar.finish("cheaper patterns")
             search.cheapest(gap)
-            search.hide_from_singletons(deadline)
+            search.hide_from_singletons(start + _SEARCH * (deadline - start))
             return audited(task, search.found, make, deadline=deadline)
     except (AttackError, KeyboardInterrupt) as error:
         _keep(error, search, make)
