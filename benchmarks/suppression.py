@@ -39,7 +39,7 @@ import taciturn as tc
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OTHER = Path(__file__).with_name("suppression_pytauargus.py")
-KILLED, ATTACKED = 120, 600  # seconds after which a run, or an attack on its result, is ended
+KILLED, ATTACKED = 120, 120  # seconds after which a run, or an attack on its result, is ended
 OURS = ("taciturn", "taciturn, single contributors")
 SHORT = dict(zip(OURS, ("taciturn", "– single"), strict=True))
 THEIRS = {"pytauargus MOD": "MOD(1)", "pytauargus OPT, 1 minute": "OPT(1,1)"}
