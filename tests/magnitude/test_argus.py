@@ -200,6 +200,8 @@ def test_files_are_looked_for_beside_the_metadata(table):
         ('"{sep}"', '"ab"', "<SEPARATOR>: sep must be one character"),
         ('"{sep}"', '"|"', r"cells.tab: line 1 must have 10 fields, separated by '\|'"),
         ("<STATUS>", "<MAXSCORE>", "'told' must be numbers"),
+        ("<TOTCODE> T", "<TOTCODE> Q", "no line has the code 'Q' of the totals of 'trade'"),
+        ("<SEPARATOR>", '<PROTECT> "u"\n<SEPARATOR>', "the codes of the status must differ"),
     ],
 )  # fmt: skip
 def test_metadata_that_are_refused(table, old, new, message):

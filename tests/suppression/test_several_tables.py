@@ -204,7 +204,7 @@ def test_totals_of_different_categories_are_different_cells():
         {"b": areas, "c": sizes}, {"b": areas == 1}, costs={"c": 1.0 + sizes}, **OPTIONS
     )
     assert found["b"].n_primary == 1
-    with pytest.raises(TableError, match="a=y must hold the same in all tables: 10 in 'b', 9"):
+    with pytest.raises(TableError, match=r"a=y must hold the same in all tables: 10 in 'b', 9"):
         tc.suppression.suppress_tables(
             {"b": areas, "c": sizes - [[0, 0], [0, 1]]}, {"b": areas == 1}, **OPTIONS
         )
@@ -272,3 +272,31 @@ def test_a_cell_that_cannot_be_protected_is_named_with_its_table():
         tc.suppression.suppress_tables(
             {"b": by_b, "c": by_c}, {"b": by_b == 1}, costs=costs, **OPTIONS
         )
+
+
+@pytest.mark.parametrize("released", [None, {"two": [("a", "c"), ("a",)]}])
+def test_a_total_ties_tables_of_which_one_has_an_empty_category_more(released):
+    """With 10 of a2 published and 18 in all, a1 would follow from the second table."""
+    one = xr.DataArray(
+        [[5, 3], [4, 6], [0, 0]], dims=("a", "b"), coords={"a": ["a1", "a2", "a3"], "b": [0, 1]}
+    )
+    two = xr.DataArray([[4, 4], [5, 5]], dims=("a", "c"), coords={"a": ["a1", "a2"], "c": [0, 1]})
+    primary = {"one": {("a",): one.sum("b") == 8}}
+    found = tc.suppression.suppress_tables(
+        {"one": one, "two": two}, primary, linked=released, random_seed=1, progressbar=False
+    )
+    assert found["two"].status["a",].values.tolist() == ["primary", "secondary"]
+    assert found["one"].cost == 33
+
+
+def test_tables_that_a_third_one_joins_must_agree_too():
+    first = xr.DataArray([[5], [7]], dims=("a", "d"), coords={"a": ["x", "y"], "d": ["d1"]})
+    joint = xr.DataArray([[2, 3]], dims=("a", "b"), coords={"a": ["x"], "b": ["b1", "b2"]})
+    third = xr.DataArray(
+        [[[5], [0]], [[7], [4]]],
+        dims=("a", "d", "e"),
+        coords={"a": ["x", "y"], "d": ["d1", "d2"], "e": ["e1"]},
+    )
+    tables = {"A": first, "B": joint, "C": third}
+    with pytest.raises(TableError, match=r"a=y must hold the same in 'A' and 'C', .*7 and 11"):
+        tc.suppression.suppress_tables(tables, {"C": third == 4}, progressbar=False)

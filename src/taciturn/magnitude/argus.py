@@ -69,7 +69,8 @@ def read_argus(
     FileFormatError
         A file that is missing or no text; a keyword that is not known or not supported,
         such as ``<SHADOW>``; a line with another number of fields; a status that is not
-        declared, or that of secondary cells; a table without ``<FREQUENCY>``, of which
+        declared, or that of secondary cells; two codes of status that are the same; a
+        variable of which no line is a total; a table without ``<FREQUENCY>``, of which
         it is not known how many contribute.
     TableError
         As `read_margins`.
@@ -110,6 +111,7 @@ def read_argus(
     check_readable(path, ARGUS_ENDINGS)
     found = read_metadata(said, encoding)
     columns, quantity = _columns(found, value)
+    _refuse_same_codes(found)
     written = check_encoding(encoding) if encoding is not None else UTF_8
     cells = _read(path, found, columns, written)
     levels = read_levels(_hierarchies(found, cells, said.parent, encoding), columns.variables)
@@ -181,12 +183,30 @@ def _read(path: Path, metadata: Metadata, columns: Columns, encoding: str) -> Ce
     return cells
 
 
+def _refuse_same_codes(metadata: Metadata) -> None:
+    """Raise `FileFormatError` where two kinds of status have the same code."""
+    codes = {"<SAFE>": metadata.safe, "<UNSAFE>": metadata.unsafe, "<PROTECT>": metadata.protect}
+    if len({code.upper() for code in codes.values()}) < len(codes):
+        said = ", ".join(f"{keyword} {code!r}" for keyword, code in codes.items())
+        raise FileFormatError(
+            f"{metadata.origin}: the codes of the status must differ by more than their case:"
+            f" {said}"
+        )
+
+
 def _refuse_other_totals(given: Sequence[str], column: ArgusColumn, path: Path) -> None:
-    """Raise `FileFormatError` where a category is called as totals are here."""
+    """Raise `FileFormatError` where a category is called as totals are here, or no line
+    is a total as the metadata have it: totals by another code would pass as a category.
+    """
     if column.total.strip() != _TOTAL and _TOTAL in given:
         raise FileFormatError(
             f"{path}: line {given.index(_TOTAL) + 1} has the code {_TOTAL!r} of {column.name!r},"
             f" whose totals are {column.total!r}: give that category another name"
+        )
+    if column.total.strip() not in given:
+        raise FileFormatError(
+            f"{path}: no line has the code {column.total!r} of the totals of {column.name!r}: a"
+            " table holds its totals, and <TOTCODE> says by which code"
         )
 
 

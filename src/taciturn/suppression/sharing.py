@@ -192,8 +192,10 @@ class _Pair:
                     yield [(one[key], 1), (two[key], -1)]
 
     def _follows(self, names: Names, other: Names) -> bool:
-        """Whether that cells of a margin are the same follows from those of another."""
-        if names == other or not all(map(self._same_categories, other)):
+        """Whether that cells of a margin are the same follows from those of another:
+        both tables have all of these, the empty ones too.
+        """
+        if names == other or set(self.first.keys(other)) != set(self.second.keys(other)):
             return False
         tables = self.first.table, self.second.table
         finer = all(determines(other, names, table) for table in tables)
@@ -221,6 +223,7 @@ def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:
             if all(node in same for node in nodes):
                 same[root(nodes[1])] = root(nodes[0])
     known: dict[tuple[object, ...], int] = {}
+    holder: list[str] = []
     for table in tables.values():
         for at, names in enumerate(table.cells.margins):
             ordered = tuple(sorted(names))
@@ -228,10 +231,19 @@ def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:
             cells = table.cells.part(at)
             for place, key in enumerate(table.keys(names)):
                 cell = (*root((table.name, frozenset(names))), tuple(key[i] for i in order))
+                value = int(table.cells.values[cells][place])
                 if cell not in known:
                     known[cell] = len(values)
-                    values.append(int(table.cells.values[cells][place]))
-                table.numbers[cells.start + place] = known[cell]
+                    values.append(value)
+                    holder.append(table.name)
+                number = known[cell]
+                if values[number] != value:  # the same by way of a third table
+                    raise TableError(
+                        f"{table.cells.label(cells.start + place)} must hold the same in"
+                        f" {holder[number]!r} and {table.name!r}, which other tables join: it"
+                        f" holds {values[number]} and {value} steps"
+                    )
+                table.numbers[cells.start + place] = number
     return np.array(values, dtype=np.int64)
 
 
