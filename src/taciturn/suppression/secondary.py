@@ -267,8 +267,8 @@ def warn_if_unproved(patterns: Sequence[SuppressionPattern], result: object = No
     )
     if unproved and unproved == primary:
         error = OutOfTimeError(
-            "no pattern was found within time_limit that is proved to protect, or the solver failed;"
-            " a longer one, or a weaker protection, may do"
+            "no pattern was found within time_limit that is proved to protect, or the solver"
+            " failed; a longer one, or a weaker protection, may do"
         )
         error.pattern = patterns[0] if result is None else result
         raise error

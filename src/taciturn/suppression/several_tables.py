@@ -113,9 +113,10 @@ def suppress_tables(
     value is negative, unless a cell of some table is, and that the tables agree in what
     they share. Where tables hang together as a chain or a tree, such as A x B, B x C
     and C x D, whatever agrees in this way is the projection of some table over all
-    variables, so that nobody knows more than this. Where they form a cycle, such as A x B, B x C and A x C, it may be
-    the projection of none, and who considers the table over all variables can know
-    more: there, suppress that table, with the tables as its `linked` margins.
+    variables, so that nobody knows more than this. Where they form a cycle, such as A x
+    B, B x C and A x C, it may be the projection of none, and who considers the table
+    over all variables can know more: there, suppress that table, with the tables as its
+    `linked` margins.
 
     Examples
     --------

@@ -29,9 +29,9 @@ def attacker_bounds(
 
     An attacker knows that the values are non-negative whole multiples of a step,
     ``10**-decimals``, and that they add up to what is released. If some are negative,
-    none is known to be at least 0. The bounds are the
-    least and the most that a cell holds in any such table, and each is attained by one.
-    If the `m` values from the lower to the upper bound are equally likely,
+    none is known to be at least 0. The bounds are the least and the most that a cell
+    holds in any such table, and each is attained by one. If the `m` values from the
+    lower to the upper bound are equally likely,
 
     .. math:: \mathrm{DR} = \frac{1}{H(X \mid Y = y)} = \frac{1}{\log_2 m}
 
