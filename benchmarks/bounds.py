@@ -65,7 +65,9 @@ def compared(survey: Survey, limit: float) -> list[str]:
     """The numbers of a row."""
     records = survey.records()
     table, _ = tabulated(survey, records)
-    cells = PublishedCells(table.astype(np.int64), tuple(survey.margins), linked=True, decimals=0)
+    cells = PublishedCells(
+        table.astype(np.int64), tuple(survey.margins), linked=True, decimals=0, signed=False
+    )
     hidden, asked = pattern_of(survey, records, cells, limit)
     seconds, found = [np.inf, np.inf], [np.empty(0), np.empty(0)]
     for _ in range(2):
@@ -89,12 +91,13 @@ def pattern_of(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tc.errors.UnprovedWarning)
         try:
-            pattern, _ = protected(survey, records, limit, alone=False)
+            patterns, _ = protected(survey, records, limit, alone=False)
         except tc.errors.AttackError as error:
-            pattern = error.pattern
+            patterns = [*error.pattern.values()] if survey.linked else [error.pattern]
+    statuses = {names: status for each in patterns for names, status in each.status.items()}
     hidden, asked = np.zeros((2, cells.first[-1]), dtype=bool)
     for number, names in enumerate(cells.margins):
-        status = pattern.status[names].values.ravel()
+        status = statuses[names].values.ravel()
         hidden[cells.part(number)] = status != "safe"
         asked[cells.part(number)] = status == "primary"
     return hidden, asked
