@@ -57,9 +57,10 @@ class PatternProgram:
         self._rows: list[Row] = []
         self._least: list[float] = []
         self._relaxed, self._whole = self._program(whole=False), self._program(whole=True)
-        # The bound, and that of the relaxation with its reduced costs.
+        # The bound, and that of the relaxation with the multipliers of its rows.
         self._bound = self._least_relaxed = 0.0
-        self._excess = np.zeros(len(free))
+        self._multipliers = np.zeros(0)
+        self._sums = abs(self._cells.equations)
         self._ask_for_room()
 
     @property
@@ -94,7 +95,7 @@ class PatternProgram:
             self._bound = max(self._bound, solved.objective)
             if solved.objective >= self._least_relaxed:
                 self._least_relaxed = solved.objective
-                self._excess = self._costs - self._matrix().T @ solved.duals
+                self._multipliers = solved.duals
             if not self._forbid(fractions, deadline):
                 break
         return fractions
@@ -104,15 +105,20 @@ class PatternProgram:
         reduced costs alone exceed what is between the relaxation and that cost.
         """
         most = cost / self._unit * (1 + _SPARE)
-        useful = (self._excess <= most - self._least_relaxed) & (self._costs <= most)
+        useful = (self._excess() <= most - self._least_relaxed) & (self._costs <= most)
         self._upper = np.where(useful, self._upper, self._lower)
+
+    def _excess(self) -> Floats:
+        """The reduced costs of the cells in the relaxation."""
+        rows = self._matrix()[: len(self._multipliers)]
+        return np.asarray(self._costs - rows.T @ self._multipliers)
 
     def few(self, fractions: Floats) -> Booleans:
         """The cells of a fractional pattern, and about as many that would raise its
         cost least.
         """
         found = fractions > _PART
-        excess = np.where(found | (self._upper == self._lower), np.inf, self._excess)
+        excess = np.where(found | (self._upper == self._lower), np.inf, self._excess())
         more = int(found.sum()) - int(self._lower.sum()) + _MORE
         found[np.argsort(excess, kind="stable")[:more]] = True
         return np.asarray(found & (self._upper > 0))
@@ -205,14 +211,11 @@ class PatternProgram:
                 if solved is None:
                     return
                 pattern = solved.values[:size] > 0.5
-                ruled_out, proof = self._forbid(pattern.astype(float), deadline), None
-                if not ruled_out:
-                    proof = self._attacks.proof(pattern, deadline=deadline)
+                proof = self.proof(pattern, deadline=deadline)
             except AttackError:
                 return
-            if not ruled_out:
-                if proof is not None:
-                    yield pattern, proof
+            if proof is not None:
+                yield pattern, proof
                 # Costs are above 0, so no pattern contains another of the same cost.
                 self._rule_out(pattern)
             for (cells, row), asked in zip(self._rows[known:], self._least[known:], strict=True):
@@ -298,7 +301,7 @@ class PatternProgram:
 
     def _forbid_single(self, pattern: Floats) -> None:
         """Rule out sums with a single suppressed cell, which protects nothing."""
-        sums = abs(self._cells.equations)
+        sums = self._sums
         alone = sums.multiply(pattern[None]).tocsr()
         short = np.asarray(sums @ pattern)
         for equation in range(sums.shape[0]):

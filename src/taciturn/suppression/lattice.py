@@ -6,9 +6,11 @@ cells away one by one, each with coefficient 1 or -1, leaves cells that may devi
 any whole numbers; all others then deviate by whole numbers, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,7 +19,10 @@ from taciturn.attack.system import Booleans, Integers
 
 __all__ = ["Lattice", "lattice_of"]
 
-_LARGEST = 2**31  # coefficient of a basis
+_LARGEST: Final = 2**31  # coefficient of a basis
+
+type Pivot = tuple[int, Mapping[int, int]]
+"""A column, and the coefficients of others: their sum is what it lacks to 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,33 +34,37 @@ class Lattice:
     free : array of bool, shape (columns,)
         The columns that determine all others: where these are whole numbers and the
         sums hold, so are the others.
-    basis : array of int64, shape (columns, free columns) or None
-        The columns for each unit vector of the free ones: each whole-number solution
-        is a sum of these, and each such sum is one. None where some sum still ties the
-        free columns.
     """
 
     free: Booleans
-    basis: Integers | None
+    _pivots: Sequence[Pivot]
+    _ties: bool
+
+    @cached_property
+    def basis(self) -> Integers | None:
+        """The columns for each unit vector of the free ones, shape (columns, free
+        columns): each whole-number solution is a sum of these, and each such sum is
+        one. None where some sum still ties the free columns, or numbers are large.
+        """
+        if self._ties:
+            return None
+        position = np.cumsum(self.free) - 1
+        basis = np.zeros((len(self.free), int(self.free.sum())), dtype=np.int64)
+        basis[self.free, position[self.free]] = 1
+        for column, others in reversed(self._pivots):
+            for other, coefficient in others.items():
+                basis[column] -= coefficient * basis[other]
+            if np.abs(basis[column]).max(initial=0) > _LARGEST:
+                return None
+        return basis
 
 
 def lattice_of(sums: csr_array) -> Lattice:
     """Eliminate columns of sums, whose coefficients are whole numbers."""
-    elimination = _Elimination(sums)
-    pivots = elimination.run()
+    pivots, ties = _Elimination(sums).run()
     free = np.ones(sums.shape[1], dtype=np.bool_)
     free[[column for column, _ in pivots]] = False
-    if elimination.ties:
-        return Lattice(free, None)
-    position = np.cumsum(free) - 1
-    basis = np.zeros((len(free), int(free.sum())), dtype=np.int64)
-    basis[free, position[free]] = 1
-    for column, others in reversed(pivots):
-        for other, coefficient in others.items():
-            basis[column] -= coefficient * basis[other]
-        if np.abs(basis[column]).max(initial=0) > _LARGEST:
-            return Lattice(free, None)
-    return Lattice(free, basis)
+    return Lattice(free, pivots, ties)
 
 
 class _Elimination:
@@ -71,13 +80,10 @@ class _Elimination:
         for number, row in enumerate(self._rows):
             for column in row:
                 self._held[column].add(number)
-        self.ties = False
 
-    def run(self) -> list[tuple[int, Mapping[int, int]]]:
-        """For each pivot its column, and the coefficients of the others: their sum is
-        what the column lacks to 0.
-        """
-        pivots: list[tuple[int, Mapping[int, int]]] = []
+    def run(self) -> tuple[list[Pivot], bool]:
+        """The pivots, and whether some sum still ties the other columns."""
+        pivots: list[Pivot] = []
         queue = [(len(row), number) for number, row in enumerate(self._rows) if row]
         heapify(queue)
         while queue:
@@ -97,8 +103,7 @@ class _Elimination:
             for column in row:
                 self._held[column].discard(number)
             self._rows[number] = {}
-        self.ties = any(self._rows)
-        return pivots
+        return pivots, any(self._rows)
 
     def _eliminate(self, number: int, pivot: int) -> list[int]:
         """Take a column out of all other rows, and return these."""

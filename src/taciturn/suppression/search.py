@@ -14,7 +14,7 @@ from taciturn.errors import AttackError
 from taciturn.suppression.attacks import Attacks
 from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import Completed, DeviationSearch
-from taciturn.suppression.insiders import Insiders
+from taciturn.suppression.insiders import Insider, Insiders
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import ImpossibleError, Task, Witness
 
@@ -145,7 +145,7 @@ class PatternSearch:
         if self._good_enough(0.0):
             self.found = replace(self.found, bound=self._cost)
             program.leave_out(self._cost)
-            ended = self._compare_ties(program, self._cost)
+            ended = self._compare_ties()
         self.found = replace(self.found, complete=complete and not ended)
 
     def _among_few(self) -> None:
@@ -156,8 +156,8 @@ class PatternSearch:
             self._complete(*among)
 
     def _complete(self, pattern: Booleans, protects: bool) -> None:
-        """Take a pattern with what else is needed, unless it protects in real numbers,
-        if it is cheaper than what was found.
+        """Take a pattern with what else it needs, if that is cheaper than what was
+        found. Where it `protects` in real numbers, all its cells are kept.
         """
         if self.task.cost(pattern) >= self._cost:
             return
@@ -186,12 +186,12 @@ class PatternSearch:
         """Whether no pattern is cheaper by more than a share of the cost."""
         return self._cost <= self.found.bound + max(gap, 1e-6) * self._cost
 
-    def _compare_ties(self, program: PatternProgram, cost: float) -> bool:
+    def _compare_ties(self) -> bool:
         """Take the pattern of this cost with the largest rank decrease; whether the
         time ended the comparison.
         """
         rank, first = self.task.rank_decrease(self.found.pattern), self.found.pattern
-        for pattern, proof in program.of_cost(cost, deadline=self._deadline):
+        for pattern, proof in self._program.of_cost(self._cost, deadline=self._deadline):
             if np.array_equal(pattern, first):
                 continue
             decrease = self.task.rank_decrease(pattern)
@@ -219,15 +219,8 @@ class PatternSearch:
             reach = Reach(inside.required)
             hidden = self._insiders.hidden(insider, self.found.pattern)
             reach.widen(hidden[~insider.own[self._required.cells]].astype(float))
-            if reach.all_enough():
+            if reach.all_enough() or self._is_hidden(insider, attacks, reach, deadline):
                 continue
-            try:
-                tied = len(self._insiders.tied(insider, self.found.pattern)) > 0
-                aimed = attacks.aimed(inside.required)
-                if not tied and aimed.proof(seen, deadline=deadline, known=reach):
-                    continue
-            except AttackError:
-                pass  # not known: suppress what is known to be enough
             try:
                 done = DeviationSearch(inside, self._rng).complete(
                     seen,
@@ -249,6 +242,19 @@ class PatternSearch:
             )
             exposed |= np.isin(self._required.cells, unsafe)
         self.found = replace(self.found, from_singletons=exposed)
+
+    def _is_hidden(self, insider: Insider, attacks: Attacks, reach: Reach, deadline: float) -> bool:
+        """Whether tables prove that an insider works out no primary cell; added to
+        `reach`. Where the solver fails or has no time, it is taken that they do not.
+        """
+        pattern = self.found.pattern
+        if len(self._insiders.tied(insider, pattern)):
+            return False
+        seen, aimed = pattern & ~insider.own, attacks.aimed(reach.required)
+        try:
+            return aimed.proof(seen, deadline=deadline, known=reach) is not None
+        except AttackError:
+            return False
 
     def _take(self, done: Completed) -> None:
         low, high = done.reach.deviations
