@@ -39,7 +39,7 @@ import taciturn as tc
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OTHER = Path(__file__).with_name("suppression_pytauargus.py")
-KILLED, ATTACKED = 120, 120  # seconds after which a run, or an attack on its result, is ended
+KILLED, ATTACKED = 300, 120  # seconds after which a run, or an attack on its result, is ended
 OURS = ("taciturn", "taciturn, single contributors")
 SHORT = dict(zip(OURS, ("taciturn", "– single"), strict=True))
 THEIRS = {"pytauargus MOD": "MOD(1)", "pytauargus OPT, 1 minute": "OPT(1,1)"}
@@ -52,7 +52,6 @@ def main() -> None:
     """Run what is missing, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pytauargus", metavar="PYTHON", help="a Python that has pytauargus")
-    parser.add_argument("--limit", type=float, default=30, help="seconds for this package")
     parser.add_argument("--tables", nargs="+", help="only tables whose name is one of these")
     parser.add_argument("--again", action="store_true", help="run also what is in the CSV")
     parser.add_argument("--output", type=Path, default=DOCS / "studies" / "suppression.csv")
@@ -61,7 +60,7 @@ def main() -> None:
     parser.add_argument("--attack", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        return write_one(*given.one, given.limit)
+        return write_one(*given.one)
     if given.attack:
         return write_attack(given.attack)
     if unknown := set(given.tables or ()) - SURVEYS.keys():
@@ -73,7 +72,7 @@ def main() -> None:
             if same.any() and not given.again:
                 continue
             print(f"{name}: {method}", end="", file=sys.stderr, flush=True)
-            row = measured(name, method, given.pytauargus, given.limit)
+            row = measured(name, method, given.pytauargus)
             print(f", {row['seconds']} s, cost {row['cost']}", file=sys.stderr, flush=True)
             rows = pd.concat([rows[~same], pd.DataFrame([row])])[COLUMNS]
             write(given.output, rows.to_csv(index=False))
@@ -81,7 +80,7 @@ def main() -> None:
     return None
 
 
-def measured(name: str, method: str, other: str | None, limit: float) -> dict[str, Any]:
+def measured(name: str, method: str, other: str | None) -> dict[str, Any]:
     """One run in a process of its own, and an attack on its result in another."""
     survey = SURVEYS[name]
     records = survey.records()
@@ -98,8 +97,7 @@ def measured(name: str, method: str, other: str | None, limit: float) -> dict[st
             ask(survey, records, THEIRS[method], Path(folder))
             failed = ended_by([str(other), str(OTHER.resolve())], folder, KILLED)
         else:
-            command = [*own, "--limit", f"{limit}", "--one", name, method]
-            failed = ended_by(command, folder, KILLED)
+            failed = ended_by([*own, "--one", name, method], folder, KILLED)
         if failed:
             return row | dict.fromkeys(COLUMNS[5:-2]) | {"remark": failed}
         found = json.loads(Path(folder, "found.json").read_text(encoding="utf-8"))
@@ -179,7 +177,7 @@ def peak_memory() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def write_one(name: str, method: str, limit: float) -> None:
+def write_one(name: str, method: str) -> None:
     """Protect a table and write what was found to ``found.json``."""
     survey = SURVEYS[name]
     records = survey.records()
@@ -188,7 +186,7 @@ def write_one(name: str, method: str, limit: float) -> None:
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", tc.errors.UnprovedWarning)
-        patterns, tables = protected(survey, records, limit, alone=method == OURS[1])
+        patterns, tables = protected(survey, records, survey.limit, alone=method == OURS[1])
     seconds = time.perf_counter() - start
     statuses = {names: status for pattern in patterns for names, status in pattern.status.items()}
     cost, cells = 0.0, {"primary": [], "secondary": []}

@@ -25,7 +25,8 @@ __all__ = ["Attacks"]
 _MANY: Final = 1e6  # deviations as asked, beyond which more makes no difference
 _IDLE: Final = 2  # programs in a row that settle next to nothing
 _NEAR: Final = 1e-7  # of what is asked: smaller deviations are the solver's rounding
-_SECONDS: Final = 2.0  # for a table of whole numbers in which many cells deviate
+_SECONDS: Final = 2.0  # at least, for a table of whole numbers in which many cells deviate,
+_SHARE: Final = 0.1  # or this share of the time left
 
 
 class Attacks:
@@ -215,11 +216,12 @@ class Attacks:
         bounds = self._bounds(
             pattern.astype(float), none, none, np.where(kept, up, 0.0), np.where(kept, down, 0.0)
         )
+        now = monotonic()
         try:
             solved = self._programs.run(
                 np.zeros(len(bounds[0])),
                 bounds,
-                deadline=min(deadline, monotonic() + _SECONDS),
+                deadline=min(deadline, now + max(_SECONDS, _SHARE * (deadline - now))),
                 whole=True,
                 gap=ANY_SOLUTION,
             )

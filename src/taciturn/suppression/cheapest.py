@@ -34,7 +34,7 @@ _LITTLE: Final = 1e-3  # of the bound: what raises it by less hardly helps
 _IDLE: Final = 5  # relaxations in a row that hardly help
 _PART: Final = 1e-6  # of a cell: less is the solver's rounding
 _MORE: Final = 20  # cells, beyond twice those of a fractional pattern
-_ROUNDS: Final = 5  # of the search among some cells
+_ROUNDS: Final = 20  # of the search among some cells
 _NEAR_ENOUGH: Final = 1e-3  # to the cheapest of some cells
 
 type Row = tuple[Integers, Floats]
@@ -117,7 +117,11 @@ class PatternProgram:
         """The cells of a fractional pattern, and about as many that would raise its
         cost least.
         """
-        found = fractions > _PART
+        return self._wider(fractions > _PART)
+
+    def _wider(self, few: Booleans) -> Booleans:
+        """About twice as many cells, the others by their reduced costs."""
+        found = few.copy()
         excess = np.where(found | (self._upper == self._lower), np.inf, self._excess())
         more = int(found.sum()) - int(self._lower.sum()) + _MORE
         found[np.argsort(excess, kind="stable")[:more]] = True
@@ -126,10 +130,12 @@ class PatternProgram:
     def among(self, few: Booleans, *, deadline: float) -> tuple[Booleans, bool] | None:
         """The cheapest pattern of some cells that protects in real numbers, and True;
         or the cheapest not ruled out in a few rounds, or when the time was up, and
-        False. None if there is none, or the solver fails.
+        False. Where there is none, it is one of more cells. None if none of all cells
+        is found, or the solver fails.
         """
         pattern: Booleans | None = None
-        for _ in range(_ROUNDS):
+        rounds = 0
+        while rounds < _ROUNDS:
             try:
                 solved = self._whole.solve(
                     self._costs,
@@ -139,10 +145,15 @@ class PatternProgram:
                     seconds=deadline - monotonic(),
                 )
             except AttackError:
-                solved = None
-            if solved is None:
                 break
+            if solved is None:
+                wider = self._wider(few)
+                if np.array_equal(wider, few):
+                    break
+                few = wider
+                continue
             pattern = solved.values > 0.5
+            rounds += 1
             if not self._forbid(pattern.astype(float), deadline):
                 return pattern, monotonic() < deadline
         return None if pattern is None else (pattern, False)

@@ -10,6 +10,7 @@ result is sound, but not necessarily the cheapest.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -44,11 +45,7 @@ class DeviationSearch:
     """Completes sets of suppressed cells so that all primary cells are protected."""
 
     def __init__(self, task: Task, rng: np.random.Generator) -> None:
-        self._task, self._required = task, task.required
-        self._ways = [
-            _ways(task.required, position, int(task.down[cell]), int(task.up[cell]))
-            for position, cell in enumerate(task.required.cells)
-        ]
+        self._aim(task)
         self._attacks, self._witnesses = Attacks(task, rng), Witnesses(task)
         self._added_for = np.full(len(task.costs), -1)  # which primary cell
         self._known: Reach | None = None
@@ -56,6 +53,21 @@ class DeviationSearch:
         self._patience = self._deadline = np.inf
         self.latest: Completed | None = None
         """What the last search had found when it ended or was interrupted."""
+
+    def _aim(self, task: Task) -> None:
+        self._task, self._required = task, task.required
+        self._ways = [
+            _ways(task.required, position, int(task.down[cell]), int(task.up[cell]))
+            for position, cell in enumerate(task.required.cells)
+        ]
+
+    def aimed(self, task: Task) -> "DeviationSearch":
+        """The same for other costs and primary cells of which no more is required."""
+        other = copy(self)
+        other._aim(task)
+        other._attacks = self._attacks.aimed(task.required)
+        other._witnesses = self._witnesses.aimed(task)
+        return other
 
     def complete(
         self,

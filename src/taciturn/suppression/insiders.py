@@ -102,7 +102,10 @@ class Insiders:
         """Primary cells for which an insider must consider more than the true value
         possible, by tables of whole numbers.
         """
-        basis, primaries = self._basis_of(pattern), self._task.required.cells
+        primaries = self._task.required.cells
+        if self._basis is None or (self._pattern & ~pattern).any():
+            self._basis_of(pattern)
+        basis = self._basis  # what fewer suppressed cells leave open is open still
         if basis is None:
             return np.zeros(len(primaries), dtype=np.bool_)
         known = basis.moved[insider.own & pattern]

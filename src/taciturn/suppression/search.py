@@ -11,10 +11,9 @@ import numpy as np
 
 from taciturn.attack.system import Booleans, Integers
 from taciturn.errors import AttackError
-from taciturn.suppression.attacks import Attacks
 from taciturn.suppression.cheapest import PatternProgram
 from taciturn.suppression.deviations import Completed, DeviationSearch
-from taciturn.suppression.insiders import Insider, Insiders
+from taciturn.suppression.insiders import Insiders
 from taciturn.suppression.reach import Reach
 from taciturn.suppression.task import ImpossibleError, Task, Witness
 
@@ -207,8 +206,8 @@ class PatternSearch:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
         """
-        task, attacks = self.task, Attacks(self.task, self._rng)
-        met: set[int] = set()
+        task, met = self.task, set[int]()
+        anyone = DeviationSearch(task.known_to(np.zeros_like(task.primaries)), self._rng)
         exposed = np.zeros_like(self.found.from_singletons)
         while (insider := next(self._insiders.of(self.found.pattern, met), None)) is not None:
             if monotonic() > deadline:
@@ -219,10 +218,10 @@ class PatternSearch:
             reach = Reach(inside.required)
             hidden = self._insiders.hidden(insider, self.found.pattern)
             reach.widen(hidden[~insider.own[self._required.cells]].astype(float))
-            if reach.all_enough() or self._is_hidden(insider, attacks, reach, deadline):
+            if reach.all_enough():
                 continue
             try:
-                done = DeviationSearch(inside, self._rng).complete(
+                done = anyone.aimed(inside).complete(
                     seen,
                     inside.required.by_need(),
                     deadline=deadline,
@@ -242,19 +241,6 @@ class PatternSearch:
             )
             exposed |= np.isin(self._required.cells, unsafe)
         self.found = replace(self.found, from_singletons=exposed)
-
-    def _is_hidden(self, insider: Insider, attacks: Attacks, reach: Reach, deadline: float) -> bool:
-        """Whether tables prove that an insider works out no primary cell; added to
-        `reach`. Where the solver fails or has no time, it is taken that they do not.
-        """
-        pattern = self.found.pattern
-        if len(self._insiders.tied(insider, pattern)):
-            return False
-        seen, aimed = pattern & ~insider.own, attacks.aimed(reach.required)
-        try:
-            return aimed.proof(seen, deadline=deadline, known=reach) is not None
-        except AttackError:
-            return False
 
     def _take(self, done: Completed) -> None:
         low, high = done.reach.deviations

@@ -35,7 +35,7 @@ from taciturn.validate import generator, real_number
 __all__ = ["searched", "suppress", "warn_if_unproved"]
 
 _SEARCH: Final = 0.9  # of the time, for the search; the rest is for the audit
-_WITH_SINGLETONS: Final = 0.7  # the same where what single contributors know comes after it
+_WITH_SINGLETONS: Final = 0.6  # the same where what single contributors know comes after it
 
 
 def suppress(

@@ -3,6 +3,7 @@ one where that costs least.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from time import monotonic
 from typing import Final
 
@@ -31,13 +32,22 @@ class Witnesses:
     """
 
     def __init__(self, task: Task) -> None:
-        self._task, self._cells = task, task.cells
+        self._cells = task.cells
+        self._aim(task)
+        self._table = _Deviations(task, totals=False)
+        self._wide = _Deviations(task, totals=True)
+
+    def _aim(self, task: Task) -> None:
+        self._task, self._cubes = task, Hypercubes(task)
         finite = np.isfinite(task.costs)
         typical = np.median(task.costs[finite]) if finite.any() else 1.0
         self._price = np.minimum(task.costs / typical, _MANY)
-        self._cubes = Hypercubes(task)
-        self._table = _Deviations(task, totals=False)
-        self._wide = _Deviations(task, totals=True)
+
+    def aimed(self, task: Task) -> "Witnesses":
+        """The same for other costs, by programs which start from where these ended."""
+        other = copy(self)
+        other._aim(task)
+        return other
 
     def cheapest(
         self,
