@@ -115,6 +115,11 @@ def fit_dirichlet(religion_sample: xr.DataArray) -> xr.DataTree:
 
 
 @pytest.fixture(scope="session")
+def fit_mixed_poisson(religion_sample: xr.DataArray) -> xr.DataTree:
+    return tc.MixedPoisson().fit(religion_sample, draws=1000, **SHORT)
+
+
+@pytest.fixture(scope="session")
 def fit_restaurant(religion_sample: xr.DataArray) -> xr.DataTree:
     return tc.ChineseRestaurant().fit(religion_sample, draws=1000, **SHORT)
 

@@ -25,6 +25,8 @@ SPECIFICATIONS = [
     tc.DirichletLogLinear(
         "~ (a + b)^2", priors={"kappa": LOGNORMAL, "margin_a": tc.Prior("Dirichlet", a=0.5)}
     ),
+    tc.MixedPoisson(),
+    tc.MixedPoisson("~ a * b", priors={"nu": LOGNORMAL}, mixing="gamma"),
     tc.LatentClass(),
     tc.LatentClass({"concentration": LOGNORMAL}),
     tc.ChineseRestaurant(),

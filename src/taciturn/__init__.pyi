@@ -32,6 +32,7 @@ from .estimators import (
     LatentClass as LatentClass,
     LinearPool as LinearPool,
     LogLinear as LogLinear,
+    MixedPoisson as MixedPoisson,
     PolyaUrn as PolyaUrn,
     Prior as Prior,
 )

@@ -39,6 +39,7 @@ FITS = {
     "LinearPool": "fit_pool",
     "DirichletLogLinear": "fit_dirichlet",
     "ChineseRestaurant": "fit_restaurant",
+    "MixedPoisson": "fit_mixed_poisson",
     "LatentClass": "fit_latent_class",
     "LogLinear": "fit_loglinear",
     "PolyaUrn": "fit_urn",
@@ -155,7 +156,13 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
                 else None
             )
         )
-    values = {"kappa": (("chain", "draw"), draw(hnp.arrays(float, shape, elements=positive)))}
+    own = {"kappa": positive}
+    if isinstance(estimator, tc.MixedPoisson):
+        own = {"nu": positive, "power": st.floats(0, 1), "intensity": positive}
+    values = {
+        parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
+        for parameter, elements in own.items()
+    }
     spread = draw(st.sampled_from([1e-2, 0.3, 1.0, 1e4]))
     for term in estimator.terms_for(make_problem(sample, int(sample.sum()))):
         sizes = [sample.sizes[dim] for dim in term]
@@ -185,7 +192,13 @@ def test_bayesian_estimators_at_any_parameters(
 ) -> None:
     sample, size, zeros = problem
     restaurant = tc.ChineseRestaurant(discount, base)
-    models = {"DirichletLogLinear": tc.DirichletLogLinear(formula), "ChineseRestaurant": restaurant}
+    models = {
+        "DirichletLogLinear": tc.DirichletLogLinear(formula),
+        "MixedPoisson": tc.MixedPoisson(
+            formula, mixing="gamma" if base == "uniform" else "inverse Gaussian"
+        ),
+        "ChineseRestaurant": restaurant,
+    }
     estimator = models.get(name) or ESTIMATORS[name]()
     given_problem = make_problem(sample, size, zeros)
     parameters = arbitrary_parameters(data.draw, estimator, sample)

@@ -90,7 +90,16 @@ def test_what_cannot_be_calibrated():
         tc.calibrate(Misnamed(), TWO_CELLS, simulations=2, draws=5, workers=1, **SETTINGS)
 
 
-@pytest.mark.parametrize("estimator", [tc.DirichletLogLinear(), tc.ChineseRestaurant()], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        tc.DirichletLogLinear(),
+        tc.MixedPoisson(),
+        tc.MixedPoisson(mixing="gamma"),
+        tc.ChineseRestaurant(),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize(
     ("sample_size", "population_size"), [(24, 500), pytest.param(200, 2000, marks=pytest.mark.slow)]
 )

@@ -5,6 +5,7 @@ from .log_linear import (
     DirichletLogLinear as DirichletLogLinear,
     LogLinear as LogLinear,
 )
+from .mixed_poisson import MixedPoisson as MixedPoisson
 from .plug_in import PlugInEstimator as PlugInEstimator
 from .pool import LinearPool as LinearPool
 from .priors import Prior as Prior

@@ -40,6 +40,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "linear-pool": Entry("pool", "LinearPool", True),
     "dirichlet-log-linear": Entry("log_linear.dirichlet", "DirichletLogLinear", True),
     "chinese-restaurant": Entry("urn.chinese_restaurant", "ChineseRestaurant", False),
+    "mixed-poisson": Entry("mixed_poisson.estimator", "MixedPoisson", True),
     "latent-class": Entry("latent_class.estimator", "LatentClass", False),
     "log-linear": Entry("log_linear.plug_in", "LogLinear", True),
     "polya-urn": Entry("urn.polya", "PolyaUrn", True),

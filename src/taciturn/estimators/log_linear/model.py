@@ -1,4 +1,6 @@
-"""The Dirichlet-multinomial log-linear model in PyMC, and the names in it."""
+"""Log-linear shares of cells in PyMC, the names in such a model, and the
+Dirichlet-multinomial model around them.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
 __all__ = [
     "COORDINATES",
     "build_model",
+    "cell_shares",
     "effect_name",
     "free_interactions",
+    "hyperparameters",
     "main_effects",
     "model_coords",
     "model_data",
     "model_names",
     "scale_name",
+    "sized_variable",
 ]
 
 COORDINATES: Final = "interaction_coordinates"
@@ -41,10 +46,10 @@ def effect_name(term: tuple[str, ...]) -> str:
     return f"margin_{term[0]}" if len(term) == 1 else f"effect_{'_'.join(term)}"
 
 
-def model_names(terms: Terms, priors: Mapping[str, Prior]) -> set[str]:
-    """All names in the model."""
+def model_names(terms: Terms, priors: Mapping[str, Prior], sized: str) -> set[str]:
+    """All names in a model with a prior that depends on the size of the sample."""
     fixed = {"sample_counts", "counts", "margins", COORDINATES}
-    return {*fixed, *priors, *map(effect_name, terms), *_hyperparameters(priors["kappa"])}
+    return {*fixed, *priors, *map(effect_name, terms), *hyperparameters(sized, priors[sized])}
 
 
 def model_coords(problem: Problem) -> dict[str, list[Any]]:
@@ -52,11 +57,11 @@ def model_coords(problem: Problem) -> dict[str, list[Any]]:
     return {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
 
 
-def model_data(problem: Problem, kappa: Prior) -> dict[str, npt.NDArray[Any]]:
+def model_data(problem: Problem, sized: str, prior: Prior) -> dict[str, npt.NDArray[Any]]:
     """What the model holds as data: samples that differ in nothing else share a
     compiled model.
     """
-    data = {"counts": problem.counts[problem.fillable.ravel()], **_hyperparameters(kappa)}
+    data = {"counts": problem.counts[problem.fillable.ravel()], **hyperparameters(sized, prior)}
     if problem.known_margins is not None:
         data["margins"] = problem.stratum_sizes
     return data
@@ -83,24 +88,10 @@ def build_model(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> 
     import pymc as pm
     import pytensor.tensor as pt
 
-    sizes = problem.sizes
     with pm.Model(coords=model_coords(problem)) as model:
-        hyperparameters = {
-            name.removeprefix("kappa_"): pm.Data(name, value)
-            for name, value in _hyperparameters(priors["kappa"]).items()
-        }
-        kappa = priors["kappa"].variable("kappa", parameters=hyperparameters)
-        margins = {
-            dim: pt.log(
-                priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim])
-            )
-            for (dim,) in (term for term in terms if len(term) == 1)
-        }
-        full = main_effects(margins, sizes)
-        if interactions := free_interactions(terms, problem):
-            full = full + _interaction_effects(interactions, priors)
+        kappa = sized_variable("kappa", priors["kappa"])
+        pi = cell_shares(problem, terms, priors)
         kept = np.flatnonzero(problem.fillable.ravel())
-        pi = pm.math.softmax(full.ravel()[kept])
         counts = pm.Data("counts", problem.counts[kept])
         _dirichlet_multinomial("sample_counts", kappa * pi, counts)
         if problem.known_margins is not None:
@@ -114,6 +105,35 @@ def build_model(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> 
                 "known_margins", log_p + pt.gammaln(a.sum()) - pt.gammaln(a.sum() + rest.sum())
             )
     return model
+
+
+def sized_variable(name: str, prior: Prior) -> Any:
+    """A parameter whose prior depends on the size of the sample, so that the prior's
+    parameters are data.
+    """
+    import pymc as pm
+
+    parameters = {
+        own.removeprefix(f"{name}_"): pm.Data(own, value)
+        for own, value in hyperparameters(name, prior).items()
+    }
+    return prior.variable(name, parameters=parameters)
+
+
+def cell_shares(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> Any:
+    """Log-linear shares π of the cells that can be filled, with their parameters."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    sizes = problem.sizes
+    margins = {
+        dim: pt.log(priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim]))
+        for (dim,) in (term for term in terms if len(term) == 1)
+    }
+    full = main_effects(margins, sizes)
+    if interactions := free_interactions(terms, problem):
+        full = full + _interaction_effects(interactions, priors)
+    return pm.math.softmax(full.ravel()[np.flatnonzero(problem.fillable.ravel())])
 
 
 def main_effects(margins: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
@@ -150,8 +170,9 @@ def _interaction_effects(interactions: Interactions, priors: Mapping[str, Prior]
     return whole
 
 
-def _hyperparameters(kappa: Prior) -> dict[str, Floats]:
-    return {f"kappa_{name}": np.asarray(value) for name, value in kappa.parameters.items()}
+def hyperparameters(name: str, prior: Prior) -> dict[str, Floats]:
+    """The parameters of a parameter's prior, by name."""
+    return {f"{name}_{own}": np.asarray(value) for own, value in prior.parameters.items()}
 
 
 def _dirichlet_multinomial(name: str, alpha: Any, observed: Any) -> Any:

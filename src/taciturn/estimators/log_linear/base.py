@@ -1,0 +1,214 @@
+"""What models with log-linear shares of cells have in common: terms, margins and
+interactions, their priors, and NUTS.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.diagnostics import check_convergence
+from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.formula import Terms, parse_formula
+from taciturn.estimators.log_linear.interactions import Interactions
+from taciturn.estimators.log_linear.model import (
+    COORDINATES,
+    effect_name,
+    free_interactions,
+    model_coords,
+    model_data,
+    model_names,
+    scale_name,
+)
+from taciturn.estimators.priors import Prior, check_priors, merge_priors
+from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.sampling.nuts import sample_posterior
+from taciturn.estimators.settings import Parameters, SamplerSettings
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["LogLinearEstimator", "posterior_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class LogLinearEstimator(BayesianEstimator):
+    """An estimator around log-linear shares of cells: the product of a margin for each
+    variable in the formula and a symmetric (zero-sum) effect for each interaction.
+    """
+
+    formula: str | None = None
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+
+    takes_formula: ClassVar[bool] = True
+    sized: ClassVar[str]
+    """The parameter whose default prior depends on the size of the sample."""
+    others: ClassVar[tuple[str, ...]] = ()
+    """Further variables of the model, besides those of the shares."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", check_priors(self.priors))
+
+    @abstractmethod
+    def own_priors(self, problem: Problem) -> dict[str, Prior]:
+        """Return the default priors of the parameters besides those of the shares."""
+
+    @abstractmethod
+    def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
+        """Return the PyMC model of a checked sample."""
+
+    def build(
+        self,
+        sample: xr.DataArray,
+        population_size: int,
+        *,
+        structural_zeros: xr.DataArray | None = None,
+        known_margins: xr.DataArray | None = None,
+    ) -> "pm.Model":
+        """Return the PyMC model of a sample, with the table's variables as named dims.
+
+        The observed variable is ``sample_counts``, the cells in row-major order; known
+        margins of the population are a potential of that name. Interactions are one
+        vector of standard normal coordinates, ``interaction_coordinates``, from which
+        come the effects, ``effect_<variable>_<variable>``.
+        """
+        problem = make_problem(sample, population_size, structural_zeros, known_margins)
+        self.check_margins(problem)
+        return self.build_for(problem, self.terms_for(problem), self.priors_for(problem))
+
+    def terms_for(self, problem: Problem) -> Terms:
+        """Return the terms of the formula that have something to estimate: a variable
+        with one category has not.
+        """
+        terms = parse_formula(self.formula, problem.variables)
+        return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
+
+    def main_effects_for(self, problem: Problem) -> list[str] | None:
+        """Return the variables in the formula; None where it has interactions."""
+        terms = self.terms_for(problem)
+        return None if any(len(term) > 1 for term in terms) else [term[0] for term in terms]
+
+    def priors_for(self, problem: Problem) -> dict[str, Prior]:
+        """Return the priors of all parameters: those of the model itself, the margins
+        and the interactions' scales.
+        """
+        terms, priors = self.terms_for(problem), self.own_priors(problem)
+        for term in terms:
+            if len(term) == 1:
+                priors[f"margin_{term[0]}"] = Prior("Dirichlet", a=1.0)
+            else:
+                priors[scale_name(term)] = Prior("HalfNormal", sigma=1.0)
+        priors = merge_priors(priors, self.priors)
+        problem.refuse_names({*model_names(terms, priors, self.sized), *self.others})
+        _refuse_same_name(terms)
+        return priors
+
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Draw the parameters by NUTS."""
+        terms = self.terms_for(problem)
+        priors = self.priors_for(problem)
+        interactions = free_interactions(terms, problem)
+        names = [name for name in priors if name in self.own_priors(problem)]
+        names += [*self.others, *(effect_name(term) for term in terms if len(term) == 1)]
+        names += [COORDINATES, *map(scale_name, interactions.terms)] if interactions else []
+        # One prior depends on the sample size by default, so its parameters are data as
+        # well.
+        sized = priors[self.sized]
+        fixed = {name: prior.to_dict() for name, prior in priors.items() if name != self.sized}
+        key = (
+            f"{type(self)} {self.saved_spec()} {terms} {fixed} {sized.distribution}"
+            f" {model_coords(problem)} {problem.fillable.tobytes()!r}"
+        )
+        if problem.known_margins is not None:
+            key += f" margins of {problem.known_margins.dims}"
+        posterior, stats, sampler = sample_posterior(
+            lambda: self.build_for(problem, terms, priors),
+            settings,
+            seed,
+            names,
+            key=key,
+            data=model_data(problem, self.sized, sized),
+        )
+        if interactions:
+            posterior = _with_effects(posterior, interactions)
+        check_convergence(posterior, stats, warn=True)
+        labels = {
+            dim: problem.sample[dim].values for dim in problem.variables if dim in posterior.dims
+        }
+        return Parameters(
+            posterior=posterior.assign_coords(labels), sample_stats=stats, sampler=sampler
+        )
+
+    def log_shares(self, problem: Problem, posterior: xr.Dataset) -> Floats:
+        """Logarithms of the shares of all cells at each draw, up to a constant of the
+        draw, shape (chains * draws, cells); minus infinity at structural zeros.
+        """
+        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
+        found = np.zeros((draws, *problem.sample.shape))
+        for term in self.terms_for(problem):
+            effect = posterior[effect_name(term)].transpose("chain", "draw", *term).values
+            with np.errstate(divide="ignore"):
+                values = np.log(effect) if len(term) == 1 else effect
+            found += values.reshape(
+                -1, *[problem.sample.sizes[d] if d in term else 1 for d in problem.variables]
+            )
+        found[:, ~problem.fillable] = -np.inf
+        return found.reshape(draws, -1)
+
+    def refuse_interactions(self, problem: Problem) -> list[str]:
+        """Return the variables in the formula; raise `ParameterError` for others."""
+        dims = self.main_effects_for(problem)
+        if dims is None:
+            raise ParameterError(
+                f"calibration knows main effects only, the formula is {self.formula!r}"
+            )
+        return dims
+
+
+def posterior_of(
+    problem: Problem,
+    single: Mapping[str, Floats],
+    margins: Mapping[str, Floats],
+    settings: SamplerSettings,
+) -> xr.Dataset:
+    """Draws of single parameters and of the margin of each variable, with chain and
+    draw.
+    """
+    shape, dims = (settings.chains, settings.draws), ("chain", "draw")
+    drawn = {
+        f"margin_{dim}": ((*dims, dim), margin.reshape(*shape, -1))
+        for dim, margin in margins.items()
+    }
+    coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+    labels = {dim: problem.sample[dim].values for dim in margins}
+    own = {name: (dims, values.reshape(shape)) for name, values in single.items()}
+    return xr.Dataset({**own, **drawn}, coords={**coords, **labels})
+
+
+def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:
+    """The effect of each interaction in place of the coordinates of all."""
+    coordinates = posterior[COORDINATES].transpose("chain", "draw", ...).values
+    effects = {}
+    for number, term in enumerate(interactions.terms):
+        scale = posterior[scale_name(term)].transpose("chain", "draw").values
+        effect = interactions.effect(number, coordinates)
+        effects[effect_name(term)] = (
+            ("chain", "draw", *term),
+            effect * scale.reshape(*scale.shape, *[1] * len(term)),
+        )
+    (own,) = set(posterior[COORDINATES].dims) - {"chain", "draw"}
+    return posterior.drop_dims([own]).assign(effects)
+
+
+def _refuse_same_name(terms: Terms) -> None:
+    effects = [effect_name(term) for term in terms]
+    twice = sorted({name for name in effects if effects.count(name) > 1})
+    if twice:
+        raise TableError(f"two interactions would both be named {twice[0]!r}: rename a variable")

@@ -1,0 +1,306 @@
+"""The posterior of the mixed Poisson log-linear model with main effects, without a
+Markov chain.
+
+Importance sampling. On a grid of the two parameters of the departures, Newton's method
+finds the margins and the intensity of largest posterior density. Around each node the
+margins are proposed as gamma variates that are divided by their sum: each has the
+node's value as its mean, and a shape that is the information about it. The grid is
+narrowed to where the posterior is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+from scipy.stats import t as student_t
+
+from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.importance import resample
+
+__all__ = ["Sampled", "sample_main_effects"]
+
+_GRID: Final = (16, 8)  # nodes along log ν and the power
+_NARROWINGS: Final = 4
+_STEPS: Final = (16, 6)  # of Newton's method on the first grid, and on those after it
+_STEP: Final = 1e-3  # of numeric derivatives along a logarithm
+_NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
+_TAIL: Final = 1e-7
+_PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
+_WIDE: Final = (0.15, 0.4)  # share of wider proposals, and their information
+_FREEDOM: Final = 6  # of the t distribution that proposes the intensity
+_SPREAD: Final = 1.3  # and its scale, beyond the standard error
+_BLOCK: Final = 2**21
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Draws of the parameters: each of shape (draws,), and `margins` (draws,
+    categories) of each variable.
+    """
+
+    nu: Floats
+    power: Floats
+    intensity: Floats
+    margins: list[Floats]
+    diagnostics: ImportanceDiagnostics
+
+
+def sample_main_effects(
+    problem: Problem,
+    dims: Sequence[str],
+    priors: Mapping[str, Prior],
+    mixing: Mixing,
+    draws: int,
+    rng: np.random.Generator,
+) -> Sampled:
+    """Draws of the parameters; the variables that are not in `dims` are uniform."""
+    target = _Target(problem, dims, priors, mixing)
+    nodes = _narrowed(target, priors)
+    for number in _PROPOSALS:
+        log_weights, proposed = _weigh(target, nodes, max(draws, number), rng)
+        chosen, diagnostics = resample(log_weights, draws, rng)
+        if diagnostics.converged:
+            break
+    kept = proposed.at(chosen)
+    return Sampled(
+        np.exp(kept.log_nu),
+        kept.power,
+        np.exp(kept.log_intensity),
+        [np.exp(margin) for margin in kept.log_margins],
+        diagnostics,
+    )
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Values of all parameters, the first axis that of the points."""
+
+    log_nu: Floats
+    power: Floats
+    log_intensity: Floats
+    log_margins: list[Floats]
+
+    def at(self, which: "npt.NDArray[np.int64] | slice") -> "_Points":
+        return _Points(
+            self.log_nu[which],
+            self.power[which],
+            self.log_intensity[which],
+            [margin[which] for margin in self.log_margins],
+        )
+
+
+class _Target:
+    """The unnormalised posterior of log ν, the power, the logarithm of the intensity
+    and the margins.
+    """
+
+    def __init__(
+        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], mixing: Mixing
+    ) -> None:
+        fillable = problem.fillable.ravel()
+        self.counts = problem.counts[fillable].astype(float)
+        self.cells, self.size = problem.cells, problem.sample_size
+        self._mixing, self._priors = mixing, priors
+        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)[:, fillable]
+        self.levels = [index[problem.variables.index(dim)] for dim in dims]
+        self.categories = [problem.sample.sizes[dim] for dim in dims]
+        self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
+        self.members = [np.eye(s)[own] for s, own in zip(self.categories, self.levels, strict=True)]
+
+    def log_shares(self, log_margins: list[Floats], rows: int) -> Floats:
+        """Logarithms of π of the cells that can be filled, shape (rows, cells)."""
+        total = np.zeros((rows, self.cells))
+        for margin, level in zip(log_margins, self.levels, strict=True):
+            total += margin[:, level]
+        highest = total.max(axis=1, keepdims=True)
+        total -= highest + np.log(np.exp(total - highest).sum(axis=1, keepdims=True))
+        return total
+
+    def log_shape(self, points: _Points, log_shares: Floats) -> Floats:
+        relative = log(self.cells) + log_shares
+        return np.asarray(points.log_nu[:, None] + points.power[:, None] * relative)
+
+    def log_pmf(self, log_mean: Floats, log_shape: Floats) -> Floats:
+        return self._mixing.log_pmf(self.counts, log_mean, log_shape)
+
+    def log_posterior(self, points: _Points) -> Floats:
+        """Density of the logarithms of ν and the intensity, of the power and of the
+        margins, up to a constant.
+        """
+        out = np.empty(len(points.log_nu))
+        step = max(1, _BLOCK // self.cells)
+        for start in range(0, len(out), step):
+            rows = slice(start, start + step)
+            some = points.at(rows)
+            shares = self.log_shares(some.log_margins, len(some.log_nu))
+            mean = some.log_intensity[:, None] + shares
+            out[rows] = self.log_pmf(mean, self.log_shape(some, shares)).sum(axis=1)
+        nu = np.exp(points.log_nu)
+        out += self._priors["nu"].logpdf(nu) + points.log_nu
+        out += self._priors["power"].logpdf(points.power)
+        for margin, prior in zip(points.log_margins, self.prior, strict=True):
+            out += (prior - 1) * margin.sum(axis=1)
+        return out
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """A grid of log ν and the power, with the margins and the intensity of largest
+    density at each node, the information about them, and the logarithm of the
+    posterior's height.
+    """
+
+    best: _Points
+    widths: tuple[float, float]
+    shapes: list[Floats]
+    information: Floats
+    height: Floats
+
+
+def _narrowed(target: _Target, priors: Mapping[str, Prior]) -> _Nodes:
+    """The grid over what is not negligible."""
+    ends = [
+        (log(max(priors["nu"].quantile(_TAIL), 1e-12)), log(priors["nu"].quantile(1 - _TAIL))),
+        (priors["power"].quantile(0.0), priors["power"].quantile(1.0)),
+    ]
+    start: _Points | None = None
+    for _ in range(_NARROWINGS):
+        nodes = _nodes(target, ends, start)
+        used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_GRID)
+        narrower = []
+        for axis, (low, high) in enumerate(ends):
+            kept = np.flatnonzero(used.any(axis=1 - axis))
+            width = nodes.widths[axis]
+            narrower.append(
+                (max(low, low + (kept[0] - 0.5) * width), min(high, low + (kept[-1] + 1.5) * width))
+            )
+        shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(narrower, ends, strict=True)]
+        if min(shrunk) > 0.75:
+            break
+        start, ends = nodes.best.at(np.array([int(np.argmax(nodes.height))])), narrower
+    return nodes
+
+
+def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | None) -> _Nodes:
+    """The nodes of a grid between ends, by Newton's method from the best node of an
+    earlier one.
+    """
+    widths = [(high - low) / size for (low, high), size in zip(ends, _GRID, strict=True)]
+    middles = [
+        low + width * (np.arange(size) + 0.5)
+        for (low, _), width, size in zip(ends, widths, _GRID, strict=True)
+    ]
+    log_nu, power = (part.ravel() for part in np.meshgrid(*middles, indexing="ij"))
+    rows = len(log_nu)
+    if start is None:
+        sums = [target.counts @ member for member in target.members]
+        margins = [
+            np.log((own + prior) / (own + prior).sum())
+            for own, prior in zip(sums, target.prior, strict=True)
+        ]
+        start = _Points(
+            log_nu[:1], power[:1], np.array([log(target.size)]), [m[None] for m in margins]
+        )
+        steps = _STEPS[0]
+    else:
+        steps = _STEPS[1]
+    best = _Points(
+        log_nu,
+        power,
+        np.repeat(start.log_intensity, rows),
+        [np.repeat(margin, rows, axis=0) for margin in start.log_margins],
+    )
+    for _ in range(steps):
+        best, shapes, information = _newton(target, best)
+    height = target.log_posterior(best) - 0.5 * np.log(information)
+    for shape, margin in zip(shapes, best.log_margins, strict=True):
+        height -= _log_scaled_dirichlet(shape, margin, margin)
+    return _Nodes(best, (widths[0], widths[1]), shapes, information, height)
+
+
+def _newton(target: _Target, at: _Points) -> tuple[_Points, list[Floats], Floats]:
+    """A step towards the largest density, with the information about the margins and
+    the intensity where it started.
+    """
+    shares = target.log_shares(at.log_margins, len(at.log_nu))
+    mean, shape = at.log_intensity[:, None] + shares, target.log_shape(at, shares)
+    middle, power = target.log_pmf(mean, shape), at.power[:, None]
+    up = target.log_pmf(mean + _STEP, shape + power * _STEP)
+    down = target.log_pmf(mean - _STEP, shape - power * _STEP)
+    slope, bend = (up - down) / (2 * _STEP), (2 * middle - up - down) / _STEP**2
+    margins, shapes = [], []
+    for margin, member, prior in zip(at.log_margins, target.members, target.prior, strict=True):
+        own = np.exp(margin)
+        information = np.maximum(bend @ member, 0.0) + prior
+        gradient = slope @ member + prior
+        gradient -= own * gradient.sum(axis=1, keepdims=True)
+        moved = margin + np.clip(gradient / information, -1, 1)
+        margins.append(moved - np.log(np.exp(moved).sum(axis=1, keepdims=True)))
+        shapes.append(information)
+    up, down = target.log_pmf(mean + _STEP, shape), target.log_pmf(mean - _STEP, shape)
+    of_intensity = np.maximum((2 * middle - up - down).sum(axis=1) / _STEP**2, 1.0)
+    step = np.clip((up - down).sum(axis=1) / (2 * _STEP) / of_intensity, -1, 1)
+    moved_points = _Points(at.log_nu, at.power, at.log_intensity + step, margins)
+    return moved_points, shapes, of_intensity
+
+
+def _weigh(
+    target: _Target, nodes: _Nodes, number: int, rng: np.random.Generator
+) -> tuple[Floats, _Points]:
+    """Proposals with the logarithms of their weights."""
+    chances = np.exp(nodes.height - nodes.height.max())
+    chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
+    node = np.sort(rng.choice(len(chances), size=number, p=chances))
+    near = nodes.best.at(node)
+    jitter = rng.random((2, number)) - 0.5
+    wide = rng.random(number) < _WIDE[0]
+    margins, narrow_density, wide_density = [], np.zeros(number), np.zeros(number)
+    for shape, centre in zip(nodes.shapes, near.log_margins, strict=True):
+        own = shape[node]
+        less = np.maximum(own * _WIDE[1], np.minimum(own, 1.0))
+        drawn = _draw_scaled_dirichlet(np.where(wide[:, None], less, own), centre, rng)
+        narrow_density += _log_scaled_dirichlet(own, centre, drawn)
+        wide_density += _log_scaled_dirichlet(less, centre, drawn)
+        margins.append(drawn)
+    scale = _SPREAD / np.sqrt(nodes.information[node])
+    off = rng.standard_t(_FREEDOM, number)
+    proposed = _Points(
+        near.log_nu + nodes.widths[0] * jitter[0],
+        near.power + nodes.widths[1] * jitter[1],
+        near.log_intensity + scale * off,
+        margins,
+    )
+    density = np.log(chances[node]) + student_t.logpdf(off, _FREEDOM) - np.log(scale)
+    density += np.logaddexp(log(1 - _WIDE[0]) + narrow_density, log(_WIDE[0]) + wide_density)
+    return target.log_posterior(proposed) - density, proposed
+
+
+def _draw_scaled_dirichlet(shape: Floats, centre: Floats, rng: np.random.Generator) -> Floats:
+    """Logarithms of gamma variates with means in proportion to exp(centre), divided by
+    their sum; small shapes do not underflow.
+    """
+    logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
+    logs += centre - np.log(shape)
+    highest = logs.max(axis=1, keepdims=True)
+    return np.asarray(logs - highest - np.log(np.exp(logs - highest).sum(axis=1, keepdims=True)))
+
+
+def _log_scaled_dirichlet(shape: Floats, centre: Floats, logs: Floats) -> Floats:
+    """Logarithm of the density of `_draw_scaled_dirichlet` (Aitchison 1986, p. 305)."""
+    log_rate, total = np.log(shape) - centre, shape.sum(axis=1)
+    sums = logs + log_rate
+    highest = sums.max(axis=1)
+    log_sum = highest + np.log(np.exp(sums - highest[:, None]).sum(axis=1))
+    constant = gammaln(total) - gammaln(shape).sum(axis=1)
+    return np.asarray(
+        constant + (shape * log_rate + (shape - 1) * logs).sum(axis=1) - total * log_sum
+    )

@@ -1,0 +1,136 @@
+"""What departures from the model may be distributed like: factors with mean 1."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.estimators.mixed_poisson.kernels import (
+    draw_factors,
+    log_gamma_mixed,
+    log_inverse_gaussian_mixed,
+)
+
+__all__ = ["MIXING", "Mixing"]
+
+_NARROWEST: Final = 1e-10  # shape: below it rounding would take over, and all are empty
+_HEAD: Final = 30  # counts up to this have the sum of a Bessel function in closed form
+
+Floats = npt.NDArray[np.float64]
+
+
+class Mixing(ABC):
+    """A distribution of factors with mean 1 and variance ``1 / shape``; the count of a
+    cell is Poisson with its mean times the factor.
+
+    Arrays of logarithms of `mean` and `shape` are of shape (draws, cells), `counts` of
+    shape (cells,).
+    """
+
+    @abstractmethod
+    def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
+        """Logarithm of ``f! p(f)``, the factor integrated out."""
+
+    @abstractmethod
+    def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
+        """Factors given the counts."""
+
+    @abstractmethod
+    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+        """Logarithms of factors without counts."""
+
+    @abstractmethod
+    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+        """The counts as a variable of the PyMC model."""
+
+
+class _Gamma(Mixing):
+    def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
+        out = np.empty_like(log_mean)
+        log_gamma_mixed(counts, log_mean, log_shape, out)
+        return out
+
+    def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
+        return np.asarray(rng.standard_gamma(shape + counts) / (shape + mean))
+
+    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+        # log Gamma(a) is log Gamma(a + 1) + log(U) / a, which does not underflow.
+        shape = np.maximum(shape, 1e-200)
+        large = np.log(rng.standard_gamma(shape + 1))
+        return np.asarray(large - rng.standard_exponential(shape.shape) / shape - np.log(shape))
+
+    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+        import pymc as pm
+
+        return pm.NegativeBinomial(name, mu=mean, alpha=shape, observed=observed)
+
+
+class _InverseGaussian(Mixing):
+    def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
+        out = np.empty_like(log_mean)
+        log_inverse_gaussian_mixed(counts, log_mean, log_shape, out)
+        return out
+
+    def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
+        # Generalised inverse Gaussian of order f - 1/2; without a count itself inverse
+        # Gaussian.
+        shape, mean = np.maximum(shape, _NARROWEST), np.maximum(mean, 1e-200)
+        found = rng.wald(1 / np.sqrt(1 + 2 * mean / shape), shape)
+        occupied = np.flatnonzero(counts)
+        chi = np.ascontiguousarray(shape[:, occupied])
+        drawn = np.empty_like(chi)
+        draw_factors(counts[occupied] - 0.5, chi, chi + 2 * mean[:, occupied], rng, drawn)
+        found[:, occupied] = drawn
+        return np.asarray(found)
+
+    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+        drawn = rng.wald(1.0, np.maximum(shape, _NARROWEST))
+        return np.asarray(np.log(np.maximum(drawn, 1e-300)))
+
+    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        def logp(value: Any, mean: Any, shape: Any) -> Any:
+            s = pt.sqrt(1 + 2 * mean / shape)
+            seen = pt.nonzero(value)[0]
+            f = value[seen].astype("float64")
+            own = f * (pt.log(mean) - pt.log(s))[seen] + _log_bessel_ratio(f, (shape * s)[seen])
+            return (-2 * mean / (1 + s))[seen].inc(own - pt.gammaln(f + 1))
+
+        def dist(mean: Any, shape: Any, size: Any) -> Any:
+            factors = pm.Wald.dist(mu=1.0, lam=shape, size=size)
+            return pm.Poisson.dist(mu=mean * factors, size=size)
+
+        return pm.CustomDist(name, mean, shape, dist=dist, logp=logp, observed=observed)
+
+
+def _log_bessel_ratio(f: Any, w: Any) -> Any:
+    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: a finite sum for small counts, and
+    the uniform expansion of DLMF 10.41.4 for others.
+    """
+    import pytensor.tensor as pt
+
+    k = np.arange(_HEAD)[None, :]
+    few = pt.minimum(f, _HEAD)[:, None]
+    log_terms = pt.gammaln(few + k) - pt.gammaln(k + 1.0) - pt.gammaln(pt.maximum(few - k, 1.0))
+    log_terms = pt.switch(k < few, log_terms - k * pt.log(2 * w)[:, None], -np.inf)
+    order = pt.maximum(f, _HEAD) - 0.5
+    z = w / order
+    root = pt.sqrt(1 + z**2)
+    p = 1 / root
+    u1 = (3 * p - 5 * p**3) / 24
+    u2 = (81 * p**2 - 462 * p**4 + 385 * p**6) / 1152
+    u3 = (30375 * p**3 - 369603 * p**5 + 765765 * p**7 - 425425 * p**9) / 414720
+    series = 1 - u1 / order + u2 / order**2 - u3 / order**3
+    large = -order * (root + pt.log(z / (1 + root))) + 0.5 * pt.log(z / root) + pt.log(series) + w
+    return pt.switch(f > _HEAD, large, pt.logsumexp(log_terms, axis=1))
+
+
+MIXING: Final[Mapping[str, Mixing]] = {
+    "inverse Gaussian": _InverseGaussian(),
+    "gamma": _Gamma(),
+}
+"""By name."""

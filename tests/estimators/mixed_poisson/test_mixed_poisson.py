@@ -1,0 +1,196 @@
+"""Mixed Poisson log-linear model: the Dirichlet-multinomial as a special case, all
+tables of a size, brute-force integration of tiny tables, and NUTS."""
+
+from math import exp
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import gammaln
+
+import taciturn as tc
+from taciturn.errors import ParameterError
+from taciturn.estimators.mixed_poisson.mixing import MIXING
+from taciturn.estimators.problem import make_problem
+from taciturn.estimators.settings import Parameters
+
+each = pytest.mark.parametrize("mixing", MIXING)
+QUICK = {"chains": 2, "progressbar": False}
+
+
+def table(values) -> xr.DataArray:
+    array = np.asarray(values)
+    coords = {d: [f"{d}{i}" for i in range(s)] for d, s in zip("ab", array.shape, strict=True)}
+    return xr.DataArray(array, dims=("a", "b"), coords=coords)
+
+
+def at(intensity, nu: float, power: float, a, b) -> Parameters:
+    """Parameters that differ in the intensity alone."""
+    draws, dims = len(intensity), ("chain", "draw")
+    values = {"intensity": intensity, "nu": [nu] * draws, "power": [power] * draws}
+    single = {name: (dims, np.asarray(value)[None]) for name, value in values.items()}
+    margins = {
+        f"margin_{d}": ((*dims, d), np.tile(m, (1, draws, 1))) for d, m in (("a", a), ("b", b))
+    }
+    return Parameters(xr.Dataset({**single, **margins}))
+
+
+def over_intensity(estimator, counts, nu, power, a, b) -> float:
+    """Logarithm of p(sample | parameters), the intensity integrated out."""
+    logs = np.linspace(-12, 14, 40_001)
+    problem = make_problem(table(counts), 10_000, None, None)
+    values = estimator.log_joint(problem, at(np.exp(logs), nu, power, a, b))[0]
+    top = values.max()
+    return float(top + np.log(np.exp(values - top).sum() * (logs[1] - logs[0])))
+
+
+def test_gamma_with_power_one_is_the_dirichlet_multinomial():
+    """Of two tables with the same total, the ratio of their probabilities."""
+    a, b, nu = np.array([0.3, 0.7]), np.array([0.25, 0.6, 0.15]), 0.8
+    weights = nu * 6 * np.outer(a, b)
+
+    def exact(counts):
+        return (gammaln(weights + counts) - gammaln(weights)).sum()
+
+    model = tc.MixedPoisson(mixing="gamma")
+    first, second = np.array([[2, 0, 1], [0, 5, 0]]), np.array([[1, 1, 1], [3, 1, 1]])
+    found = [over_intensity(model, counts, nu, 1.0, a, b) for counts in (first, second)]
+    assert found[0] - found[1] == pytest.approx(exact(first) - exact(second), abs=1e-6)
+
+
+@each
+def test_probabilities_of_all_tables_sum_to_one(mixing):
+    """Multinomial samples: over all tables of 4, `n` times the integral over the
+    intensity, which is that of the sum's Poisson probability."""
+    a, b, n = np.array([0.3, 0.7]), np.array([0.4, 0.6]), 4
+    model, total = tc.MixedPoisson(mixing=mixing), 0.0
+    for cells in np.ndindex(5, 5, 5):
+        if sum(cells) <= n:
+            counts = np.array([*cells, n - sum(cells)])
+            log_p = over_intensity(model, counts.reshape(2, 2), 0.5, 0.4, a, b)
+            total += exp(log_p - gammaln(counts + 1).sum())
+    assert n * total == pytest.approx(1, abs=1e-5)
+
+
+@each
+def test_conditionals_are_ratios_of_probabilities(mixing):
+    """The harmonic mean over draws of the intensity leaves an individual out."""
+    a, b, counts = np.array([0.3, 0.7]), np.array([0.4, 0.6]), np.array([[2, 0], [1, 4]])
+    model, logs = tc.MixedPoisson(mixing=mixing), np.linspace(-8, 12, 20_001)
+    problem, parameters = (
+        make_problem(table(counts), 99, None, None),
+        at(np.exp(logs), 0.5, 0.4, a, b),
+    )
+    joint = model.log_joint(problem, parameters)[0]
+    weight = np.exp(joint - joint.max())
+    terms = model.log_conditionals(problem, parameters)[0]
+    found = weight.sum() / (weight[:, None] * np.exp(-terms)).sum(axis=0)
+    whole = over_intensity(model, counts, 0.5, 0.4, a, b)
+    for number, cell in enumerate(np.argwhere(counts > 0)):
+        fewer = counts.copy()
+        fewer[tuple(cell)] -= 1
+        less = over_intensity(model, fewer, 0.5, 0.4, a, b)
+        # n p(x) / ((n - 1) p(x_-i)) in probabilities of sequences, times their share.
+        assert np.log(found[number]) == pytest.approx(whole - less - np.log(7), abs=1e-6)
+
+
+def brute_force(sample, size, mixing, nodes=16):
+    """E[R1 of the population] of a 2 x 2 sample, on a grid of all parameters, with the
+    model's own draws of the populations at each node."""
+    n = sample.sum()
+    log_nu = 1 + np.log(n / 4) + 1.5 * np.linspace(-3.5, 3.5, nodes)
+    power, share = ((np.arange(k) + 0.5) / k for k in (8, nodes))
+    log_t = np.log(n) + np.linspace(-3, 3, nodes)
+    grid = [x.ravel() for x in np.meshgrid(log_nu, power, log_t, share, share, indexing="ij")]
+    u, beta, t, a, b = grid
+    dims = ("chain", "draw")
+    values = {"nu": np.exp(u), "power": beta, "intensity": np.exp(t)}
+    single = {name: (dims, value[None]) for name, value in values.items()}
+    margins = {
+        f"margin_{d}": ((*dims, d), np.stack([m, 1 - m], axis=-1)[None])
+        for d, m in (("a", a), ("b", b))
+    }
+    parameters = Parameters(xr.Dataset({**single, **margins}))
+    model = tc.MixedPoisson(mixing=mixing)
+    problem = make_problem(table(sample), size, None, None)
+    log_weight = model.log_joint(problem, parameters)[0] - 0.5 * ((u - u.mean()) / 1.5) ** 2
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    kept = weight > weight.max() * 1e-7
+    some = Parameters(parameters.posterior.isel(draw=np.flatnonzero(kept)))
+    rng = np.random.default_rng(3)
+    empty = np.mean(
+        [(model.draw_population(problem, None, some, rng) == 0).sum(axis=1) for _ in range(4)],
+        axis=0,
+    )
+    own = weight[kept] / weight[kept].sum()
+    return {
+        "empty": own @ empty,
+        "power": own @ beta[kept],
+        "log nu": own @ u[kept],
+        "margin": own @ a[kept],
+    }
+
+
+@each
+def test_draws_follow_the_posterior_of_a_tiny_table(mixing):
+    sample = np.array([[6, 0], [1, 2]])
+    exact = brute_force(sample, 60, mixing)
+    fit = tc.MixedPoisson(mixing=mixing).fit(
+        table(sample), population_size=60, draws=10_000, random_seed=4, **QUICK
+    )
+    posterior = fit["posterior"]
+    empty = (fit["posterior_predictive"]["population"] == 0).sum(["a", "b"])
+    found = {
+        "empty": float(empty.mean()),
+        "power": float(posterior["power"].mean()),
+        "log nu": float(np.log(posterior["nu"]).mean()),
+        "margin": float(posterior["margin_a"].isel(a=0).mean()),
+    }
+    assert "k_hat" in fit.attrs["importance"]
+    # Some thousand effective draws: three of their standard errors, and the grid's.
+    for name, tolerance in (("empty", 0.04), ("power", 0.02), ("log nu", 0.08), ("margin", 0.01)):
+        assert found[name] == pytest.approx(exact[name], abs=tolerance), (name, found, exact)
+
+
+@each
+@pytest.mark.slow
+def test_it_agrees_with_nuts(mixing, religion_sample):
+    """Mean and standard deviation of R2, and of the parameters."""
+    model = tc.MixedPoisson(mixing=mixing)
+    fits = [
+        model.fit(religion_sample, population_size=2449, random_seed=2, method=method, **QUICK)
+        for method in ("fast", "nuts")
+    ]
+    risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
+    assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.003)
+    assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.1)
+    for name in ("power", "intensity"):
+        first, second = (fit["posterior"][name].values for fit in fits)
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std())
+
+
+def test_structural_zeros_and_uniform_variables():
+    zeros = table([[False, True, False], [False, False, True]])
+    sample = table([[4, 0, 1], [2, 0, 0]])
+    fit = tc.MixedPoisson("~ a").fit(
+        sample, population_size=90, structural_zeros=zeros, draws=200, random_seed=1, **QUICK
+    )
+    population = fit["posterior_predictive"]["population"]
+    tc.fits.check_population(population, sample, population_size=90, structural_zeros=zeros)
+    assert set(fit["posterior"].data_vars) == {"nu", "power", "intensity", "margin_a"}
+
+
+def test_what_it_refuses(religion_sample):
+    with pytest.raises(ParameterError, match="mixing must be one of"):
+        tc.MixedPoisson(mixing="log-normal")
+    margins = religion_sample.sum("religion") * 10
+    with pytest.raises(ParameterError, match="cannot keep known margins"):
+        tc.MixedPoisson().fit(
+            religion_sample, population_size=int(margins.sum()), known_margins=margins
+        )
+    assert (
+        tc.MixedPoisson()
+        .fit(religion_sample, population_size=2449, draws=5, random_seed=1, **QUICK)
+        .attrs["importance"]
+    )

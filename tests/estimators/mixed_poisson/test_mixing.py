@@ -1,0 +1,116 @@
+"""Factors that are integrated out: sums, moments, numerical integration, and the
+distribution of a factor given a count."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+from scipy.integrate import quad
+from scipy.special import gammaln
+from scipy.stats import gamma, geninvgauss, invgauss, nbinom, poisson
+
+from interpreted import INTERPRETED, interpreted
+from taciturn.estimators.mixed_poisson.mixing import MIXING
+
+COUNTS = np.arange(400.0)
+DENSITY = {
+    "gamma": lambda r: gamma(r, scale=1 / r).pdf,
+    "inverse Gaussian": lambda r: invgauss(1 / r, scale=r).pdf,
+}
+each = pytest.mark.parametrize("name", MIXING)
+of_moments = pytest.mark.parametrize(("mean", "shape"), [(3.0, 0.5), (0.1, 2.0), (20.0, 5.0)])
+
+
+def log_pmf(name: str, counts, mean: float, shape: float):
+    counts = np.asarray(counts, dtype=float)
+    one = np.ones((1, len(counts)))
+    found = MIXING[name].log_pmf(counts, one * np.log(mean), one * np.log(shape))[0]
+    return found - gammaln(counts + 1)
+
+
+@each
+@of_moments
+def test_counts_sum_to_one_with_the_moments_of_a_mixture(name, mean, shape):
+    p = np.exp(log_pmf(name, COUNTS, mean, shape))
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    assert p @ COUNTS == pytest.approx(mean, rel=1e-8)
+    assert p @ (COUNTS - mean) ** 2 == pytest.approx(mean + mean**2 / shape, rel=1e-6)
+
+
+@each
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 41, 90])
+@pytest.mark.parametrize(("mean", "shape"), [(2.0, 0.3), (60.0, 4.0), (0.05, 12.0)])
+def test_counts_are_what_integration_gives(name, count, mean, shape):
+    def integrand(y: float) -> float:
+        g = np.exp(y)
+        return float(poisson(mean * g).pmf(count) * DENSITY[name](shape)(g) * g)
+
+    middle = np.log((count + 0.5) / mean)
+    direct, _ = quad(integrand, -200, 12, points=[-40, -10, -2, 0, 2, middle], limit=800)
+    if direct > 1e-280:
+        assert np.exp(log_pmf(name, [count], mean, shape)[0]) == pytest.approx(direct, rel=1e-6)
+
+
+def test_gamma_factors_give_the_negative_binomial():
+    exact = nbinom(0.7, 0.7 / (0.7 + 4)).logpmf(COUNTS)
+    np.testing.assert_allclose(log_pmf("gamma", COUNTS, 4.0, 0.7), exact, rtol=1e-9, atol=1e-9)
+
+
+@each
+@pytest.mark.parametrize("shape", [1e-7, 1e-3, 1e7])
+def test_extreme_shapes(name, shape):
+    """With hardly any spread a Poisson; with much, nearly everything is empty."""
+    found = log_pmf(name, [0, 1, 2, 50, 3000], 2.0, shape)
+    assert np.isfinite(found).all()
+    if shape > 1:
+        np.testing.assert_allclose(found[:3], poisson(2).logpmf([0, 1, 2]), atol=1e-5)
+    else:
+        assert found[0] > -0.1
+
+
+@each
+def test_large_counts_follow_on_from_small_ones(name):
+    """Where the series for large orders takes over, ratios of neighbours go on."""
+    steps = np.diff(log_pmf(name, np.arange(20.0, 60.0), 25.0, 1.3))
+    assert np.abs(np.diff(steps, n=2)).max() < 2e-4
+
+
+@each
+def test_factors_given_counts(name):
+    """Means of 200,000 draws against exact ones, within 5 standard errors."""
+    mean, shape, rng = 1.7, 0.6, np.random.default_rng(5)
+    counts = np.array([0.0, 1.0, 2.0, 30.0])
+    one = np.ones((200_000, len(counts)))
+    drawn = MIXING[name].draw(counts, mean * one, shape * one, rng)
+    if name == "gamma":
+        exact = [gamma(shape + f, scale=1 / (shape + mean)) for f in counts]
+    else:
+        psi = shape + 2 * mean
+        omega, unit = np.sqrt(shape * psi), np.sqrt(shape / psi)
+        exact = [geninvgauss(f - 0.5, omega, scale=unit) for f in counts]
+    for values, law in zip(drawn.T, exact, strict=True):
+        assert abs(values.mean() - law.mean()) < 5 * law.std() / len(values) ** 0.5
+        assert abs((values < law.mean()).mean() - law.cdf(law.mean())) < 5 * 0.5 / 447
+
+
+@each
+def test_factors_without_counts_have_mean_one(name):
+    rng = np.random.default_rng(6)
+    drawn = np.exp(MIXING[name].draw_log_prior(np.full((400_000, 1), 2.0), rng))
+    assert abs(drawn.mean() - 1) < 5 * (0.5 / 400_000) ** 0.5
+    assert drawn.var() == pytest.approx(0.5, rel=0.05)
+    assert np.isfinite(MIXING[name].draw_log_prior(np.full((1000, 1), 1e-5), rng)).all()
+
+
+@each
+@interpreted
+def test_the_pymc_model_has_the_same_probabilities(name):
+    counts = np.array([0, 1, 5, 30, 31, 400])
+    mean, shape = np.array([0.1, 1.0, 3.0, 9.0, 40.0, 70.0]), np.array([3, 0.2, 1, 2, 0.7, 1.5])
+    with pm.Model() as model:
+        variable = MIXING[name].observe("counts", mean, shape, counts)
+    found = float(pytensor.function([], model.logp(), mode=INTERPRETED)())
+    one = np.ones((1, 6))
+    exact = MIXING[name].log_pmf(counts.astype(float), one * np.log(mean), one * np.log(shape))
+    assert found == pytest.approx((exact - gammaln(counts + 1)).sum(), abs=1e-8)
+    assert pm.draw(variable, random_seed=1, mode=INTERPRETED).shape == (6,)
