@@ -15,14 +15,13 @@ PERCENT = 10  # of the p%-rule
 @dataclass(frozen=True)
 class Survey:
     """A generated survey: the sizes of its variables, the numbers of groups on the
-    levels above each, from fine to coarse, whether the first variable is crossed with
-    each of the others in a table of its own, and the seconds that this package has.
+    levels above each, from fine to coarse, and whether the first variable is crossed
+    with each of the others in a table of its own.
     """
 
     sizes: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...] = ()
     linked: bool = False
-    limit: int = 30
 
     @property
     def variables(self) -> list[str]:
@@ -90,11 +89,11 @@ SURVEYS = {
     "20 x 20, levels of 4": Survey((20, 20), ((4,),)),
     "60 x 30, levels of 12, 4": Survey((60, 30), ((12, 4),)),
     "100 x 40, levels of 20, 5 and of 8": Survey((100, 40), ((20, 5), (8,))),
-    "400 x 40, levels of 80, 16, 4 and of 8": Survey((400, 40), ((80, 16, 4), (8,)), limit=200),
+    "400 x 40, levels of 80, 16, 4 and of 8": Survey((400, 40), ((80, 16, 4), (8,))),
     "8 x 8 x 6": Survey((8, 8, 6)),
     "12 x 12 x 10": Survey((12, 12, 10)),
     "20 x 15 x 10": Survey((20, 15, 10)),
-    "30 x 20 x 10": Survey((30, 20, 10), limit=200),
+    "30 x 20 x 10": Survey((30, 20, 10)),
     "20 x 10 and 20 x 8, linked": Survey((20, 10, 8), linked=True),
     "100 x 20 and 100 x 15, linked": Survey((100, 20, 15), linked=True),
 }

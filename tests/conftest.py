@@ -37,7 +37,7 @@ def pytest_collection_finish() -> None:
 SHORT = {"population_size": 2449, "chains": 2, "random_seed": 1, "progressbar": False}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def shared_engine() -> Iterator[None]:
     """One database engine for all magnitude tables: opening one takes long."""
     with engine():

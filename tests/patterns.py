@@ -5,7 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-__all__ = ["all_tables", "cheapest", "margin", "published_values", "seeds", "tables_with_totals"]
+__all__ = [
+    "all_tables",
+    "by_cost",
+    "cheapest",
+    "margin",
+    "published_values",
+    "seeds",
+    "tables_with_totals",
+]
 
 
 def seeds(few: int, all_of_them: int) -> list:
@@ -51,6 +59,18 @@ def published_values(every, dims, margins):
     return np.concatenate([every.sum(axis=a).reshape(len(every), -1) for a in axes], axis=1)
 
 
+def by_cost(costs, primary):
+    """The cost of each pattern, which is a sum of whole numbers, and the pattern, the
+    cheapest first."""
+    choices = np.flatnonzero(np.isfinite(costs) & ~primary)
+    every = np.array(list(itertools.product((False, True), repeat=len(choices))), dtype=bool)
+    total = every @ costs[choices]
+    for number in np.argsort(total, kind="stable"):
+        pattern = primary.copy()
+        pattern[choices] = every[number]
+        yield total[number], pattern
+
+
 def cheapest(table, margins, costs, primary, width, lower=0, upper=np.inf):
     """Least cost and number of the patterns that protect, by trying all of them on all
     tables with these ranges of published cells."""
@@ -58,16 +78,11 @@ def cheapest(table, margins, costs, primary, width, lower=0, upper=np.inf):
     values = published_values(every, table.dims, margins)
     values = values[((values >= lower) & (values <= upper)).all(axis=1)]
     true = published_values(table.values[None], table.dims, margins)[0]
-    choices = np.flatnonzero(np.isfinite(costs) & ~primary)
     best, found = np.inf, 0
-    for chosen in itertools.product((False, True), repeat=len(choices)):
-        pattern = primary.copy()
-        pattern[choices] = chosen
-        cost = costs[pattern & ~primary].sum()
+    for cost, pattern in by_cost(costs, primary):
         if cost > best:
-            continue
+            break
         fits = (values[:, ~pattern] == true[~pattern]).all(axis=1)
         if (np.ptp(values[fits][:, primary], axis=0) >= width).all():
-            found = found + 1 if cost == best else 1
-            best = cost
+            best, found = cost, found + 1
     return best, found

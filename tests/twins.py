@@ -78,7 +78,9 @@ def conditional_entropy(F: Sequence[int], G: Sequence[int]) -> float:
 
 
 def terms_before(F: Sequence[int]) -> tuple[float, float, float]:
-    """The three terms of R1, ASE14 Section 3.2."""
+    """The three terms of R1, ASE14 Section 3.2; nothing is at risk where nobody is."""
+    if not any(F):
+        return 0.0, 0.0, 0.0
     K, N = len(F), sum(int(count) for count in F)
     D = sum(count == 0 for count in F)
     return D / K, 1 - entropy(shares(F)) / log(K), -1 / sqrt(N) * (-1 - log(sqrt(N)))
@@ -87,6 +89,8 @@ def terms_before(F: Sequence[int]) -> tuple[float, float, float]:
 def terms_after(F: Sequence[int], G: Sequence[int], variant: str) -> tuple[float, float, float]:
     """The three terms of R2, ASE14 Section 3.3 and ASE15 eq. (4), with the edge cases
     of the methods page."""
+    if not any(F):
+        return 0.0, 0.0, 0.0
     zero_term, entropy_term, size_term = terms_before(F)
     D = {i for i, count in enumerate(F) if count == 0}
     E = {i for i, count in enumerate(G) if count == 0}

@@ -138,9 +138,9 @@ RANDOM = {
 
 @pytest.mark.parametrize("method", RANDOM)
 def test_not_even_with_the_true_table_is_the_seed_found(method, religion):
-    released = RANDOM[method](religion)
+    """Of small counts, all of which change: two releases are never alike by chance."""
+    table = religion % 3
+    released = RANDOM[method](table)
     assert released.attrs == {}
-    assert not any(
-        RANDOM[method](religion, random_seed=seed).equals(released) for seed in range(50)
-    )
-    assert not RANDOM[method](religion).equals(released)
+    assert not any(RANDOM[method](table, random_seed=seed).equals(released) for seed in range(50))
+    assert not RANDOM[method](table).equals(released)

@@ -2,11 +2,14 @@
 
 import io
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import taciturn as tc
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "area_by_religion_sample.csv"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,31 @@ def test_csv_is_the_table_of_measures(run, saved):
     read = pd.read_csv(io.StringIO(text), index_col="measure")
     assert status == 0
     pd.testing.assert_frame_equal(read, tc.summary(fit).table, check_names=False)
+
+
+def test_each_category_has_its_lines(run, religion_sample, tmp_path):
+    religion_sample.to_series().to_csv(tmp_path / "sample.csv")
+    options = "--model log-linear --draws 100 --seed 1 --by religion,area --population-size 2449"
+    files = tmp_path / "sample.csv", "--save", tmp_path / "fit.nc"
+    status, text, _ = run("assess", *files, *options.split())
+    expected = tc.summary(tc.read_fit(tmp_path / "fit.nc"))
+    assert (status, text) == (0, f"{expected}\n")
+    assert text.count(" as a table of its own: means") == 2
+    status, text, _ = run("summary", tmp_path / "fit.nc", "--format", "csv")
+    read = pd.read_csv(io.StringIO(text))
+    whole = read[read["variable"].isna()].set_index("measure")
+    pd.testing.assert_frame_equal(whole[expected.table.columns], expected.table, check_names=False)
+    assert (status, len(read)) == (0, 7 + (9 + 10) * 7)
+    own = read[read["variable"].notna()].drop(columns=["variable", "category", "measure"])
+    assert own.to_numpy() == pytest.approx(expected.categories.to_numpy())
+
+
+@pytest.mark.parametrize("by", ["sex", "area,area", "area,sex"])
+def test_a_variable_that_is_not_there_is_refused_before_the_fit(run, by, monkeypatch):
+    monkeypatch.setattr(tc.LinearPool, "fit", lambda *_, **__: pytest.fail("sampled first"))
+    status, text, said = run("assess", SAMPLE, "-N", "2449", "--by", by)
+    assert (status, text) == (1, "")
+    assert "by must name variables of the table, ('area', 'religion'), each once" in said
 
 
 def test_a_fit_that_did_not_converge_has_its_status(run, religion_sample, tmp_path):

@@ -29,6 +29,9 @@ def test_a_single_fit_and_given_axes(fit_loglinear):
         ({}, {}, "no fit"),
         (None, {"measure": "R3"}, "measure must be"),
         (None, {"probability": 0.0}, "probability"),
+        (None, {"by": "sex"}, "by must name variables of the table"),
+        (None, {"by": ["area"]}, "by must be the name of a variable"),
+        (None, {"by": "area", "truth": 0.2}, "a single fit: leave it out with a truth"),
     ],
 )
 def test_plot_risk_refuses(fit_loglinear, fits, options, message):
@@ -70,3 +73,38 @@ def test_many_numbers_share_bars_and_a_constant_has_one(fit_loglinear):
     assert max(drawn.values()) == 0.75
     wide["risk"]["tau1"] = tau1 * 0 + 3
     assert bars(tc.plot_risk(wide, measure="tau1")) == [{3.0: 0.75}]
+
+
+def test_each_category_has_its_row_in_the_order_of_the_table(fit_loglinear):
+    weights = (0.2, 0.5, 0.3)
+    by = tc.assess(fit_loglinear, weights=weights, by="religion")["risk_by_religion"].to_dataset()
+    axes = tc.plot_risk(tc.assess(fit_loglinear, weights=weights), by="religion", probability=0.9)
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        str(at) for at in range(1, 10)
+    ]
+    assert axes.get_yticks().tolist() == list(range(8, -1, -1))  # the first one on top
+    ends = np.quantile(by["R2"].values, [0.05, 0.5, 0.95], axis=(0, 1))
+    (intervals,) = axes.collections
+    drawn = np.array([segment[:, 0] for segment in intervals.get_segments()])
+    np.testing.assert_allclose(drawn, ends[[0, 2]].T)
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), ends[1])
+    shares = by["empty"].values
+    assert (shares > 0).any()
+    said = {round(text.get_position()[1]): text.get_text() for text in axes.texts}
+    assert said == {
+        8 - at: f"empty in {share:.1%} of draws" for at, share in enumerate(shares) if share > 0
+    }
+
+
+def test_categories_of_people_alone_have_whole_numbers(fit_loglinear):
+    _, given = plt.subplots()
+    axes = tc.plot_risk({"one": fit_loglinear}, by="area", measure="tau1", ax=given)
+    assert axes is given
+    assert (axes.get_ylabel(), axes.texts[:]) == ("area", [])
+    axes.figure.canvas.draw()
+    assert all(float(at).is_integer() for at in axes.xaxis.get_majorticklocs())
+
+
+def test_categories_are_those_of_one_fit(fit_loglinear, fit_urn):
+    with pytest.raises(tc.TaciturnError, match="a single fit: leave it out with 2 fits"):
+        tc.plot_risk({"log-linear": fit_loglinear, "urn": fit_urn}, by="area")

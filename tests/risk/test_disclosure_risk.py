@@ -105,10 +105,31 @@ class TestEdges:
     def test_nobody(self):
         with pytest.raises(TableError, match="at least 1 individuals: the table has 0"):
             tc.disclosure_risk(cells(0, 0))
+        draws = cells(0, 0).expand_dims(draw=3)
+        with pytest.raises(TableError, match="at least 1 individuals: draw=0 has 0"):
+            tc.disclosure_risk(draws)
+
+    @pytest.mark.parametrize("chunks", [None, {"area": 1}])
+    @pytest.mark.parametrize("released", [[[1, 1], [0, 0]], [[1, 1], [2, 0]], [[0, 0], [3, 4]]])
+    def test_a_category_without_people_has_no_risk(self, released, chunks):
+        """Whatever is released of it, as a perturbed table may show people there."""
+        table = xr.DataArray([[1, 2], [0, 0]], coords={"area": [1, 2]}, dims=("area", "x"))
+        released = table.copy(data=released)
+        if chunks is not None:
+            table, released = table.chunk(chunks), released.chunk(chunks)
+        for variant in ("2015", "2014"):
+            risk = tc.disclosure_risk(table, released, dim="x", variant=variant).compute()
+            alone = tc.disclosure_risk(table[0], released[0], variant=variant)
+            for name, values in risk.data_vars.items():
+                assert values.values.tolist() == [float(alone[name]), 0.0]
+        before = tc.disclosure_risk(table, dim="x")
+        assert float(before["R1"][1]) == 0.0
+        assert float(before["R1"][0]) == float(tc.disclosure_risk(table[0])["R1"])
+
+    def test_a_category_without_people_has_no_entropy(self):
+        table = xr.DataArray([[1, 2], [0, 0]], coords={"area": [1, 2]}, dims=("area", "x"))
         with pytest.raises(TableError, match="at least 1 individuals: area=2 has 0"):
-            tc.disclosure_risk(
-                xr.DataArray([[1, 2], [0, 0]], coords={"area": [1, 2]}, dims=("area", "x")), dim="x"
-            )
+            tc.information.entropy(table, dim="x")
 
     @pytest.mark.parametrize(("variant", "factor"), [("2015", 1.0), ("2014", 0.0)])
     def test_one_populated_cell_counts_as_no_conditional_entropy(self, variant, factor):

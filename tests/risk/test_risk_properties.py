@@ -4,7 +4,7 @@ and symmetries."""
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 import taciturn as tc
 import twins
@@ -41,6 +41,22 @@ def test_r2_is_the_formula(pair, weights, variant):
     assert float(risk.R1) == pytest.approx(
         twins.weighted(twins.terms_before(flat(F)), weights), **CLOSE
     )
+
+
+@given(pairs(empty_release=True), VARIANTS, st.data())
+def test_each_category_is_the_formula_on_its_own_table(pair, variant, data):
+    F, G = pair
+    variable = data.draw(st.sampled_from(F.dims))
+    others = [dim for dim in F.dims if dim != variable]
+    assume(F.size > F.sizes[variable])
+    risk = tc.disclosure_risk(F, G, dim=others, variant=variant)
+    for at in range(F.sizes[variable]):
+        expected = twins.terms_after(
+            flat(F.isel({variable: at})), flat(G.isel({variable: at})), variant
+        )
+        own = risk.isel({variable: at})
+        assert terms_of(own) == pytest.approx(expected, **CLOSE)
+        assert 0 <= float(own.R2) <= float(own.R1) <= 1 + 1e-12
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from patterns import cheapest, margin, seeds, tables_with_totals
+from patterns import by_cost, cheapest, margin, seeds, tables_with_totals
 from taciturn.attack.releases import linked, suppression
 from taciturn.errors import AttackError, ParameterError, TableError
 from taciturn.suppression import (
@@ -265,24 +265,20 @@ def cheapest_from_singletons(table, costs, primary, singletons):
     """Least cost of the patterns that protect from everybody, by trying all of them on
     all tables with these totals."""
     every = np.array(tables_with_totals(table.sum(axis=1).tolist(), tuple(table.sum(axis=0))))
-    values, true = every.reshape(len(every), -1), table.ravel()
-    choices, best = np.flatnonzero(~primary), np.inf
-    for chosen in itertools.product((False, True), repeat=len(choices)):
-        pattern = primary.copy()
-        pattern[choices] = chosen
-        cost = costs[pattern & ~primary].sum()
+    # In which cells tables differ from the true one, each cell a bit.
+    bits = 1 << np.arange(table.size)
+    differ = np.unique((every != table).reshape(len(every), -1) @ bits)
+    for cost, pattern in by_cost(costs, primary):
         views = [(pattern, primary)]
         for own in np.flatnonzero(pattern & singletons):
-            alone = np.arange(len(true)) == own
+            alone = np.arange(table.size) == own
             views.append((pattern & ~alone, primary & ~alone))
-        if cost < best and all(
-            (
-                np.ptp(values[(values[:, ~seen] == true[~seen]).all(axis=1)][:, asked], axis=0) > 0
-            ).all()
+        if all(
+            not asked @ bits & ~np.bitwise_or.reduce(differ[differ & (~seen @ bits) == 0])
             for seen, asked in views
         ):
-            best = cost
-    return best
+            return cost
+    return np.inf
 
 
 @pytest.mark.parametrize("seed", seeds(8, 40))

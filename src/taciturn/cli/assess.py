@@ -21,6 +21,7 @@ from taciturn.cli.options import (
     MOST_COUNT,
     SEED,
     Model,
+    Names,
     Number,
     Weights,
     Whole,
@@ -74,6 +75,12 @@ __all__ = ["assess"]
     help="Weights of the three terms of R1 and R2.",
 )
 @click.option(
+    "--by",
+    type=Names(),
+    default="",
+    help="Variables each of whose categories is assessed, too, as a table of its own.",
+)
+@click.option(
     "--threshold",
     type=Number(0, 1),
     help="Also give the probability that R2 exceeds this.",
@@ -113,6 +120,7 @@ def assess(
     known_margins: TableFile | None,
     formula: str | None,
     weights: tuple[float, float, float],
+    by: tuple[str, ...],
     threshold: float | None,
     draws: int,
     tune: int,
@@ -142,23 +150,18 @@ def assess(
     check_model(model, formula)
     check_tables(sample, known_margins)
     with working("loading libraries, reading the table"):
+        from taciturn.fits.risk import check_by
+
         read = partial(read_counts, count=count, sep=sep, encoding=encoding)
         table = read(sample, variables=variables)
+        check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
         margins = None if known_margins is None else read(known_margins, variables=None)
         estimator = _estimator(model, formula)
-    fit = fitted(
-        estimator,
-        table,
-        population_size=population_size,
-        known_margins=margins,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        random_seed=seed,
-        method=method,
-    )
+    settings = {"draws": draws, "tune": tune, "chains": chains, "method": method}
+    known = {"population_size": population_size, "known_margins": margins}
+    fit = fitted(estimator, table, random_seed=seed, **known, **settings)
     with working("summarising the risk"):
-        fit = tc.assess(fit, weights=weights)
+        fit = tc.assess(fit, weights=weights, by=by)
         found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)

@@ -11,6 +11,7 @@ from taciturn.cli.printing import Format, print_as
 from taciturn.cli.text import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     import taciturn as tc
@@ -37,16 +38,22 @@ def print_summary(
     """Print a summary of an assessed fit; end with a status of its own where the
     sampler did not converge, or else where a condition holds.
     """
-    print_as(
-        form,
-        text=str(found),
-        facts=found.to_dict(),
-        table=found.table.rename_axis("measure").reset_index(),
-    )
+    print_as(form, text=str(found), facts=found.to_dict(), table=_measures(found))
     if form != "text":
         warn_of(found)
     exit_unless(found.converged)
     exit_if(found_in_fit(conditions, fit, found))
+
+
+def _measures(found: "tc.fits.Summary") -> "pd.DataFrame":
+    """The measures of the whole table, and of each category if there are any."""
+    import pandas as pd
+
+    whole = found.table.rename_axis("measure").reset_index()
+    if found.categories is None:
+        return whole
+    rows = found.categories.reset_index()
+    return pd.concat([whole, rows], ignore_index=True)[rows.columns.tolist()]
 
 
 def warn_of(found: "tc.fits.Summary") -> None:

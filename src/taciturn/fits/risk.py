@@ -13,7 +13,7 @@ from taciturn.risk.uniques import uniques_of_counts
 from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, names_of
 
-__all__ = ["MEASURES", "RISK_BY", "assess", "fillable_cells", "risk_of_fit", "risks"]
+__all__ = ["MEASURES", "RISK_BY", "assess", "check_by", "fillable_cells", "risk_of_fit", "risks"]
 
 RISK_BY: Final = "risk_by_"
 MEASURES: Final = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
@@ -46,8 +46,9 @@ def assess(
         ``entropy_term``, ``tau1`` and ``tau2``, each (chain, draw). Its attributes hold
         ``weights``, ``variant`` and ``size_term``, which depends on the population size
         alone. For each variable in `by` also the group ``risk_by_<variable>``: the
-        same, ``size_term`` included, each (chain, draw, variable). The given tree is
-        left as it was.
+        same, ``size_term`` included, each (chain, draw, variable), and the coordinate
+        ``empty``, the share of draws that have nobody in the category. The given tree
+        is left as it was.
 
     Raises
     ------
@@ -60,10 +61,11 @@ def assess(
 
     Notes
     -----
-    *Categories without people.* Where a draw of the population has nobody in a
-    category, there is no table to disclose anything: R1, R2 and their terms are NaN in
-    that draw, and τ1 and τ2 are 0. The coordinate ``empty`` of ``risk_by_<variable>``
-    is the share of such draws. A category with somebody in the sample has none.
+    *Categories without people.* A draw of the population may have nobody in a category
+    that has nobody in the sample. A release gives nothing away about anybody there, and
+    all measures are 0 in that draw, so that the posterior has the probability ``empty``
+    at 0. The risk given that there is somebody is that of the draws with a
+    ``size_term`` above 0.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def assess(
     Frozen({'chain': 4, 'draw': 100, 'area': 10})
     """
     parts = fit_parts(fit)
-    variables = _checked_by(parts, by)
+    variables = check_by(by, parts.variables)
     whole, *rest = risks(parts, check_weights(weights), (None, *variables))
     assessed = fit.copy()
     for name in [name for name in assessed.children if name.startswith(RISK_BY)]:
@@ -99,14 +101,14 @@ def risk_of_fit(fit: xr.DataTree, parts: FitParts) -> xr.Dataset:
     return risk
 
 
-def _checked_by(parts: FitParts, by: Any) -> tuple[str, ...]:
+def check_by(by: Any, of_table: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of variables whose categories can be assessed in a table of these."""
     variables = tuple(names_of(by, "by"))
-    if not set(variables) <= set(parts.variables) or len(set(variables)) < len(variables):
+    if not set(variables) <= set(of_table) or len(set(variables)) < len(variables):
         raise ParameterError(
-            f"by must name variables of the table, {parts.variables}, each once; got"
-            f" {list(variables)}"
+            f"by must name variables of the table, {of_table}, each once; got {list(variables)}"
         )
-    if variables and len(parts.variables) == 1:
+    if variables and len(of_table) == 1:
         raise TableError(f"a table needs at least 2 cells: each of {variables[0]!r} has 1")
     for variable in variables:
         if variable in MEASURES:
@@ -121,12 +123,13 @@ def risks(
 
     The draws are read once, a block at a time.
     """
+    for variable in variables:
+        _check_cells(parts, variable)
     blocks = [
         _measured(part.compute(), parts, weights, variables)
         for part in split_draws(parts.population)
     ]
     for variable, of_blocks in zip(variables, zip(*blocks, strict=True), strict=True):
-        _check_cells(parts, variable)
         yield _labelled(parts, weights, variable, of_blocks)
 
 
@@ -147,11 +150,7 @@ def _measured(
             sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
         core = sample.ndim - (variable is not None)
         tau1, tau2 = uniques_of_counts(tables, sample, core=core)
-        with np.errstate(divide="ignore", invalid="ignore"):  # categories without people
-            risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
-        if variable is not None:
-            nobody = tables.sum(axis=tuple(range(2, tables.ndim))) == 0
-            risk = {name: np.where(nobody, np.nan, values) for name, values in risk.items()}
+        risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
         measured.append({**risk, "tau1": tau1, "tau2": tau2})
     return measured
 
@@ -188,5 +187,6 @@ def _labelled(
         attrs={"weights": list(weights), "variant": "2015"},
     )
     if variable is not None:
-        return risk.assign_coords(empty=risk["R1"].isnull().mean(("chain", "draw")))
+        # The size term is 0 where there is nobody, and nowhere else.
+        return risk.assign_coords(empty=(risk["size_term"] == 0).mean(("chain", "draw")))
     return risk.drop_vars("size_term").assign_attrs(size_term=float(risk["size_term"][0, 0]))

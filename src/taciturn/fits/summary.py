@@ -12,6 +12,7 @@ import xarray as xr
 
 from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
+from taciturn.fits.categories import category_html, category_lines, category_records, category_table
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of
@@ -47,6 +48,10 @@ class Summary:
     table : pandas.DataFrame
         One row a measure: mean, sd, the interval, the median and the Monte Carlo error
         of the mean.
+    categories : pandas.DataFrame or None
+        The same for each category that `assess` was given `by`: one row a variable,
+        category and measure; `empty` is the share of draws with nobody in the category,
+        in which its risk is 0. None where no variable was given.
     diagnostics : Diagnostics, ImportanceDiagnostics, PooledDiagnostics or None
         Of the Markov chain, over all parameters and R2, of importance sampling, or of
         each member of a pool; None for plug-in estimators.
@@ -67,6 +72,7 @@ class Summary:
 
     facts: Mapping[str, str]
     table: "pd.DataFrame"
+    categories: "pd.DataFrame | None"
     diagnostics: AnyDiagnostics | None
     exceedance: float | None
     checks: xr.Dataset | None
@@ -104,9 +110,9 @@ class Summary:
         -------
         dict
             ``sentence``, ``problems``, ``converged``, ``facts``, ``measures`` (each
-            measure with its mean, sd, quantiles and Monte Carlo error),
-            ``exceedance``, ``checks``, ``sensitivity``, ``diagnostics`` and
-            ``findings``.
+            measure with its mean, sd, quantiles and Monte Carlo error), ``categories``
+            (the same, one entry a variable, category and measure), ``exceedance``,
+            ``checks``, ``sensitivity``, ``diagnostics`` and ``findings``.
 
         Examples
         --------
@@ -123,6 +129,7 @@ class Summary:
             "converged": self.converged,
             "facts": dict(self.facts),
             "measures": self.table.to_dict("index"),
+            "categories": None if self.categories is None else category_records(self.categories),
             "exceedance": self.exceedance,
             "checks": None if checks is None else checks.to_dict("records"),
             "sensitivity": None if self.sensitivity is None else self.sensitivity.to_dict("index"),
@@ -143,6 +150,8 @@ class Summary:
             _html_rows(self.facts.items()),
             self.table.to_html(border=0, float_format=lambda value: f"{value:.4f}"),
         ]
+        if self.categories is not None:
+            parts += category_html(self.categories)
         if self.checks is not None:
             parts.append("<p>The sample beside samples that the fitted model gives:</p>")
             parts.append(check_frame(self.checks).to_html(border=0))
@@ -171,7 +180,8 @@ def summary(
     Parameters
     ----------
     fit : DataTree
-        A fit; it is assessed with the default weights if that was not done.
+        A fit; it is assessed with the default weights if that was not done. Categories
+        are summarised where they were assessed, with ``assess(by=...)``.
     threshold : float, optional
         Also give the posterior probability that R2 is above it, in ``[0, 1]``.
     probability : float
@@ -196,6 +206,12 @@ def summary(
     >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
     >>> tc.summary(fit).table.columns.tolist()
     ['mean', 'sd', '2.5%', '50%', '97.5%', 'mcse']
+
+    One line a category:
+
+    >>> by_area = tc.summary(tc.assess(fit, by="area")).categories
+    >>> by_area.xs("R2", level="measure").shape
+    (10, 7)
     """
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
@@ -205,6 +221,7 @@ def summary(
     diagnostics = diagnose(fit, risk)
     independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
     table = draws_table(risk, probability, independent)
+    categories = category_table(fit, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
     problems = _problems(diagnostics, checks)
@@ -225,16 +242,23 @@ def summary(
         "",
         table.to_string(float_format=lambda value: f"{value:.4f}"),
         "",
+        *([] if categories is None else category_lines(categories)),
+        *_checked(checks),
+        "",
     ]
-    if checks is None:
-        lines += ["Checks:      the fit holds no samples of the fitted model", ""]
-    else:
-        lines += ["The sample beside samples that the fitted model gives:", ""]
-        lines += [*check_lines(checks), ""]
     lines += [line for name, text in findings.items() for line in _labelled(name, text, 13)]
     text = "\n".join([*lines, *([] if problems else ["", sentence])])
     return Summary(
-        facts, table, diagnostics, exceedance, checks, sensitivity, sentence, findings, text
+        facts,
+        table,
+        categories,
+        diagnostics,
+        exceedance,
+        checks,
+        sensitivity,
+        sentence,
+        findings,
+        text,
     )
 
 
@@ -242,6 +266,12 @@ def _labelled(name: str, text: str, width: int) -> list[str]:
     """Lines of a text behind its name, aligned."""
     first, *others = text.splitlines()
     return [f"{f'{name}:':<{width}}{first}", *(" " * width + line for line in others)]
+
+
+def _checked(checks: xr.Dataset | None) -> list[str]:
+    if checks is None:
+        return ["Checks:      the fit holds no samples of the fitted model"]
+    return ["The sample beside samples that the fitted model gives:", "", *check_lines(checks)]
 
 
 def _has_replicates(fit: xr.DataTree) -> bool:

@@ -12,7 +12,7 @@ from taciturn.diagnostics import array_stats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["draws_table"]
+__all__ = ["columns_of", "draws_table", "row_of"]
 
 
 def draws_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":
@@ -24,20 +24,31 @@ def draws_table(risk: xr.Dataset, probability: float, independent: float | None)
     """
     import pandas as pd
 
-    tail = (1 - probability) / 2
-    quantiles = [tail, 0.5, 1 - tail]
     rows: dict[str, list[float]] = {}
     for measure, draws in risk.data_vars.items():
-        values = draws.transpose("chain", "draw").values.astype(float)
-        spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
-        error = _error(values, spread, independent)
-        ends = map(float, np.quantile(values, quantiles))
-        rows[str(measure)] = [float(values.mean()), spread, *ends, error]
+        rows[str(measure)] = row_of(draws, probability, independent)
         if measure == "entropy_term" and "size_term" in risk.attrs:
             size = float(risk.attrs["size_term"])
             rows["size_term"] = [size, 0.0, size, size, size, 0.0]
-    names = [f"{100 * q:g}%" for q in quantiles]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *names, "mcse"])
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns_of(probability))
+
+
+def columns_of(probability: float) -> list[str]:
+    """Names of the numbers of a row."""
+    return ["mean", "sd", *(f"{100 * q:g}%" for q in _quantiles(probability)), "mcse"]
+
+
+def row_of(draws: xr.DataArray, probability: float, independent: float | None) -> list[float]:
+    """The numbers of one measure."""
+    values = draws.transpose("chain", "draw").values.astype(float)
+    spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
+    ends = map(float, np.quantile(values, _quantiles(probability)))
+    return [float(values.mean()), spread, *ends, _error(values, spread, independent)]
+
+
+def _quantiles(probability: float) -> list[float]:
+    tail = (1 - probability) / 2
+    return [tail, 0.5, 1 - tail]
 
 
 def _error(values: Any, spread: float, independent: float | None) -> float:

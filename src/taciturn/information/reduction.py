@@ -124,14 +124,20 @@ def log_base(base: float | None) -> float:
 
 
 def sums_of_table(
-    table: xr.DataArray, where: xr.DataArray, dims: list[str], *, smallest_cells: int = 1
+    table: xr.DataArray,
+    where: xr.DataArray,
+    dims: list[str],
+    *,
+    smallest_cells: int = 1,
+    smallest_total: int = 1,
 ) -> dict[str, xr.DataArray]:
-    """Apply `table_sums` over `dims`."""
+    """Apply `table_sums` over `dims`; refuse tables with fewer cells or individuals."""
 
     def kernel(counts: Any, mask: Any) -> Any:
         return table_sums(_whole(counts), mask, core=len(dims))
 
-    return _apply(kernel, [table, where], dims, TABLE_SUMS, smallest_cells)
+    least = (smallest_cells, smallest_total)
+    return _apply(kernel, [table, where], dims, TABLE_SUMS, least)
 
 
 def sums_of_pair(
@@ -141,13 +147,15 @@ def sums_of_pair(
     dims: list[str],
     *,
     smallest_cells: int = 1,
+    smallest_total: int = 1,
 ) -> dict[str, xr.DataArray]:
-    """Apply `pair_sums` over `dims`."""
+    """Apply `pair_sums` over `dims`; refuse tables with fewer cells or individuals."""
 
     def kernel(counts: Any, other: Any, mask: Any) -> Any:
         return pair_sums(_whole(counts), _whole(other), mask, core=len(dims))
 
-    return _apply(kernel, [table, released, where], dims, PAIR_SUMS, smallest_cells)
+    least = (smallest_cells, smallest_total)
+    return _apply(kernel, [table, released, where], dims, PAIR_SUMS, least)
 
 
 def _whole(counts: Any) -> Any:
@@ -162,10 +170,10 @@ def _apply(
     arrays: list[xr.DataArray],
     dims: list[str],
     names: tuple[str, ...],
-    smallest_cells: int,
+    least: tuple[int, int],
 ) -> dict[str, xr.DataArray]:
     lazy = any(array.chunks is not None for array in arrays)
-    rules = (("cells", smallest_cells, "cells"), ("total", 1, "individuals"))
+    rules = (("cells", least[0], "cells"), ("total", least[1], "individuals"))
 
     def stacked_kernel(*values: Any) -> Any:
         *tables, mask = values

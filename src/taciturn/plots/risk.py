@@ -1,17 +1,18 @@
-"""Plot of the posterior distribution of a risk measure."""
+"""Plots of the posterior distribution of a risk measure."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import xarray as xr
 
 from taciturn.errors import ParameterError
-from taciturn.fits.risk import assess
-from taciturn.plots.rows import Row, draw_rows
-from taciturn.plots.shared import pyplot
+from taciturn.fits.risk import RISK_BY, assess
+from taciturn.plots.rows import Row, draw_intervals, draw_rows, whole_numbers
+from taciturn.plots.shared import plain, pyplot
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import RISK_MEASURES
-from taciturn.validate import real_number
+from taciturn.validate import quoted, real_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,15 +29,18 @@ def plot_risk(
     fits: xr.DataTree | Mapping[str, xr.DataTree],
     *,
     measure: Literal["R1", "R2", "tau1", "tau2"] = "R2",
+    by: str | None = None,
     probability: float = 0.95,
     truth: float | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Posterior distribution of a risk measure, one row per fit.
+    """Posterior distribution of a risk measure, one row per fit, or per category of a
+    variable.
 
     Each row shows the density of the draws, or bars where they are whole numbers
     (``tau1``), with their median as a point and the equal-tailed credible interval as a
-    line below.
+    line below. With `by` a row has the median and the interval of a category, in the
+    order of the table, and the share of draws with nobody in it where there are any.
 
     Parameters
     ----------
@@ -44,10 +48,13 @@ def plot_risk(
         One fit, or several by name.
     measure : {"R2", "R1", "tau1", "tau2"}
         The risk measure.
+    by : str, optional
+        Variable of a single fit each of whose categories has a row, as a table of its
+        own.
     probability : float
         Probability of the interval, from 0.01 to 0.9999.
     truth : float, optional
-        A known value to mark, in studies.
+        A known value to mark, in studies; not with `by`.
     ax : matplotlib Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -60,7 +67,8 @@ def plot_risk(
     MissingDependencyError
         matplotlib is not installed.
     ParameterError
-        An unknown measure, no fits, or a probability out of range.
+        An unknown measure, no fits, a probability out of range; `by` that is no
+        variable of the table, or with several fits or a `truth`.
 
     Examples
     --------
@@ -70,6 +78,8 @@ def plot_risk(
     >>> fit = tc.LogLinear().fit(sample, population_size=2449, draws=100, random_seed=1)
     >>> tc.plot_risk({"log-linear": fit}).get_xlabel()
     'R2'
+    >>> tc.plot_risk(fit, by="area").get_ylabel()
+    'area'
     """
     plt = pyplot()
     if not isinstance(fits, xr.DataTree | Mapping):
@@ -82,9 +92,16 @@ def plot_risk(
     if measure not in RISK_MEASURES:
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
+    if by is not None:
+        risk = _risk_by(named, by, truth)
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6.4, 1 + 0.26 * risk.sizes[by]), layout="constrained")
+        _draw_categories(ax, risk[measure], tails)
+        ax.set_xlabel(_IN_WORDS.get(measure, measure))
+        return ax
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.8 * len(named)), layout="constrained")
-    tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
     rows = []
     for name, fit in named.items():
         risk = (fit if "risk" in fit.children else assess(fit))["risk"].to_dataset()
@@ -96,3 +113,38 @@ def plot_risk(
         ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0))  # not on the line
     ax.set_xlabel(_IN_WORDS.get(measure, measure))
     return ax
+
+
+def _risk_by(named: Mapping[str, xr.DataTree], by: Any, truth: float | None) -> xr.Dataset:
+    """The risk of each category of a variable, from the only fit."""
+    if not isinstance(by, str):
+        raise ParameterError(f"by must be the name of a variable, got {quoted(by)}")
+    if len(named) > 1 or truth is not None:
+        given = "a truth" if truth is not None else f"{len(named)} fits"
+        raise ParameterError(f"by shows the categories of a single fit: leave it out with {given}")
+    (fit,) = named.values()
+    group = f"{RISK_BY}{by}"
+    if group not in fit.children:
+        recorded = fit["risk"].attrs.get("weights") if "risk" in fit.children else None
+        fit = assess(fit, weights=DEFAULT_WEIGHTS if recorded is None else recorded, by=by)
+    return fit[group].to_dataset()
+
+
+def _draw_categories(ax: "Axes", draws: xr.DataArray, tails: Sequence[float]) -> None:
+    """Intervals of (chain, draw, category), and where categories are empty."""
+    (variable,) = set(draws.dims) - {"chain", "draw"}
+    ends = draws.quantile(tails, ("chain", "draw")).transpose(variable, "quantile").values
+    labels = [plain(label) for label in draws[variable].values.tolist()]
+    draw_intervals(ax, labels, ends, colour="C0")
+    for place, empty in enumerate(reversed(draws["empty"].values.tolist())):
+        if empty > 0:
+            said = f"empty in {empty:.1%} of draws"
+            ax.text(
+                1.01, place, said, transform=ax.get_yaxis_transform(), va="center", size="small"
+            )
+    least = 0.1
+    if draws.dtype.kind == "i":
+        least = 1.0
+        whole_numbers(ax)
+    ax.set_xlim(0, max(1.05 * float(ends.max()), least))
+    ax.set_ylabel(plain(variable))

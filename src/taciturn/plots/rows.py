@@ -12,7 +12,7 @@ from taciturn.plots.shared import plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Row", "draw_rows"]
+__all__ = ["Row", "draw_intervals", "draw_rows", "whole_numbers"]
 
 _MOST_BARS: Final = 50
 _HEIGHT: Final = 0.75  # of a distribution, in rows
@@ -38,8 +38,6 @@ def draw_rows(ax: "Axes", rows: Sequence[Row], *, whole: bool) -> None:
     the same bars: one for each whole number, or for a few neighbouring ones where there
     are many.
     """
-    from matplotlib.ticker import MaxNLocator
-
     edges = _edges(np.concatenate([row.draws for row in rows])) if whole else None
     for place, row in enumerate(reversed(rows)):
         colour = f"C{(len(rows) - 1 - place) % 10}"
@@ -58,9 +56,31 @@ def draw_rows(ax: "Axes", rows: Sequence[Row], *, whole: bool) -> None:
     ax.set_yticks(range(len(rows)), [plain(row.name) for row in reversed(rows)])
     ax.set_ylim(-0.35, len(rows))
     if whole:
-        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+        whole_numbers(ax)
     ax.spines[["left", "top", "right"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
+
+
+def whole_numbers(ax: "Axes") -> None:
+    """Let the axis of values have ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+
+
+def draw_intervals(ax: "Axes", labels: Sequence[str], ends: Floats, *, colour: str) -> None:
+    """Draw an interval with its middle beside each label, the first one on top; `ends`
+    are lower end, middle and upper end, (label, 3).
+    """
+    places = np.arange(len(labels))[::-1]
+    ax.hlines(places, ends[:, 0], ends[:, 2], color=colour, linewidth=3)
+    ax.plot(ends[:, 1], places, "o", color=colour, markersize=6, clip_on=False)
+    ax.set_yticks(places, labels)
+    ax.set_ylim(-0.7, len(labels) - 0.3)
+    ax.spines[["left", "top", "right"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", alpha=0.25)
+    ax.set_axisbelow(True)
 
 
 def _edges(draws: Floats) -> Floats:

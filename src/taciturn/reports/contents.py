@@ -1,6 +1,6 @@
 """What the page says, gathered from a fit and releases of its table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import xarray as xr
 
 from taciturn.fits import Summary, assess, summary
 from taciturn.fits.parts import FitParts, fit_parts
-from taciturn.fits.risk import RISK_BY, fillable_cells
+from taciturn.fits.risk import fillable_cells
 from taciturn.progress import progress_bar
 from taciturn.reports.releases import Finding, attack_findings, checked_releases, protections
 from taciturn.reports.yardstick import Mark, yardstick
@@ -37,11 +37,14 @@ class CategoryRisk:
         Its categories.
     risk : array of float
         Lower end, middle and upper end of the 95 % interval, (category, 3).
+    empty : array of float
+        Share of draws with nobody in the category, whose risk is then 0, (category,).
     """
 
     variable: str
     labels: Sequence[str]
     risk: npt.NDArray[np.float64]
+    empty: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def gathered(
         found,
         weights,
         yardstick(weights),
-        _categories(assessed, parts),
+        tuple(_categories(found)),
         uniques[:_MOST_CELLS],
         len(uniques),
         utility,
@@ -154,23 +157,15 @@ def _divisible(parts: FitParts) -> list[str]:
     return [name for name in parts.variables if bool((fillable_cells(parts, name) >= 2).all())]
 
 
-def _categories(assessed: xr.DataTree, parts: FitParts) -> tuple[CategoryRisk, ...]:
-    found = []
-    for name in parts.variables:
-        if f"{RISK_BY}{name}" in assessed.children:
-            risk = assessed[f"{RISK_BY}{name}"].to_dataset()["R2"]
-            draws = risk.transpose(name, ...).values.reshape(risk.sizes[name], -1)
-            labels = [str(label) for label in risk[name].values.tolist()]
-            found.append(CategoryRisk(name, labels, np.array([_ends(own) for own in draws])))
-    return tuple(found)
-
-
-def _ends(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The interval over the draws that have somebody in the category; NaN without
-    any.
-    """
-    there = draws[~np.isnan(draws)]
-    return np.quantile(there, _INTERVAL) if there.size else np.full(len(_INTERVAL), np.nan)
+def _categories(found: Summary) -> Iterator[CategoryRisk]:
+    """R2 of the categories of each variable that was assessed."""
+    if found.categories is None:
+        return
+    r2 = found.categories.xs("R2", level="measure")
+    for variable, own in r2.groupby("variable", sort=False):
+        labels = [str(label) for label in own.index.get_level_values("category")]
+        ends = own[[f"{100 * q:g}%" for q in _INTERVAL]]
+        yield CategoryRisk(str(variable), labels, ends.to_numpy(), own["empty"].to_numpy())
 
 
 def _uniques(parts: FitParts) -> list[UniqueCell]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from taciturn.plots import plot_checks, plot_risk_utility
+from taciturn.plots.rows import draw_intervals
 from taciturn.reports.yardstick import Mark
 
 if TYPE_CHECKING:
@@ -93,14 +94,10 @@ def category_picture(variable: str, labels: Sequence[str], risk: Floats) -> Mark
     from matplotlib import pyplot as plt
 
     name = "category-" + "".join(f"{ord(mark):x}" for mark in variable)
-    places = np.arange(len(labels))[::-1]  # the first above
     with plt.rc_context(rc_of_page(name)):
         figure, ax = plt.subplots(figsize=(7.2, 0.8 + 0.24 * len(labels)), layout="constrained")
-        ax.hlines(places, risk[:, 0], risk[:, 2], color=_OURS, linewidth=3)
-        ax.plot(risk[:, 1], places, "o", color=_OURS, markersize=6, clip_on=False)
-        ax.set_yticks(places, [label.replace("$", r"\$") for label in labels])
-        ax.set_ylim(-0.7, len(labels) - 0.3)
-        ax.set_xlim(0, max(1.05 * float(np.nanmax(risk)), 0.1))
+        draw_intervals(ax, [label.replace("$", r"\$") for label in labels], risk, colour=_OURS)
+        ax.set_xlim(0, max(1.05 * float(risk.max()), 0.1))
         ax.set_xlabel("R2")
         _plain_axes(ax)
         return inline(figure, name, f"R2 of each category of {variable}")

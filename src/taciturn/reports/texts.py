@@ -1,7 +1,7 @@
 """The words and numbers of the page, for the office or for the public."""
 
 from collections.abc import Iterator
-from math import inf, isfinite, log2
+from math import inf, log2
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -179,7 +179,7 @@ def _categories(contents: Contents, *, public: bool) -> Iterator[dict[str, Any]]
     numbers, which together would tell the table from others like it.
     """
     for own in contents.categories:
-        order = np.argsort(-np.nan_to_num(own.risk[:, 1], nan=-1.0), kind="stable")
+        order = np.argsort(-own.risk[:, 1], kind="stable")
         chosen = order[:_MOST_CATEGORIES]
         if public:  # not even their order
             chosen = np.sort(chosen)
@@ -195,8 +195,8 @@ def _categories(contents: Contents, *, public: bool) -> Iterator[dict[str, Any]]
             "rows": []
             if public
             else [
-                (label, [f"{value:.4f}" if isfinite(value) else "nobody" for value in ends])
-                for label, ends in zip(labels, risk, strict=True)
+                (label, [*(f"{value:.4f}" for value in ends), f"{empty:.3f}"])
+                for label, ends, empty in zip(labels, risk, own.empty[chosen], strict=True)
             ],
         }
 

@@ -16,7 +16,7 @@ from taciturn.information.reduction import (
     sums_of_pair,
     sums_of_table,
 )
-from taciturn.schema import cell_label
+from taciturn.schema import cell_label, table_dims
 from taciturn.tables.checks import check_table, reordered
 from taciturn.validate import check_weights
 
@@ -100,8 +100,9 @@ def disclosure_risk(
     Raises
     ------
     TableError
-        A table with fewer than two cells or nobody in it, mismatched categories, a mask
-        that leaves out a filled cell, or what `check_table` refuses.
+        A table or category with fewer than two cells, a table with nobody in it,
+        mismatched categories, a mask that leaves out a filled cell, or what
+        `check_table` refuses.
     ParameterError
         Weights that are negative or do not sum to 1, unknown `dim` or `variant`, a
         `conditional_entropy` that is given without `released`, has other dimensions or
@@ -112,6 +113,10 @@ def disclosure_risk(
     One populated cell (`H(X) = 0`) takes ``H(X|Y)/H(X)`` as 0; `D` and `E` without a
     common cell make the first term of R2 zero; an empty release (`M = 0`) makes the
     middle term zero.
+
+    *Categories without people.* With fewer variables in `dim` than the table has, a
+    category may have nobody in the population. A release then gives nothing away about
+    anybody in it, whatever it shows: R1, R2 and all three terms are 0.
 
     References
     ----------
@@ -141,16 +146,19 @@ def disclosure_risk(
     else:
         population, released = checked_pair(population, released, values=False)
     over = reduced_dims(population, dim)
+    # A population without anybody is a mistake; a category without anybody is none.
+    whole = len(over) == len(table_dims(population))
+    smallest = {"smallest_cells": 2, "smallest_total": int(whole)}
     clash = sorted(_NAMES & (set(population.dims) - set(over)))
     if clash:
         raise TableError(f"the variable {clash[0]!r} has the name of a result: rename it")
     mask = cell_mask(population, where)
     if released is None:
-        sums = sums_of_table(population, mask, over, smallest_cells=2)
+        sums = sums_of_table(population, mask, over, **smallest)
     else:
         if where is not None:
             cell_mask(released, where)
-        sums = sums_of_pair(population, released, mask, over, smallest_cells=2)
+        sums = sums_of_pair(population, released, mask, over, **smallest)
     total = sums["total"]
     if conditional_entropy is not None:
         sums["conditional_entropy"] = _checked_entropy(conditional_entropy, sums["entropy"])
@@ -200,13 +208,15 @@ def risk_from_sums(
     sums: Mapping[str, Any], *, weights: Weights, variant: Variant
 ) -> dict[str, Any]:
     """R1 and the terms from `TABLE_SUMS`; from `PAIR_SUMS` also R2, whose terms they
-    then are. Arrays of NumPy or dask.
+    then are. Arrays of NumPy or dask. All are 0 where there is nobody.
     """
+    total = np.maximum(sums["total"], 1)
     terms = {
         "zero_term": sums["zeros"] / sums["cells"],
         "entropy_term": np.clip(1 - sums["entropy"] / np.log(sums["cells"]), 0, 1),
-        "size_term": (1 + np.log(sums["total"]) / 2) / sums["total"] ** 0.5,
+        "size_term": (1 + np.log(total) / 2) / total**0.5,
     }
+    terms = {name: np.where(sums["total"] > 0, term, 0.0) for name, term in terms.items()}
     risk = {"R1": _weighted(terms, weights)}
     if "released_total" in sums:
         terms = _after_release(terms, sums, variant)

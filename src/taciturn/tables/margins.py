@@ -71,12 +71,9 @@ def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:
     """The levels above each variable: further coordinates along it, such as the regions
     of countries.
     """
+    along = {name: variable.dims for name, variable in table.coords.variables.items()}
     return {
-        str(dim): tuple(
-            str(name)
-            for name, coord in table.coords.items()
-            if coord.dims == (dim,) and name != dim
-        )
+        str(dim): tuple(str(name) for name, dims in along.items() if dims == (dim,) and name != dim)
         for dim in table.dims
     }
 
@@ -180,15 +177,20 @@ def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataA
     """Whether cells that share a group of the first margin always share one of the
     second.
     """
-    for dim in table.dims:
-        codes = []
-        for names in (finer, coarser):
-            level = next((name for name in names if table[name].dims == (dim,)), None)
-            codes.append(
-                np.zeros(table.sizes[dim], dtype=np.int64)
-                if level is None
-                else level_codes(table, level)[1]
-            )
+    above = hierarchies(table)
+    for dim in map(str, table.dims):
+        fine, coarse = (
+            next((name for name in names if name in (dim, *above[dim])), None)
+            for names in (finer, coarser)
+        )
+        if coarse is None or fine in (coarse, dim):
+            continue
+        codes = [
+            np.zeros(table.sizes[dim], dtype=np.int64)
+            if level is None
+            else level_codes(table, level)[1]
+            for level in (fine, coarse)
+        ]
         pairs = len(set(zip(*(each.tolist() for each in codes), strict=True)))
         if pairs > len(set(codes[0].tolist())):
             return False

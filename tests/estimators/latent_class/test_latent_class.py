@@ -132,6 +132,16 @@ def test_the_number_of_classes_is_that_of_enumeration(chain_draws) -> None:
         assert abs(means.mean() - expected[k]) < 4.5 * means.std(ddof=1) / 50**0.5
 
 
+@pytest.mark.parametrize("seed", [1, 14, 24])
+def test_a_chain_may_start_with_fewer_classes(seed) -> None:
+    """Five individuals need not be in all of the classes that a chain starts with."""
+    chain = Chain(make_problem(SAMPLE, 50), fixed(ALPHA, **PROFILES), np.random.default_rng(seed))
+    assert chain.used < 3
+    for _ in range(10):
+        assert np.unique(chain.classes).tolist() == list(range(chain.used))
+        chain.sweep()
+
+
 @pytest.mark.slow
 def test_one_variable_at_a_time_the_gibbs_step_alone_reaches_the_same(monkeypatch) -> None:
     """Splits and mergers only help: without them the divisions have the same

@@ -22,6 +22,7 @@ _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for la
 _TRIES: Final = 5  # of branching for a table of whole numbers, before an integer program
 _HASTY: Final = 2  # of these, the first, which round many cells at once
 _IDLE: Final = 2  # looks in a row that settle next to nothing
+_SHARE: Final = 0.25  # of the time left, for an integer program: HiGHS may overrun long ones
 
 
 class Component:
@@ -266,7 +267,7 @@ class Component:
         onwards: bool = False,
     ) -> Solved | None:
         """A solution of least cost, up to the gap; None where there is none."""
-        seconds = self._check_time()
+        seconds = self._check_time() * (_SHARE if use == "whole" else 1.0)
         return self._program(use).solve(
             costs,
             lower=open_ended(lower),

@@ -124,7 +124,10 @@ class Chain:
         started = {name: _on_logarithm(name, prior) for name, prior in priors.items()}
         self.logs = {name: start for name, (start, _) in started.items()}
         self.log_priors = {name: log_prior for name, (_, log_prior) in started.items()}
-        self.levels, self.classes = self.sample, rng.integers(_START, size=len(self.sample))
+        started_in = rng.integers(_START, size=len(self.sample))
+        # Numbered without gaps: among few individuals a class may have none.
+        self.classes = np.unique(started_in, return_inverse=True)[1].astype(np.int64)
+        self.levels = self.sample
         self._recount(_START + _SPARE)
 
     def sweep(self) -> None:

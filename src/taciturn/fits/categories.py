@@ -1,0 +1,90 @@
+"""The risk of each category of a variable in numbers, and as it is shown."""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from taciturn.fits.risk import RISK_BY
+from taciturn.fits.table import columns_of, row_of
+from taciturn.tables.spelling import legible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["category_html", "category_lines", "category_records", "category_table"]
+
+
+def category_table(
+    fit: xr.DataTree, probability: float, independent: float | None
+) -> "pd.DataFrame | None":
+    """`draws_table` of each category of the variables that a fit was assessed by: one
+    row a variable, category and measure, with the share of draws in which the category
+    is ``empty``. None where there is no such variable.
+    """
+    import pandas as pd
+
+    rows, names = [], []
+    for group in fit.children:
+        if not group.startswith(RISK_BY):
+            continue
+        variable, risk = group.removeprefix(RISK_BY), fit[group].to_dataset().compute()
+        for at, label in enumerate(risk[variable].values.tolist()):
+            own = risk.isel({variable: at})
+            for measure, draws in own.data_vars.items():
+                names.append((variable, label, str(measure)))
+                rows.append([*row_of(draws, probability, independent), float(own["empty"])])
+    if not rows:
+        return None
+    index = pd.MultiIndex.from_tuples(names, names=["variable", "category", "measure"])
+    return pd.DataFrame(rows, index=index, columns=[*columns_of(probability), "empty"])
+
+
+def category_lines(table: "pd.DataFrame") -> list[str]:
+    """What is printed of a `category_table`."""
+    lines = []
+    for title, frame in _frames(table).items():
+        lines += [title, "", frame.to_string(float_format=_four_digits), ""]
+    return [*lines, *(line for note in _notes(table) for line in (note, ""))]
+
+
+def category_html(table: "pd.DataFrame") -> list[str]:
+    """The same as fragments of HTML."""
+    parts = []
+    for title, frame in _frames(table).items():
+        parts.append(f"<p>{escape(title)}</p>")
+        parts.append(frame.to_html(border=0, float_format=_four_digits))
+    return [*parts, *(f"<p>{note}</p>" for note in _notes(table))]
+
+
+def category_records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a `category_table`, with labels as texts."""
+    rows = table.reset_index().astype({"category": str}).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _frames(table: "pd.DataFrame") -> dict[str, "pd.DataFrame"]:
+    """What is shown of each variable, by its title: a line a category."""
+    import pandas as pd
+
+    low, _, high = table.columns[2:5]
+    frames = {}
+    for variable, rows in table.groupby("variable", sort=False):
+        r1, r2, tau1 = (rows.xs(name, level="measure") for name in ("R1", "R2", "tau1"))
+        columns = {"R1": r1["mean"], "R2": r2["mean"], low: r2[low], high: r2[high]}
+        frame = pd.DataFrame({**columns, "tau1": tau1["mean"], "empty": r2["empty"]})
+        frame.index = pd.Index([legible(str(label)) for _, label in frame.index])
+        title = f"Each category of {legible(str(variable))} as a table of its own"
+        frames[f"{title}: means, and the interval of R2"] = frame
+    return frames
+
+
+def _notes(table: "pd.DataFrame") -> list[str]:
+    """What `empty` means, where there is any such category."""
+    if not (table["empty"] > 0).any():
+        return []
+    return ["empty: share of draws with nobody in the category, in which its risk is 0"]
+
+
+def _four_digits(value: float) -> str:
+    return f"{value:.4f}"

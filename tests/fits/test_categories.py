@@ -1,0 +1,87 @@
+"""The summary has a line for each category that a fit was assessed by."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.fits.risk import MEASURES
+
+
+@pytest.fixture(scope="module")
+def assessed() -> xr.DataTree:
+    """A small sample of a census, by both variables; draws leave categories empty."""
+    table = tc.load_dataset("area_by_religion")
+    sample = tc.draw_sample(table, fraction=0.01, random_seed=1)
+    fit = tc.LinearPool().fit(sample, population_size=2449, draws=200, chains=2, random_seed=1)
+    return tc.assess(fit, by=["area", "religion"])
+
+
+def test_every_number_is_that_of_the_draws(assessed):
+    table = tc.summary(assessed, probability=0.9).categories
+    assert list(table.columns) == ["mean", "sd", "5%", "50%", "95%", "mcse", "empty"]
+    assert len(table) == (10 + 9) * len(MEASURES)
+    assert np.isfinite(table.to_numpy()).all()
+    for variable in ("area", "religion"):
+        risk = assessed[f"risk_by_{variable}"].to_dataset()
+        for label in risk[variable].values.tolist():
+            own = risk.sel({variable: label})
+            for measure in MEASURES:
+                row, draws = table.loc[(variable, label, measure)], own[measure].values
+                expected = [draws.mean(), draws.std(ddof=1), *np.quantile(draws, [0.05, 0.5, 0.95])]
+                np.testing.assert_allclose(row.iloc[:5], expected, rtol=1e-12)
+                assert row["empty"] == float(own["empty"])
+    assert 0 < table["empty"].max() < 0.2
+
+
+def test_a_line_is_printed_for_each_category(assessed):
+    found = tc.summary(assessed)
+    lines = str(found).splitlines()
+    title = "Each category of religion as a table of its own: means, and the interval of R2"
+    at = lines.index(title)
+    assert lines[at + 2].split() == ["R1", "R2", "2.5%", "97.5%", "tau1", "empty"]
+    rows = [line.split() for line in lines[at + 3 : at + 12]]
+    labels = assessed["risk_by_religion"]["religion"].values.tolist()
+    assert [row[0] for row in rows] == [str(label) for label in labels]
+    for label, row in zip(labels, rows, strict=True):
+        r1, r2, tau1 = (
+            found.categories.loc["religion", label, name] for name in ("R1", "R2", "tau1")
+        )
+        numbers = [r1["mean"], r2["mean"], r2["2.5%"], r2["97.5%"], tau1["mean"], r2["empty"]]
+        assert row[1:] == [f"{value:.4f}" for value in numbers]
+    assert "empty: share of draws with nobody in the category, in which its risk is 0" in lines
+
+
+def test_without_an_empty_category_nothing_is_said_of_it(religion_sample):
+    fit = tc.LogLinear().fit(religion_sample, population_size=2449, draws=50, random_seed=1)
+    by_area = tc.summary(tc.assess(fit, by="area"))
+    assert (by_area.categories["empty"] == 0).all()
+    assert "share of draws with nobody" not in str(by_area) + by_area.to_html()
+    alone = tc.summary(tc.assess(fit))
+    assert (alone.categories, alone.to_dict()["categories"]) == (None, None)
+    assert "Each category" not in str(alone) + alone.to_html()
+
+
+def test_json_holds_every_category(assessed):
+    found = tc.summary(assessed)
+    read = json.loads(found.to_json(), parse_constant=pytest.fail)["categories"]
+    assert len(read) == len(found.categories)
+    place = {"variable": "religion", "category": "9", "measure": "R2"}
+    (row,) = [each for each in read if place.items() <= each.items()]
+    assert row == place | found.categories.loc[tuple(place.values())].to_dict()
+
+
+def test_labels_are_escaped():
+    sample = xr.DataArray(
+        [[3, 1], [0, 2]],
+        dims=("a&b", "c"),
+        coords={"a&b": ["<script>", "plain"], "c": ["x", "y"]},
+        name="count",
+    )
+    fit = tc.LogLinear().fit(sample, population_size=20, draws=50, random_seed=1)
+    html = tc.summary(tc.assess(fit, by="a&b")).to_html()
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert "Each category of a&amp;b" in html
