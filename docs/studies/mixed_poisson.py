@@ -1,10 +1,10 @@
 """How well `MixedPoisson` covers R2, R1 and tau1 on the tables of
 ``default_estimator.py``, beside the pool that is the default.
 
-Run as ``python docs/studies/mixed_poisson.py``. It can be interrupted: what is done is
-kept in ``--store`` (a folder) and the same command continues. The pool's numbers are
-those of ``default_estimator_<part>.csv``, from more samples of the same populations.
-The results are ``docs/studies/mixed_poisson.csv`` and
+Run as ``python docs/studies/mixed_poisson.py``, with ``--tables`` for some of them. It
+can be interrupted: what is done is kept in ``--store`` (a folder) and the same command
+continues. The pool's numbers are those of ``default_estimator_<part>.csv``, from more
+samples of the same populations. The results are ``docs/studies/mixed_poisson.csv`` and
 ``docs/explanation/_mixed_poisson.md``. Seeds are fixed."""
 
 import argparse
@@ -67,7 +67,7 @@ def markdown(rows: pd.DataFrame, pool: pd.DataFrame, samples: int) -> str:
     head = ["table", "n/N", "R2", "covers R2", "bias", "RMSE", "width", "covers R1", "covers τ1"]
     lines = [joined(head), joined(["---", "---:", "---:", *["---:"] * 6])]
     keys = ["table", "fraction", "measure"]
-    own, other = (each.set_index(keys) for each in (rows, pool))
+    own, other = (each.set_index(keys).sort_index() for each in (rows, pool))
     shares = []
     for table, fraction in dict.fromkeys(zip(rows["table"], rows["fraction"], strict=True)):
         ours, theirs = own.loc[(table, fraction)], other.loc[(table, fraction)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.estimators.formula import Terms
@@ -88,10 +87,8 @@ class MixedPoisson(LogLinearEstimator):
     References
     ----------
     Bethlehem, Keller & Pannekoek (1990), Disclosure control of microdata, JASA 85
-    (gamma, :math:`\beta = 0`); Carlson (2002), Assessing microdata disclosure risk using
-    the Poisson-inverse Gaussian distribution, Statistics in Transition 5; Skinner &
-    Shlomo (2008), Assessing identification risk in survey microdata using log-linear
-    models, JASA 103.
+    (gamma, :math:`\beta = 0`); Carlson (2002), Assessing microdata disclosure risk
+    using the Poisson-inverse Gaussian distribution, Statistics in Transition 5.
 
     Examples
     --------
@@ -107,6 +104,10 @@ class MixedPoisson(LogLinearEstimator):
 
     sized: ClassVar[str] = "nu"
     others: ClassVar[tuple[str, ...]] = ("intensity",)
+    caution: ClassVar[str] = (
+        "Do not rely on the intervals of R1 and R2 where many cells are nearly impossible: in"
+        " repeated samples of one such table of 50,000 people they hardly ever contained the truth."
+    )
     title: ClassVar[str] = "Mixed Poisson log-linear model, Bayesian"
     command_name: ClassVar[str] = "mixed-poisson"
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.model import cell_shares, model_coords, sized_variable
 from taciturn.estimators.mixed_poisson.mixing import Mixing
