@@ -12,7 +12,13 @@ import xarray as xr
 
 import taciturn as tc
 
-BAYESIAN = ("LinearPool", "DirichletLogLinear", "ChineseRestaurant", "LatentClass")
+BAYESIAN = (
+    "LinearPool",
+    "DirichletLogLinear",
+    "MixedPoisson",
+    "ChineseRestaurant",
+    "LatentClass",
+)
 PLUG_IN = ("LogLinear", "PolyaUrn")
 WITH_PARAMETERS = (*BAYESIAN, "stack")
 EVERY = (*BAYESIAN, *PLUG_IN, "stack")

@@ -150,10 +150,10 @@ def assess(
     check_model(model, formula)
     check_tables(sample, known_margins)
     with working("loading libraries, reading the table"):
-        from taciturn.fits.risk import check_by
-
         read = partial(read_counts, count=count, sep=sep, encoding=encoding)
         table = read(sample, variables=variables)
+        from taciturn.fits.risk import check_by
+
         check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
         margins = None if known_margins is None else read(known_margins, variables=None)
         estimator = _estimator(model, formula)

@@ -123,8 +123,6 @@ def risks(
 
     The draws are read once, a block at a time.
     """
-    for variable in variables:
-        _check_cells(parts, variable)
     blocks = [
         _measured(part.compute(), parts, weights, variables)
         for part in split_draws(parts.population)
@@ -142,6 +140,7 @@ def _measured(
     parts.check_counts(part)
     measured = []
     for variable in variables:
+        _check_cells(parts, variable)
         tables = part.values.reshape(-1, *parts.sample.shape)
         sample, mask = parts.sample.values, parts.fillable
         if variable is not None:
