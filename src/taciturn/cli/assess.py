@@ -152,10 +152,10 @@ def assess(
     with working("loading libraries, reading the table"):
         read = partial(read_counts, count=count, sep=sep, encoding=encoding)
         table = read(sample, variables=variables)
-        from taciturn.fits.risk import check_by
+        margins = None if known_margins is None else read(known_margins, variables=None)
+        from taciturn.fits.risk import check_by  # after reading, which needs much less
 
         check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
-        margins = None if known_margins is None else read(known_margins, variables=None)
         estimator = _estimator(model, formula)
     settings = {"draws": draws, "tune": tune, "chains": chains, "method": method}
     known = {"population_size": population_size, "known_margins": margins}
