@@ -38,8 +38,8 @@ def test_counts_sum_to_one_with_the_moments_of_a_mixture(name, mean, shape):
 
 
 @each
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 41, 90])
-@pytest.mark.parametrize(("mean", "shape"), [(2.0, 0.3), (60.0, 4.0), (0.05, 12.0)])
+@pytest.mark.parametrize("count", [0, 1, 7, 41, 90])
+@pytest.mark.parametrize(("mean", "shape"), [(2.0, 0.3), (60.0, 4.0)])
 def test_counts_are_what_integration_gives(name, count, mean, shape):
     def integrand(y: float) -> float:
         g = np.exp(y)
