@@ -15,6 +15,7 @@ from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
 
 each = pytest.mark.parametrize("mixing", MIXING)
+LOGS = np.linspace(-12, 14, 2_001)
 QUICK = {"chains": 2, "progressbar": False}
 
 
@@ -37,7 +38,7 @@ def at(intensity, nu: float, power: float, a, b) -> Parameters:
 
 def over_intensity(estimator, counts, nu, power, a, b) -> float:
     """Logarithm of p(sample | parameters), the intensity integrated out."""
-    logs = np.linspace(-12, 14, 2_001)
+    logs = LOGS
     problem = make_problem(table(counts), 10_000, None, None)
     values = estimator.log_joint(problem, at(np.exp(logs), nu, power, a, b))[0]
     top = values.max()
@@ -76,7 +77,7 @@ def test_probabilities_of_all_tables_sum_to_one(mixing):
 def test_conditionals_are_ratios_of_probabilities(mixing):
     """The harmonic mean over draws of the intensity leaves an individual out."""
     a, b, counts = np.array([0.3, 0.7]), np.array([0.4, 0.6]), np.array([[2, 0], [1, 4]])
-    model, logs = tc.MixedPoisson(mixing=mixing), np.linspace(-12, 14, 2_001)
+    model, logs = tc.MixedPoisson(mixing=mixing), LOGS
     problem, parameters = (
         make_problem(table(counts), 99, None, None),
         at(np.exp(logs), 0.5, 0.4, a, b),
@@ -90,8 +91,54 @@ def test_conditionals_are_ratios_of_probabilities(mixing):
         fewer = counts.copy()
         fewer[tuple(cell)] -= 1
         less = over_intensity(model, fewer, 0.5, 0.4, a, b)
-        # n p(x) / ((n - 1) p(x_-i)) in probabilities of sequences, times their share.
-        assert np.log(found[number]) == pytest.approx(whole - less - np.log(7), abs=1e-6)
+        # Probabilities of sequences are these integrals over (n - 1)!.
+        assert np.log(found[number]) == pytest.approx(whole - less - np.log(6), abs=1e-6)
+
+
+def test_conditionals_are_those_of_the_dirichlet_multinomial():
+    """With gamma factors and power 1, by the urn of κ = ν K."""
+    a, b, counts = np.array([0.3, 0.7]), np.array([0.4, 0.6]), np.array([[2, 0], [1, 4]])
+    model, parameters = tc.MixedPoisson(mixing="gamma"), at(np.exp(LOGS), 0.9, 1.0, a, b)
+    problem = make_problem(table(counts), 99, None, None)
+    joint = model.log_joint(problem, parameters)[0]
+    weight = np.exp(joint - joint.max())
+    terms = model.log_conditionals(problem, parameters)[0]
+    found = weight.sum() / (weight[:, None] * np.exp(-terms)).sum(axis=0)
+    exact = (counts - 1 + 3.6 * np.outer(a, b)) / (6 + 3.6)
+    np.testing.assert_allclose(found, exact[counts > 0], rtol=1e-5)
+
+
+def test_the_grid_follows_the_sample_beyond_the_tails_of_the_prior():
+    """Factors that depart far more than the prior of ν expects of a large sample."""
+    rng = np.random.default_rng(3)
+    factors = rng.gamma(0.1, 10, size=(10, 10))
+    sample = table(rng.multinomial(100_000, (factors / factors.sum()).ravel()).reshape(10, 10))
+    fit = tc.MixedPoisson(mixing="gamma").fit(
+        sample, population_size=200_000, draws=500, random_seed=1, **QUICK
+    )
+    assert float(np.log(fit["posterior"]["nu"]).median()) < -1.5
+    assert fit.attrs["sampler"] == "importance sampling"
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        {"power": tc.Prior("Exponential", lam=1.0)},
+        {"nu": tc.Prior("InverseGamma", alpha=0.01, beta=1.0)},
+        {"margin_a": tc.Prior("Dirichlet", a=0.002), "margin_b": tc.Prior("Dirichlet", a=0.002)},
+    ],
+    ids=str,
+)
+@each
+def test_priors_of_any_shape(priors, mixing, monkeypatch):
+    """Fitted, or left to NUTS, but never an error."""
+    monkeypatch.setattr(tc.MixedPoisson, "learn_nuts", lambda *_: pytest.skip("left to NUTS"))
+    sample = table([[5, 0, 3], [2, 1, 0], [0, 0, 0]])
+    fit = tc.MixedPoisson(priors=priors, mixing=mixing).fit(
+        sample, population_size=1000, draws=100, random_seed=1, **QUICK
+    )
+    assert np.isfinite(fit["posterior"].to_dataset().to_array()).all()
+    assert not tc.fits.prior_sensitivity(fit).isna().any().any()
 
 
 def brute_force(sample, size, mixing, nodes=16):

@@ -56,6 +56,11 @@ class LogLinearEstimator(BayesianEstimator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
 
+    @property
+    def variant(self) -> str:
+        """What tells apart models of this class with the same terms and priors."""
+        return ""
+
     @abstractmethod
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
         """Return the default priors of the parameters besides those of the shares."""
@@ -123,7 +128,7 @@ class LogLinearEstimator(BayesianEstimator):
         sized = priors[self.sized]
         fixed = {name: prior.to_dict() for name, prior in priors.items() if name != self.sized}
         key = (
-            f"{type(self)} {self.saved_spec()} {terms} {fixed} {sized.distribution}"
+            f"{type(self)} {self.variant} {terms} {fixed} {sized.distribution}"
             f" {model_coords(problem)} {problem.fillable.tobytes()!r}"
         )
         if problem.known_margins is not None:

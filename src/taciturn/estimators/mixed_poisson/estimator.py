@@ -113,8 +113,13 @@ class MixedPoisson(LogLinearEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mixing not in MIXING:
+        if str(self.mixing) not in MIXING:  # from a file it may be anything
             raise ParameterError(f"mixing must be one of {list(MIXING)}, got {self.mixing!r:.80}")
+
+    @property
+    def variant(self) -> str:
+        """The distribution of the factors."""
+        return self.mixing
 
     @property
     def _factors(self) -> Mixing:
@@ -202,17 +207,20 @@ class MixedPoisson(LogLinearEstimator):
         assert parameters.posterior is not None
         return values.reshape(parameters.posterior.sizes["chain"], -1)
 
-    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
         r"""Logarithm of ``p(x_i | x_-i, parameters)``, with the intensity as a
         parameter: the harmonic mean over its draws, which leaving-one-out by importance
-        sampling takes, leaves the individual out exactly.
+        sampling takes, leaves the individual out exactly. None for a sample of one:
+        without it the intensity would have no proper distribution.
         """
+        if problem.sample_size == 1:
+            return None
         kept = problem.fillable.ravel()
         occupied = np.flatnonzero(problem.counts[kept])
         terms = self._log_pmf(problem, parameters, 0) - self._log_pmf(problem, parameters, 1)
         assert parameters.posterior is not None
         sizes = parameters.posterior.sizes
-        found = terms[:, occupied] - log(problem.sample_size)
+        found = terms[:, occupied] - log(problem.sample_size - 1)
         return found.reshape(sizes["chain"], sizes["draw"], -1)
 
     def _log_pmf(self, problem: Problem, parameters: Parameters, fewer: int) -> Floats:

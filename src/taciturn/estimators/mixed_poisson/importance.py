@@ -5,11 +5,11 @@ Importance sampling. On a grid of the two parameters of the departures, Newton's
 finds the margins and the intensity of largest posterior density. Around each node the
 margins are proposed as gamma variates that are divided by their sum: each has the
 node's value as its mean, and a shape that is the information about it. The grid is
-narrowed to where the posterior is.
+narrowed, and widened, to where the posterior is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Final
 
@@ -27,11 +27,13 @@ from taciturn.estimators.sampling.importance import resample
 __all__ = ["Sampled", "sample_main_effects"]
 
 _GRID: Final = (16, 8)  # nodes along log ν and the power
-_NARROWINGS: Final = 4
-_STEPS: Final = (16, 6)  # of Newton's method on the first grid, and on those after it
+_FITTINGS: Final = 12  # of the grid to where the posterior is
+_MARGIN: Final = 2  # nodes on each side, beyond those that count
+_STEPS: Final = 16  # of Newton's method
 _STEP: Final = 1e-3  # of numeric derivatives along a logarithm
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _TAIL: Final = 1e-7
+_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
 _WIDE: Final = (0.15, 0.4)  # share of wider proposals, and their information
 _FREEDOM: Final = 6  # of the t distribution that proposes the intensity
@@ -64,12 +66,14 @@ def sample_main_effects(
 ) -> Sampled:
     """Draws of the parameters; the variables that are not in `dims` are uniform."""
     target = _Target(problem, dims, priors, mixing)
-    nodes = _narrowed(target, priors)
+    nodes, whole = _fitted(target, priors)
     for number in _PROPOSALS:
         log_weights, proposed = _weigh(target, nodes, max(draws, number), rng)
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged:
             break
+    if not whole:  # proposals leave something out, which weights cannot show
+        diagnostics = replace(diagnostics, k_hat=float("inf"))
     kept = proposed.at(chosen)
     return Sampled(
         np.exp(kept.log_nu),
@@ -166,28 +170,50 @@ class _Nodes:
     height: Floats
 
 
-def _narrowed(target: _Target, priors: Mapping[str, Prior]) -> _Nodes:
-    """The grid over what is not negligible."""
-    ends = [
-        (log(max(priors["nu"].quantile(_TAIL), 1e-12)), log(priors["nu"].quantile(1 - _TAIL))),
-        (priors["power"].quantile(0.0), priors["power"].quantile(1.0)),
-    ]
+def _fitted(target: _Target, priors: Mapping[str, Prior]) -> tuple[_Nodes, bool]:
+    """The grid over what is not negligible, wherever the data put it within what the
+    priors allow, and whether it holds all of that.
+    """
+    nu, power = priors["nu"], priors["power"]
+    with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
+        low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
+        ends = [
+            (log(low), log(max(high, 10 * low))),
+            (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
+        ]
     start: _Points | None = None
-    for _ in range(_NARROWINGS):
+    for _ in range(_FITTINGS):
         nodes = _nodes(target, ends, start)
+        start = nodes.best.at(np.array([int(np.argmax(nodes.height))]))
         used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_GRID)
-        narrower = []
-        for axis, (low, high) in enumerate(ends):
-            kept = np.flatnonzero(used.any(axis=1 - axis))
-            width = nodes.widths[axis]
-            narrower.append(
-                (max(low, low + (kept[0] - 0.5) * width), min(high, low + (kept[-1] + 1.5) * width))
-            )
-        shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(narrower, ends, strict=True)]
-        if min(shrunk) > 0.75:
+        kept = [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
+        fitted = [_ends(ends[axis], kept[axis], axis, (nu, power)[axis]) for axis in (0, 1)]
+        whole = not any(
+            (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
+            for at, new, old, size in zip(kept, fitted, ends, _GRID, strict=True)
+        )
+        shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
+        if whole and min(shrunk) > 0.75:
             break
-        start, ends = nodes.best.at(np.array([int(np.argmax(nodes.height))])), narrower
-    return nodes
+        ends = fitted
+    return nodes, whole
+
+
+def _ends(
+    old: tuple[float, float], kept: npt.NDArray[np.int64], axis: int, prior: Prior
+) -> tuple[float, float]:
+    """Ends with some room around the nodes that count, but none where the prior has no
+    density.
+    """
+    width, limits = (old[1] - old[0]) / _GRID[axis], _LIMITS[axis]
+    low = max(old[0] + (kept[0] - _MARGIN) * width, limits[0])
+    high = min(old[0] + (kept[1] + 1 + _MARGIN) * width, limits[1])
+    ends = np.array([low, high])
+    reached = np.isfinite(prior.logpdf(np.exp(ends) if axis == 0 else ends))
+    return (
+        low if low > old[0] or reached[0] else old[0],
+        high if high < old[1] or reached[1] else old[1],
+    )
 
 
 def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | None) -> _Nodes:
@@ -210,16 +236,13 @@ def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | No
         start = _Points(
             log_nu[:1], power[:1], np.array([log(target.size)]), [m[None] for m in margins]
         )
-        steps = _STEPS[0]
-    else:
-        steps = _STEPS[1]
     best = _Points(
         log_nu,
         power,
         np.repeat(start.log_intensity, rows),
         [np.repeat(margin, rows, axis=0) for margin in start.log_margins],
     )
-    for _ in range(steps):
+    for _ in range(_STEPS):
         best, shapes, information = _newton(target, best)
     height = target.log_posterior(best) - 0.5 * np.log(information)
     for shape, margin in zip(shapes, best.log_margins, strict=True):

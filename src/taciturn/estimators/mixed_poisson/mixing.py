@@ -49,7 +49,7 @@ class Mixing(ABC):
 class _Gamma(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
         out = np.empty_like(log_mean)
-        log_gamma_mixed(counts, log_mean, log_shape, out)
+        log_gamma_mixed(counts, *_representable(log_mean, log_shape), out)
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
@@ -70,7 +70,7 @@ class _Gamma(Mixing):
 class _InverseGaussian(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
         out = np.empty_like(log_mean)
-        log_inverse_gaussian_mixed(counts, log_mean, log_shape, out)
+        log_inverse_gaussian_mixed(counts, *_representable(log_mean, log_shape), out)
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
@@ -105,6 +105,11 @@ class _InverseGaussian(Mixing):
             return pm.Poisson.dist(mu=mean * factors, size=size)
 
         return pm.CustomDist(name, mean, shape, dist=dist, logp=logp, observed=observed)
+
+
+def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
+    """Both within what their exponentials and products can hold."""
+    return np.maximum(log_mean, -460.0), np.clip(log_shape, -230.0, 40.0)
 
 
 def _log_bessel_ratio(f: Any, w: Any) -> Any:
