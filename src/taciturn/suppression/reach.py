@@ -21,7 +21,7 @@ class Reach:
     """
 
     def __init__(self, required: Required, known: "Reach | None" = None) -> None:
-        self.required, self._known = required, known
+        self._required, self._known = required, known
         self._found: list[tuple[tuple[Integers, Floats], Floats, Booleans]] = []
         self._high = np.zeros(len(required.cells))
         self._low = np.zeros(len(required.cells))
@@ -30,13 +30,13 @@ class Reach:
 
     def enough(self, position: int) -> bool:
         """Whether a primary cell is protected."""
-        low, high, required = self._low[position], self._high[position], self.required
+        low, high, required = self._low[position], self._high[position], self._required
         enough = high >= required.up[position] and -low >= required.down[position]
         return bool(enough and high - low >= required.width[position])
 
     def met(self) -> Booleans:
         """Which primary cells are protected."""
-        return self.required.met(self._low, self._high)
+        return self._required.met(self._low, self._high)
 
     def all_enough(self) -> bool:
         """Whether all primary cells are protected."""
@@ -49,7 +49,7 @@ class Reach:
         Where a width is required, either side counts, and what one is short of is left
         to the other.
         """
-        required = self.required
+        required = self._required
         up = np.maximum(required.up, required.width - np.maximum(required.down, -self._low))
         down = np.maximum(required.down, required.width - np.maximum(required.up, self._high))
         met = self.met()
@@ -104,7 +104,7 @@ class Reach:
 
     def without(self, cell: int) -> "Reach":
         """What remains when a cell is published."""
-        left = Reach(self.required, self._known)
+        left = Reach(self._required, self._known)
         for witness, at_primaries, needs in self._found:
             if not needs[cell]:
                 left._add(witness, at_primaries, needs)

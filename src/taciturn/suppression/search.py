@@ -4,6 +4,7 @@ know. What is found is kept, whatever ends the search.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import monotonic
 from typing import Final
 
@@ -202,12 +203,17 @@ class PatternSearch:
                 break
         return monotonic() > self._deadline
 
+    @cached_property
+    def _for_anyone(self) -> DeviationSearch:
+        """Searches of what nobody must work out, set up once for all insiders."""
+        nobody = np.zeros_like(self.task.primaries)
+        return DeviationSearch(self.task.known_to(nobody), self._rng)
+
     def hide_from_singletons(self, deadline: float) -> None:
         """Suppress further cells, so that no single contributor of a suppressed cell
         can work out a primary one.
         """
         task, met = self.task, set[int]()
-        anyone = DeviationSearch(task.known_to(np.zeros_like(task.primaries)), self._rng)
         exposed = np.zeros_like(self.found.from_singletons)
         while (insider := next(self._insiders.of(self.found.pattern, met), None)) is not None:
             if monotonic() > deadline:
@@ -221,7 +227,7 @@ class PatternSearch:
             if reach.all_enough():
                 continue
             try:
-                done = anyone.aimed(inside).complete(
+                done = self._for_anyone.aimed(inside).complete(
                     seen,
                     inside.required.by_need(),
                     deadline=deadline,

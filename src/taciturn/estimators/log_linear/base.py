@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.diagnostics import check_convergence
+from taciturn.diagnostics import ImportanceDiagnostics, check_convergence
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.formula import Terms, parse_formula
@@ -28,12 +28,12 @@ from taciturn.estimators.log_linear.model import (
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.nuts import sample_posterior
-from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
 
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = ["LogLinearEstimator", "posterior_of"]
+__all__ = ["LogLinearEstimator"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -115,6 +115,64 @@ class LogLinearEstimator(BayesianEstimator):
         _refuse_same_name(terms)
         return priors
 
+    @abstractmethod
+    def sample_fast(
+        self,
+        problem: Problem,
+        dims: list[str],
+        priors: Mapping[str, Prior],
+        draws: int,
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
+        """Draw the parameters besides the margins, and these, of main effects."""
+
+    @abstractmethod
+    def draw_from_model(
+        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+    ) -> Counts:
+        """Draw a table of so many individuals for each draw of the parameters, which no
+        sample informs.
+        """
+
+    def learn_fast(
+        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
+    ) -> Parameters | None:
+        """Draw the parameters by importance sampling; None for a model with
+        interactions.
+        """
+        dims = self.main_effects_for(problem)
+        if dims is None:
+            return None
+        priors = self.priors_for(problem)
+        single, margins, diagnostics = self.sample_fast(problem, dims, priors, settings.total, rng)
+        posterior = _posterior_of(problem, single, dict(zip(dims, margins, strict=True)), settings)
+        return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
+
+    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
+        """Draw parameters, samples and populations, for main effects only."""
+        dims, priors = self.main_effects_for(problem), self.priors_for(problem)
+        if dims is None:
+            raise ParameterError(
+                f"calibration knows main effects only, the formula is {self.formula!r}"
+            )
+        single = {name: priors[name].draw(rng, draws) for name in self.own_priors(problem)}
+        margins = {
+            dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim])
+            for dim in dims
+        }
+        settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
+        # Others belong to the computation, and change nothing before there is a sample.
+        others = dict.fromkeys(self.others, np.ones(draws))
+        parameters = Parameters(_posterior_of(problem, {**single, **others}, margins, settings))
+        population = self.draw_from_model(problem, parameters, problem.population_size, rng)
+        # The individuals are exchangeable, so that any n of them are a sample.
+        sample = [
+            rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
+            for F in population
+        ]
+        named = {f"margin_{dim}": margin for dim, margin in margins.items()}
+        return PriorDraws({**single, **named}, np.array(sample), population)
+
     def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         """Draw the parameters by NUTS."""
         terms = self.terms_for(problem)
@@ -167,17 +225,8 @@ class LogLinearEstimator(BayesianEstimator):
         found[:, ~problem.fillable] = -np.inf
         return found.reshape(draws, -1)
 
-    def refuse_interactions(self, problem: Problem) -> list[str]:
-        """Return the variables in the formula; raise `ParameterError` for others."""
-        dims = self.main_effects_for(problem)
-        if dims is None:
-            raise ParameterError(
-                f"calibration knows main effects only, the formula is {self.formula!r}"
-            )
-        return dims
 
-
-def posterior_of(
+def _posterior_of(
     problem: Problem,
     single: Mapping[str, Floats],
     margins: Mapping[str, Floats],

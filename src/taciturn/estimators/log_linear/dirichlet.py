@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
-from taciturn.estimators.log_linear.base import LogLinearEstimator, posterior_of
+from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.importance import sample_main_effects
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
 from taciturn.estimators.log_linear.model import build_model
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
-from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 
 if TYPE_CHECKING:
@@ -93,21 +94,17 @@ class DirichletLogLinear(LogLinearEstimator):
         """Return the PyMC model of a checked sample."""
         return build_model(problem, terms, priors)
 
-    def learn_fast(
-        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
-    ) -> Parameters | None:
-        """Draw the parameters by importance sampling; None for a model with
-        interactions.
-        """
-        dims = self.main_effects_for(problem)
-        if dims is None:
-            return None
-        kappa, margins, diagnostics = sample_main_effects(
-            problem, dims, self.priors_for(problem), settings.total, rng
-        )
-        drawn = dict(zip(dims, margins, strict=True))
-        posterior = posterior_of(problem, {"kappa": kappa}, drawn, settings)
-        return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
+    def sample_fast(
+        self,
+        problem: Problem,
+        dims: list[str],
+        priors: Mapping[str, Prior],
+        draws: int,
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
+        """Draw κ, and the margins."""
+        kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, draws, rng)
+        return {"kappa": kappa}, margins, diagnostics
 
     def _weights(self, problem: Problem, parameters: Parameters) -> Floats:
         """κπ of each draw, shape (chains * draws, cells); 0 at structural zeros."""
@@ -145,26 +142,11 @@ class DirichletLogLinear(LogLinearEstimator):
         weights = self._weights(problem, parameters)
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
-    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        """Draw parameters, samples and populations, for main effects only."""
-        dims, priors = self.refuse_interactions(problem), self.priors_for(problem)
-        settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
-        kappa = priors["kappa"].draw(rng, draws)
-        margins = {
-            dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim])
-            for dim in dims
-        }
-        weights = self._weights(
-            problem, Parameters(posterior_of(problem, {"kappa": kappa}, margins, settings))
-        )
-        population = draw_dirichlet_multinomial(problem.population_size, weights, rng)
-        # The individuals are exchangeable, so that any n of them are a sample.
-        sample = [
-            rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
-            for F in population
-        ]
-        drawn = {f"margin_{dim}": margin for dim, margin in margins.items()}
-        return PriorDraws({"kappa": kappa, **drawn}, np.array(sample), population)
+    def draw_from_model(
+        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+    ) -> Counts:
+        """Draw a table of so many individuals for each draw of the parameters."""
+        return draw_dirichlet_multinomial(size, self._weights(problem, parameters), rng)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, known margins | parameters), up to a constant."""

@@ -17,13 +17,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln, log_softmax, polygamma
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import PriorError
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.draws import draw_log_gammas
 from taciturn.estimators.sampling.importance import resample
 
 __all__ = ["sample_main_effects"]
@@ -308,9 +309,7 @@ def _table_information(a: Floats, counts: Floats) -> Floats:
 
 def _draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
     """Logarithm of Dirichlet draws, which tiny shapes do not underflow."""
-    logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
-    highest = logs.max(axis=1, keepdims=True)
-    return np.asarray(logs - highest - np.log(np.exp(logs - highest).sum(axis=1, keepdims=True)))
+    return np.asarray(log_softmax(draw_log_gammas(shape, rng), axis=1))
 
 
 def _log_dirichlet(shape: Floats, logs: Floats) -> Floats:

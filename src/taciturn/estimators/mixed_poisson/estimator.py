@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
+from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ParameterError
 from taciturn.estimators.formula import Terms
-from taciturn.estimators.log_linear.base import LogLinearEstimator, posterior_of
+from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.mixed_poisson.importance import sample_main_effects
 from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing
 from taciturn.estimators.mixed_poisson.model import build_model
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
-from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -137,22 +139,16 @@ class MixedPoisson(LogLinearEstimator):
         """Return the PyMC model of a checked sample."""
         return build_model(problem, terms, priors, self._factors)
 
-    def learn_fast(
-        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
-    ) -> Parameters | None:
-        """Draw the parameters by importance sampling; None for a model with
-        interactions.
-        """
-        dims = self.main_effects_for(problem)
-        if dims is None:
-            return None
-        found = sample_main_effects(
-            problem, dims, self.priors_for(problem), self._factors, settings.total, rng
-        )
-        single = {"nu": found.nu, "power": found.power, "intensity": found.intensity}
-        margins = dict(zip(dims, found.margins, strict=True))
-        posterior = posterior_of(problem, single, margins, settings)
-        return Parameters(posterior, sampler="importance sampling", importance=found.diagnostics)
+    def sample_fast(
+        self,
+        problem: Problem,
+        dims: list[str],
+        priors: Mapping[str, Prior],
+        draws: int,
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
+        """Draw ν, the power and the intensity, and the margins."""
+        return sample_main_effects(problem, dims, priors, self._factors, draws, rng)
 
     def draw_population(
         self,
@@ -168,7 +164,7 @@ class MixedPoisson(LogLinearEstimator):
         sample = problem.counts[kept].astype(float)
         shares = mean * self._factors.draw(sample, mean, np.exp(log_shape), rng)
         rest = problem.population_size - problem.sample_size
-        return self._over_all(problem, problem.counts[kept] + draw_multinomial(rest, shares, rng))
+        return _over_all(problem, problem.counts[kept] + draw_multinomial(rest, shares, rng))
 
     def draw_replicates(
         self,
@@ -178,34 +174,23 @@ class MixedPoisson(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size."""
-        return self._drawn(problem, parameters, problem.sample_size, rng)
+        return self.draw_from_model(problem, parameters, problem.sample_size, rng)
 
-    def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        """Draw parameters, samples and populations, for main effects only."""
-        dims, priors = self.refuse_interactions(problem), self.priors_for(problem)
-        single = {name: priors[name].draw(rng, draws) for name in ("nu", "power")}
-        margins = {
-            dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim])
-            for dim in dims
-        }
-        settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
-        # The intensity changes nothing before there is a sample.
-        drawn = {**single, "intensity": np.ones(draws)}
-        parameters = Parameters(posterior_of(problem, drawn, margins, settings))
-        population = self._drawn(problem, parameters, problem.population_size, rng)
-        # The individuals are exchangeable, so that any n of them are a sample.
-        sample = [
-            rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
-            for F in population
-        ]
-        named = {f"margin_{dim}": margin for dim, margin in margins.items()}
-        return PriorDraws({**single, **named}, np.array(sample), population)
+    def draw_from_model(
+        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+    ) -> Counts:
+        """Draw a table of so many individuals for each draw of the parameters."""
+        log_mean, log_shape = self._cells(problem, parameters)
+        logs = log_mean + self._factors.draw_log_prior(np.exp(log_shape), rng)
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return _over_all(problem, draw_multinomial(size, shares, rng))
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, intensity | parameters), up to a constant."""
-        values = self._log_pmf(problem, parameters, 0).sum(axis=1)
-        assert parameters.posterior is not None
-        return values.reshape(parameters.posterior.sizes["chain"], -1)
+        posterior, counts = parameters.posterior, problem.counts[problem.fillable.ravel()]
+        assert posterior is not None
+        values = self._factors.log_pmf(counts.astype(float), *self._cells(problem, parameters))
+        return np.asarray(values.sum(axis=1)).reshape(posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
         r"""Logarithm of ``p(x_i | x_-i, parameters)``, with the intensity as a
@@ -215,21 +200,14 @@ class MixedPoisson(LogLinearEstimator):
         """
         if problem.sample_size == 1:
             return None
-        kept = problem.fillable.ravel()
-        occupied = np.flatnonzero(problem.counts[kept])
-        terms = self._log_pmf(problem, parameters, 0) - self._log_pmf(problem, parameters, 1)
-        assert parameters.posterior is not None
-        sizes = parameters.posterior.sizes
-        found = terms[:, occupied] - log(problem.sample_size - 1)
-        return found.reshape(sizes["chain"], sizes["draw"], -1)
-
-    def _log_pmf(self, problem: Problem, parameters: Parameters, fewer: int) -> Floats:
-        """Logarithm of ``f! p(f)`` of the cells that can be filled, or with one
-        individual fewer in each occupied cell.
-        """
-        counts = problem.counts[problem.fillable.ravel()].astype(float)
-        log_mean, log_shape = self._cells(problem, parameters)
-        return self._factors.log_pmf(np.maximum(counts - fewer, 0), log_mean, log_shape)
+        posterior, counts = parameters.posterior, problem.counts[problem.fillable.ravel()]
+        assert posterior is not None
+        occupied = np.flatnonzero(counts)
+        at = [part[:, occupied] for part in self._cells(problem, parameters)]
+        there = counts[occupied].astype(float)
+        terms = self._factors.log_pmf(there, *at) - self._factors.log_pmf(there - 1, *at)
+        terms -= log(problem.sample_size - 1)
+        return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
 
     def _cells(self, problem: Problem, parameters: Parameters) -> tuple[Floats, Floats]:
         """Logarithms of the mean and of the shape of the cells that can be filled,
@@ -242,21 +220,12 @@ class MixedPoisson(LogLinearEstimator):
             for name in ("nu", "power", "intensity")
         )
         shares = self.log_shares(problem, posterior)[:, problem.fillable.ravel()]
-        highest = shares.max(axis=1, keepdims=True)
-        shares -= highest + np.log(np.exp(shares - highest).sum(axis=1, keepdims=True))
+        shares = np.asarray(log_softmax(shares, axis=1))
         return np.log(intensity) + shares, np.log(nu) + power * (log(problem.cells) + shares)
 
-    def _drawn(
-        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
-    ) -> Counts:
-        """Tables of the model, with factors that no sample informs."""
-        log_mean, log_shape = self._cells(problem, parameters)
-        logs = log_mean + self._factors.draw_log_prior(np.exp(log_shape), rng)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return self._over_all(problem, draw_multinomial(size, shares, rng))
 
-    def _over_all(self, problem: Problem, tables: Counts) -> Counts:
-        """Tables with the structural zeros."""
-        found = np.zeros((len(tables), problem.fillable.size), dtype=np.int64)
-        found[:, problem.fillable.ravel()] = tables
-        return found
+def _over_all(problem: Problem, tables: Counts) -> Counts:
+    """Tables with the structural zeros."""
+    found = np.zeros((len(tables), problem.fillable.size), dtype=np.int64)
+    found[:, problem.fillable.ravel()] = tables
+    return found

@@ -15,16 +15,17 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy.special import gammaln, log_softmax, logsumexp
 from scipy.stats import t as student_t
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.draws import draw_log_gammas
 from taciturn.estimators.sampling.importance import resample
 
-__all__ = ["Sampled", "sample_main_effects"]
+__all__ = ["sample_main_effects"]
 
 _GRID: Final = (16, 8)  # nodes along log ν and the power
 _FITTINGS: Final = 12  # of the grid to where the posterior is
@@ -43,19 +44,6 @@ _BLOCK: Final = 2**21
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """Draws of the parameters: each of shape (draws,), and `margins` (draws,
-    categories) of each variable.
-    """
-
-    nu: Floats
-    power: Floats
-    intensity: Floats
-    margins: list[Floats]
-    diagnostics: ImportanceDiagnostics
-
-
 def sample_main_effects(
     problem: Problem,
     dims: Sequence[str],
@@ -63,8 +51,10 @@ def sample_main_effects(
     mixing: Mixing,
     draws: int,
     rng: np.random.Generator,
-) -> Sampled:
-    """Draws of the parameters; the variables that are not in `dims` are uniform."""
+) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
+    """Draws of ``nu``, ``power`` and ``intensity``, shape (draws,), and of the margin
+    of each of `dims`, (draws, categories); the other variables are uniform.
+    """
     target = _Target(problem, dims, priors, mixing)
     nodes, whole = _fitted(target, priors)
     for number in _PROPOSALS:
@@ -75,13 +65,12 @@ def sample_main_effects(
     if not whole:  # proposals leave something out, which weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
     kept = proposed.at(chosen)
-    return Sampled(
-        np.exp(kept.log_nu),
-        kept.power,
-        np.exp(kept.log_intensity),
-        [np.exp(margin) for margin in kept.log_margins],
-        diagnostics,
-    )
+    single = {
+        "nu": np.exp(kept.log_nu),
+        "power": kept.power,
+        "intensity": np.exp(kept.log_intensity),
+    }
+    return single, [np.exp(margin) for margin in kept.log_margins], diagnostics
 
 
 @dataclass(frozen=True)
@@ -125,9 +114,7 @@ class _Target:
         total = np.zeros((rows, self.cells))
         for margin, level in zip(log_margins, self.levels, strict=True):
             total += margin[:, level]
-        highest = total.max(axis=1, keepdims=True)
-        total -= highest + np.log(np.exp(total - highest).sum(axis=1, keepdims=True))
-        return total
+        return np.asarray(log_softmax(total, axis=1))
 
     def log_shape(self, points: _Points, log_shares: Floats) -> Floats:
         relative = log(self.cells) + log_shares
@@ -267,7 +254,7 @@ def _newton(target: _Target, at: _Points) -> tuple[_Points, list[Floats], Floats
         gradient = slope @ member + prior
         gradient -= own * gradient.sum(axis=1, keepdims=True)
         moved = margin + np.clip(gradient / information, -1, 1)
-        margins.append(moved - np.log(np.exp(moved).sum(axis=1, keepdims=True)))
+        margins.append(np.asarray(log_softmax(moved, axis=1)))
         shapes.append(information)
     up, down = target.log_pmf(mean + _STEP, shape), target.log_pmf(mean - _STEP, shape)
     of_intensity = np.maximum((2 * middle - up - down).sum(axis=1) / _STEP**2, 1.0)
@@ -311,18 +298,14 @@ def _draw_scaled_dirichlet(shape: Floats, centre: Floats, rng: np.random.Generat
     """Logarithms of gamma variates with means in proportion to exp(centre), divided by
     their sum; small shapes do not underflow.
     """
-    logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
-    logs += centre - np.log(shape)
-    highest = logs.max(axis=1, keepdims=True)
-    return np.asarray(logs - highest - np.log(np.exp(logs - highest).sum(axis=1, keepdims=True)))
+    logs = draw_log_gammas(shape, rng) + centre - np.log(shape)
+    return np.asarray(log_softmax(logs, axis=1))
 
 
 def _log_scaled_dirichlet(shape: Floats, centre: Floats, logs: Floats) -> Floats:
     """Logarithm of the density of `_draw_scaled_dirichlet` (Aitchison 1986, p. 305)."""
     log_rate, total = np.log(shape) - centre, shape.sum(axis=1)
-    sums = logs + log_rate
-    highest = sums.max(axis=1)
-    log_sum = highest + np.log(np.exp(sums - highest[:, None]).sum(axis=1))
+    log_sum = logsumexp(logs + log_rate, axis=1)
     constant = gammaln(total) - gammaln(shape).sum(axis=1)
     return np.asarray(
         constant + (shape * log_rate + (shape - 1) * logs).sum(axis=1) - total * log_sum

@@ -12,6 +12,7 @@ from taciturn.estimators.mixed_poisson.kernels import (
     log_gamma_mixed,
     log_inverse_gaussian_mixed,
 )
+from taciturn.estimators.sampling.draws import draw_log_gammas
 
 __all__ = ["MIXING", "Mixing"]
 
@@ -56,10 +57,8 @@ class _Gamma(Mixing):
         return np.asarray(rng.standard_gamma(shape + counts) / (shape + mean))
 
     def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
-        # log Gamma(a) is log Gamma(a + 1) + log(U) / a, which does not underflow.
         shape = np.maximum(shape, 1e-200)
-        large = np.log(rng.standard_gamma(shape + 1))
-        return np.asarray(large - rng.standard_exponential(shape.shape) / shape - np.log(shape))
+        return draw_log_gammas(shape, rng) - np.log(shape)
 
     def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
         import pymc as pm
@@ -76,7 +75,7 @@ class _InverseGaussian(Mixing):
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         # Generalised inverse Gaussian of order f - 1/2; without a count itself inverse
         # Gaussian.
-        shape, mean = np.maximum(shape, _NARROWEST), np.maximum(mean, 1e-200)
+        shape = np.maximum(shape, _NARROWEST)
         found = rng.wald(1 / np.sqrt(1 + 2 * mean / shape), shape)
         occupied = np.flatnonzero(counts)
         chi = np.ascontiguousarray(shape[:, occupied])

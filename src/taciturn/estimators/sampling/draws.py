@@ -7,7 +7,13 @@ import numpy.typing as npt
 
 from taciturn.estimators.sampling.kernels import open_cells, place_one_by_one, split
 
-__all__ = ["draw_dirichlet_multinomial", "draw_multinomial", "draw_urn", "draw_urn_from_nothing"]
+__all__ = [
+    "draw_dirichlet_multinomial",
+    "draw_log_gammas",
+    "draw_multinomial",
+    "draw_urn",
+    "draw_urn_from_nothing",
+]
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -97,6 +103,14 @@ def _draw_block(totals: Counts, weights: Floats, rng: np.random.Generator) -> Co
     return out
 
 
+def draw_log_gammas(shape: Floats, rng: np.random.Generator) -> Floats:
+    """Logarithms of gamma variates, which do not underflow for small shapes: log
+    Gamma(a) is log Gamma(a + 1) + log(U) / a.
+    """
+    logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
+    return np.asarray(logs)
+
+
 def _gammas(weights: Floats, rng: np.random.Generator) -> Floats:
     """Gamma variates, Dirichlet once normalised; each row is known up to a factor only,
     so that none is all zeros.
@@ -104,15 +118,12 @@ def _gammas(weights: Floats, rng: np.random.Generator) -> Floats:
     gammas = rng.standard_gamma(weights)
     small = np.flatnonzero(weights.max(axis=1) < _SMALL_WEIGHT)
     if len(small):
-        # log Gamma(a) is log Gamma(a + 1) + log(U) / a, which does not underflow.
         some = weights[small]
         # Below 1e-290 one cell takes everything, with probability proportional to its
         # weight, whatever the scale.
         some = some * np.maximum(1.0, 1e-290 / some.max(axis=1, keepdims=True))
         with np.errstate(divide="ignore", over="ignore"):
-            logs = (
-                np.log(rng.standard_gamma(some + 1)) - rng.standard_exponential(some.shape) / some
-            )
+            logs = draw_log_gammas(some, rng)
         gammas[small] = np.exp(logs - logs.max(axis=1, keepdims=True))
     return gammas
 
