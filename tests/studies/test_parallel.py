@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from taciturn.studies.parallel import run_all
 from toys import running_children
 
 pytestmark = pytest.mark.skipif(
@@ -52,6 +54,23 @@ def test_no_worker_outlives_its_parent(ended_by, arguments, status, whole_group)
     while any(is_running(worker) for worker in workers):
         assert time.monotonic() < until, "a worker is left"
         time.sleep(0.05)
+
+
+def test_queues_are_gone_before_the_work_is_left(monkeypatch):
+    """Or their semaphores may be reported as leaked by a process that ends at once."""
+    queues = pytest.importorskip("joblib.externals.loky.backend.queues")
+    feed = queues.Queue._feed
+
+    def feed_and_dawdle(*arguments):
+        feed(*arguments)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(queues.Queue, "_feed", staticmethod(feed_and_dawdle))
+    results = run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, title="")
+    next(results)
+    assert "QueueFeederThread" in {thread.name for thread in threading.enumerate()}
+    results.close()
+    assert "QueueFeederThread" not in {thread.name for thread in threading.enumerate()}
 
 
 def is_running(pid: int) -> bool:

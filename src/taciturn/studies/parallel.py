@@ -6,7 +6,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from threading import Thread
+from threading import Thread, enumerate as all_threads
 from time import sleep
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ __all__ = ["run_all"]
 
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _LOOK_EVERY: Final = 0.5  # seconds
+_PATIENCE: Final = 5  # seconds, with threads that may be of others
 
 
 def run_all[T, R](
@@ -67,6 +68,16 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
                 results.close()
             executor: Any = get_reusable_executor(reuse=True)
             executor.shutdown(wait=True, kill_workers=True)
+            _wait_for_feeders()
+
+
+def _wait_for_feeders() -> None:
+    """Wait for the threads that fed the workers, which free semaphores as they end: if
+    this process ended meanwhile, one would be reported as leaked.
+    """
+    for thread in all_threads():
+        if thread.name == "QueueFeederThread":
+            thread.join(timeout=_PATIENCE)
 
 
 def _belong_to(parent: int) -> None:
