@@ -1,5 +1,5 @@
-"""How well `MixedPoisson` covers R2, R1 and tau1 on the tables of
-``default_estimator.py``, beside the pool that is the default.
+"""How well `MixedPoisson` with inverse Gaussian factors covers R2, R1 and tau1 on the
+tables of ``default_estimator.py``, beside the pool that is the default.
 
 Run as ``python docs/studies/mixed_poisson.py``, with ``--tables`` for some of them. It
 can be interrupted: what is done is kept in ``--store`` (a folder) and the same command
@@ -43,7 +43,7 @@ def main() -> None:
             print(name, file=sys.stderr, flush=True)
             result = tc.study(
                 population,
-                {NAME: tc.MixedPoisson()},
+                {NAME: tc.MixedPoisson(mixing="inverse Gaussian")},
                 fractions=FRACTIONS,
                 samples=given.samples,
                 draws=given.draws,

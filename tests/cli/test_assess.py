@@ -228,3 +228,35 @@ def test_compare_refuses(taciturn, saved, tmp_path):
     )
     assert status == 1
     assert "does not exist" in err
+
+
+def test_strata_and_weights(taciturn, tmp_path):
+    sizes = tc.load_dataset("area_by_religion").sum("religion").to_series()
+    strata = tmp_path / "sizes.csv"
+    sizes.rename("count").to_csv(strata)
+    model = ["--model", "dirichlet-log-linear", "--draws", "50", "--seed", "1"]
+    known = ["--population-size", "2449", "--strata", strata]
+    status, out, _ = taciturn("assess", SAMPLE, *known, *model)
+    assert status == 0
+    assert "; by area, fractions from" in out
+
+    people = tmp_path / "people.csv"
+    rows = [f"{'ab'[k % 2]},{'xyz'[k % 3]},{1 + k % 4}" for k in range(60)]
+    people.write_text("\n".join(["area,age,weight", *rows]), encoding="utf-8")
+    weighted = ["--variables", "area,age", "--sampling-weights", "weight"]
+    status, out, _ = taciturn("assess", people, "--population-size", "150", *weighted, *model)
+    weights = np.array([1 + k % 4 for k in range(60)])
+    assert status == 0
+    assert f"says as much as {weights.sum() ** 2 / (weights**2).sum():.4g} of" in out
+    status, out, _ = taciturn(
+        "assess", people, "--population-size", "150", *weighted, "--effective-size", "20", *model
+    )
+    assert "says as much as 20 of" in out
+
+
+def test_weights_of_no_individuals(taciturn):
+    status, _, err = taciturn(
+        "assess", SAMPLE, "--population-size", "2449", "--sampling-weights", "w", *QUICK
+    )
+    assert status == 2
+    assert "needs --variables" in err

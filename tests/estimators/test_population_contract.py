@@ -159,6 +159,7 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     own = {"kappa": positive}
     if isinstance(estimator, tc.MixedPoisson):
         own = {"nu": positive, "power": st.floats(0, 1), "intensity": positive}
+        own["mixing"] = st.sampled_from([0.0, 1.0])  # gamma, inverse Gaussian
     values = {
         parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
         for parameter, elements in own.items()

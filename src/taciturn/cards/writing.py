@@ -164,6 +164,12 @@ def _one_estimator(fit: xr.DataTree, parts: FitParts, reference: xr.DataTree) ->
     estimators = [estimator_from_spec(tree.attrs["estimator"]) for tree in (fit, reference)]
     given = ("sample", "population_size", "structural_zeros", "known_margins")
     other = fit_parts(reference)
+    for known in (parts, other):
+        if known.stratified or known.effective_size is not None:
+            raise ParameterError(
+                "a card describes a simple random sample, the fit is of a"
+                f" {'stratified' if known.stratified else 'weighted'} one"
+            )
     alike = all(_alike(getattr(parts, name), getattr(other, name)) for name in given)
     if estimators[0] != estimators[1] or not alike:
         raise ParameterError(

@@ -35,6 +35,8 @@ from taciturn.estimators.registry import COMMANDS
 from taciturn.files import TableFile
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     import taciturn as tc
 
 __all__ = ["assess"]
@@ -63,6 +65,21 @@ __all__ = ["assess"]
     "--known-margins",
     type=Input(stream=True),
     help="File of the population's table over some of the variables.",
+)
+@click.option(
+    "--strata",
+    type=Input(stream=True),
+    help="The same of a sample drawn in each of these cells, with any sampling fractions.",
+)
+@click.option(
+    "--sampling-weights",
+    metavar="COLUMN",
+    help="Column of weights of the individuals; with --variables.",
+)
+@click.option(
+    "--effective-size",
+    type=Number(1),
+    help="Size of a simple random sample that says as much as the weighted one.",
 )
 @click.option(
     "--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default."
@@ -118,6 +135,9 @@ def assess(
     variables: tuple[str, ...] | None,
     model: str,
     known_margins: TableFile | None,
+    strata: TableFile | None,
+    sampling_weights: str | None,
+    effective_size: float | None,
     formula: str | None,
     weights: tuple[float, float, float],
     by: tuple[str, ...],
@@ -148,24 +168,49 @@ def assess(
     import taciturn as tc
 
     check_model(model, formula)
-    check_tables(sample, known_margins)
+    check_tables(sample, known_margins, strata)
+    _check_weights(sample, variables, sampling_weights)
     with working("loading libraries, reading the table"):
         read = partial(read_counts, count=count, sep=sep, encoding=encoding)
         table = read(sample, variables=variables)
-        margins = None if known_margins is None else read(known_margins, variables=None)
+        files = {"known_margins": known_margins, "strata": strata}
+        known = {name: file and read(file, variables=None) for name, file in files.items()}
+        known["sampling_weights"] = _weights_of(sample, variables, sampling_weights, sep, encoding)
         from taciturn.fits.risk import check_by  # after reading, which needs much less
 
         check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
         estimator = _estimator(model, formula)
     settings = {"draws": draws, "tune": tune, "chains": chains, "method": method}
-    known = {"population_size": population_size, "known_margins": margins}
-    fit = fitted(estimator, table, random_seed=seed, **known, **settings)
+    size = {"population_size": population_size, "effective_size": effective_size}
+    fit = fitted(estimator, table, random_seed=seed, **size, **known, **settings)
     with working("summarising the risk"):
         fit = tc.assess(fit, weights=weights, by=by)
         found = tc.summary(fit, threshold=threshold)
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)
+
+
+def _check_weights(sample: TableFile, variables: object, sampling_weights: str | None) -> None:
+    if sampling_weights is not None and (variables is None or not isinstance(sample, Path)):
+        raise click.UsageError("--sampling-weights needs --variables, and a file of individuals")
+
+
+def _weights_of(
+    sample: TableFile,
+    variables: tuple[str, ...] | None,
+    sampling_weights: str | None,
+    sep: str | None,
+    encoding: str | None,
+) -> "xr.DataArray | None":
+    """Sums of the weights of the individuals of each cell, if they have any."""
+    import taciturn as tc
+
+    if sampling_weights is None or variables is None:
+        return None
+    return tc.tabulate(
+        sample, variables, sampling_weights=sampling_weights, sep=sep, encoding=encoding
+    )
 
 
 def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":

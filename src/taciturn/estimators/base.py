@@ -61,7 +61,11 @@ class Estimator(Specified, ABC):
     """What is known to be wrong with its intervals; part of every summary."""
 
     keeps_margins: ClassVar[bool] = False
-    """Whether its draws can reproduce known margins of the population."""
+    """Whether its draws can reproduce known margins of the population, and so the sizes
+    of strata."""
+
+    takes_weights: ClassVar[bool] = False
+    """Whether it can learn from a sample with unequal weights."""
 
     def fit(
         self,
@@ -70,6 +74,9 @@ class Estimator(Specified, ABC):
         population_size: int,
         structural_zeros: xr.DataArray | None = None,
         known_margins: xr.DataArray | None = None,
+        strata: xr.DataArray | None = None,
+        sampling_weights: xr.DataArray | None = None,
+        effective_size: float | None = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -82,8 +89,8 @@ class Estimator(Specified, ABC):
         Parameters
         ----------
         sample : DataArray
-            Frequency table of a simple random sample without replacement, `n`
-            individuals.
+            Frequency table of a sample without replacement, `n` individuals: a simple
+            random one, unless `strata` or `sampling_weights` say otherwise.
         population_size : int
             `N`, at least `n`.
         structural_zeros : DataArray of bool, optional
@@ -92,6 +99,18 @@ class Estimator(Specified, ABC):
             The population's table over some of the variables, such as its totals by
             area, which every draw then reproduces. Only one table, because overlapping
             margins would make the strata depend on each other.
+        strata : DataArray, optional
+            The same where the sample was drawn by these variables: a simple random one
+            in each of their cells, with sampling fractions of any size.
+        sampling_weights : DataArray, optional
+            Sum of the weights of the sampled individuals of each cell, where not
+            everybody was equally likely to be sampled. A weight is the number of
+            individuals that one stands for, at least 1.
+        effective_size : float, optional
+            Size of a simple random sample that says as much as the weighted one, from 1
+            to `n`. Give it where people were sampled together, such as households.
+            Without it Kish's: that of all weights, which `tabulate` keeps with their
+            sums as the attribute ``effective_size``, or that of the cells' averages.
         draws : int
             Draws per chain.
         tune : int
@@ -133,10 +152,12 @@ class Estimator(Specified, ABC):
         TableError
             A sample that is not a frequency table, is empty or has fewer than two
             cells; a structural zero with a positive count; margins that contradict the
-            sample, the population size or the structural zeros.
+            sample, the population size or the structural zeros, and the same of
+            strata; weights that contradict the sample.
         ParameterError
             `population_size` below the sample size; draws, tune or chains that are not
-            positive; known margins for an estimator that cannot reproduce them.
+            positive; an effective size beyond the sample's; known margins, strata or
+            weights for an estimator that cannot take them, or two of them.
         EstimationError
             The estimator has no solution for this sample.
         FormulaError, PriorError
@@ -147,8 +168,16 @@ class Estimator(Specified, ABC):
         ConvergenceWarning
             The sampler did not converge.
         """
-        problem = make_problem(sample, population_size, structural_zeros, known_margins)
-        self.check_margins(problem)
+        problem = make_problem(
+            sample,
+            population_size,
+            structural_zeros=structural_zeros,
+            known_margins=known_margins,
+            strata=strata,
+            sampling_weights=sampling_weights,
+            effective_size=effective_size,
+        )
+        self.check_design(problem)
         self.saved_spec()
         settings = make_settings(draws, tune, chains, random_seed, progressbar, method)
         seed = int(seed_of("sampler", settings).generate_state(1)[0])
@@ -264,14 +293,19 @@ class Estimator(Specified, ABC):
         """
         return posterior
 
-    def check_margins(self, problem: Problem) -> None:
-        """Raise `ParameterError` for known margins that the estimator cannot
-        reproduce.
+    def check_design(self, problem: Problem) -> None:
+        """Raise `ParameterError` for known margins or strata that the estimator cannot
+        reproduce, and for weights that it cannot use.
         """
+        name = type(self).__name__
         if problem.known_margins is not None and not self.keeps_margins:
+            what = "a stratified sample" if problem.stratified else "known margins"
             raise ParameterError(
-                f"{type(self).__name__} cannot keep known margins of the population; use"
-                " DirichletLogLinear"
+                f"{name} cannot take {what}; use DirichletLogLinear or MixedPoisson"
+            )
+        if problem.weighting is not None and not self.takes_weights:
+            raise ParameterError(
+                f"{name} cannot take sampling weights; use DirichletLogLinear or MixedPoisson"
             )
 
     def with_formula(self, formula: str) -> Self:

@@ -135,10 +135,10 @@ class LinearPool(Estimator):
         }
         return replace(self, members=members)
 
-    def check_margins(self, problem: Problem) -> None:
-        """Raise `ParameterError` for known margins that a member cannot reproduce."""
+    def check_design(self, problem: Problem) -> None:
+        """Raise `ParameterError` for what a member cannot take."""
         for member in self.members.values():
-            member.check_margins(problem)
+            member.check_design(problem)
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         """Learn the parameters of every member, and assign each draw to a member."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.design import Weighting, check_weighting
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
@@ -17,6 +18,7 @@ __all__ = ["Problem", "make_problem"]
 
 _TAKEN: Final = frozenset(
     {
+        "effective_size",
         "expected_empty_cells",
         "individual",
         "individuals",
@@ -28,13 +30,14 @@ _TAKEN: Final = frozenset(
         "population_size",
         "probability",
         "sample",
+        "sampling_weights",
+        "stratified",
         "structural_zeros",
         "theta",
     }
 )
 """Names that no dimension of the table may have: those of a fit's own variables, and
 ``sample``, ArviZ's name for chain and draw combined."""
-_MARGIN_NAMES: Final = ("known_margins", "sample")
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,19 @@ class Problem:
     known_margins : DataArray, optional
         The population's table over some of the variables, in the sample's order of
         variables and categories.
+    stratified : bool
+        Whether the known margins are those of strata, in each of which a sample of its
+        own was drawn.
+    weighting : Weighting, optional
+        Of a sample in which not everybody was equally likely.
     """
 
     sample: xr.DataArray
     population_size: int
     fillable: npt.NDArray[np.bool_]
     known_margins: xr.DataArray | None = None
+    stratified: bool = False
+    weighting: Weighting | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -73,6 +83,32 @@ class Problem:
     def counts(self) -> npt.NDArray[np.int64]:
         """The sample as a vector over all cells."""
         return np.asarray(self.sample.values, dtype=np.int64).ravel()
+
+    @property
+    def learned_from(self) -> npt.NDArray[np.float64]:
+        """What the sample says of the shares of all cells, as counts: those of the
+        sample, or in proportion to their weights.
+        """
+        return self.counts.astype(float) if self.weighting is None else self.weighting.shares
+
+    @property
+    def says_of_rest(self) -> npt.NDArray[np.float64]:
+        """What it says of the individuals not sampled, as counts."""
+        if self.weighting is None:
+            return self.counts.astype(float)
+        return self.weighting.unsampled(self.counts, self.population_size)
+
+    @property
+    def rates(self) -> npt.NDArray[np.float64]:
+        """Share of the individuals of each cell that was sampled, by the weights; that
+        of the whole table where nobody was.
+        """
+        rates = np.full(self.sample.size, self.sample_size / self.population_size)
+        if self.weighting is not None:
+            totals = self.weighting.totals.values.ravel()
+            stands_for = totals[self.occupied] * (self.population_size / totals.sum())
+            rates[self.occupied] = self.counts[self.occupied] / stands_for
+        return rates
 
     @property
     def sample_size(self) -> int:
@@ -118,12 +154,20 @@ class Problem:
     @property
     def constants(self) -> dict[str, Any]:
         """What a fit keeps of the problem besides the sample, for ``constant_data``."""
-        found = {
+        found: dict[str, Any] = {
             "population_size": self.population_size,
             "structural_zeros": self.structural_zeros,
         }
-        margins = {} if self.known_margins is None else {"known_margins": self.known_margins}
-        return found | margins
+        if self.known_margins is not None:
+            found |= {"known_margins": self.known_margins}
+        if self.stratified:
+            found |= {"stratified": True}
+        if self.weighting is not None:
+            found |= {
+                "sampling_weights": self.weighting.totals,
+                "effective_size": self.weighting.effective_size,
+            }
+        return found
 
     def refuse_names(self, names: Collection[str]) -> None:
         """Raise `TableError` if a variable has one of these names, which belong to
@@ -162,8 +206,12 @@ def make_problem(
     population_size: int,
     structural_zeros: xr.DataArray | None = None,
     known_margins: xr.DataArray | None = None,
+    strata: xr.DataArray | None = None,
+    sampling_weights: xr.DataArray | None = None,
+    effective_size: float | None = None,
 ) -> Problem:
-    """Check a sample against its population.
+    """Check a sample against its population; the arguments are those of
+    `Estimator.fit`.
 
     Raises
     ------
@@ -171,10 +219,12 @@ def make_problem(
         Fewer than two cells, an empty sample, a structural zero with a positive count,
         or a variable whose name is reserved for fits; known margins that are not a
         table over some of the variables, or that contradict the sample, the population
-        size or the structural zeros.
+        size or the structural zeros, and the same of strata; sampling weights that
+        contradict the sample.
     ParameterError
         A population size that is not a whole number, or that is below the sample size
-        or above 2**53.
+        or above 2**53; an effective size beyond the sample's; known margins, strata and
+        weights together.
     """
     sample = check_table(sample, name="sample")
     for dim in table_dims(sample):
@@ -187,6 +237,22 @@ def make_problem(
             raise TableError(
                 f"the variable {dim!r} {rule}: rename it, as in sample.rename({{{dim!r}: ...}})"
             )
+    _check_size(sample, population_size)
+    fillable = np.ones(sample.shape, dtype=bool)
+    if structural_zeros is not None:
+        fillable = _fillable(sample, structural_zeros)
+        if fillable.sum() < 2:
+            raise TableError(
+                f"{int(fillable.sum())} cell can be filled; a table needs at least two"
+            )
+    coords = {dim: sample[dim].values for dim in table_dims(sample)}
+    bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
+    weighting = check_weighting(bare, sampling_weights, effective_size)
+    problem = Problem(bare, int(population_size), fillable, weighting=weighting)
+    return _with_margins(problem, known_margins, strata)
+
+
+def _check_size(sample: xr.DataArray, population_size: Any) -> None:
     size = int(sample.sum())
     if sample.size < 2:
         raise TableError(f"the sample has {sample.size} cell; a table needs at least two")
@@ -201,45 +267,43 @@ def make_problem(
             f"population_size must be from the sample's {size} individuals to 2**53, got"
             f" {population_size}"
         )
-    fillable = np.ones(sample.shape, dtype=bool)
-    if structural_zeros is not None:
-        fillable = _fillable(sample, structural_zeros)
-        if fillable.sum() < 2:
-            raise TableError(
-                f"{int(fillable.sum())} cell can be filled; a table needs at least two"
-            )
-    coords = {dim: sample[dim].values for dim in table_dims(sample)}
-    bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
-    problem = Problem(bare, int(population_size), fillable)
-    if known_margins is None:
-        return problem
-    return replace(problem, known_margins=_checked_margins(problem, known_margins))
 
 
-def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
+def _with_margins(problem: Problem, known_margins: Any, strata: Any) -> Problem:
+    """The problem with known margins or strata, of which there may be one."""
+    given = {"known_margins": known_margins, "strata": strata}
+    if problem.weighting is not None:
+        given["sampling_weights"] = problem.weighting
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) > 1:
+        raise ParameterError(f"give one of {', '.join(given)}, not several")
+    for name in ("known_margins", "strata"):
+        if name in given:
+            margins = _checked_margins(problem, given[name], name)
+            problem = replace(problem, known_margins=margins, stratified=name == "strata")
+    return problem
+
+
+def _checked_margins(problem: Problem, margins: Any, name: str) -> xr.DataArray:
     """The known margins in the sample's order, checked against the rest of the data."""
     if isinstance(margins, list | tuple):
-        raise TableError(
-            "known_margins must be one DataArray: several margins at once are not supported"
-        )
-    table = check_table(margins, name="known_margins")
+        raise TableError(f"{name} must be one DataArray: several margins at once are not supported")
+    table = check_table(margins, name=name)
     dims = [dim for dim in problem.variables if dim in table.dims]
     if not dims or len(dims) < table.ndim:
         raise TableError(
-            "known_margins must be a table over some of the sample's variables"
+            f"{name} must be a table over some of the sample's variables"
             f" {problem.variables}, got {table.dims}"
         )
     table = aligned(
         table,
         problem.sample.sum([d for d in problem.variables if d not in dims]),
-        names=_MARGIN_NAMES,
+        names=(name, "sample"),
     )
     table = table.transpose(*dims)
     total = int(table.sum())
     if total != problem.population_size:
-        raise TableError(
-            f"known_margins sum to {total}, but population_size is {problem.population_size}"
-        )
+        raise TableError(f"{name} sum to {total}, but population_size is {problem.population_size}")
     bare = xr.DataArray(
         table.values, dims=dims, coords={dim: problem.sample[dim].values for dim in dims}
     )
@@ -255,7 +319,8 @@ def _checked_margins(problem: Problem, margins: Any) -> xr.DataArray:
             first = int(np.flatnonzero(wrong)[0])
             at = cell_label(bare, tuple(int(i) for i in np.unravel_index(first, bare.shape)))
             raise TableError(
-                f"the known margin {sizes[first]} of {at} " + what.format(sampled=sampled[first])
+                f"the {'known margin' if name == 'known_margins' else 'size'} {sizes[first]} of"
+                f" {at} {what.format(sampled=sampled[first])}"
             )
     return bare.rename("known_margins")
 

@@ -58,11 +58,15 @@ def draw_rest(
 def draw_replicates(
     problem: Problem, draws: int, weights: Floats, draw: Draw, rng: np.random.Generator
 ) -> Counts:
-    """Draw samples of the same size: strata as in a simple random sample, and within
-    them individuals placed as in `draw_rest`.
+    """Draw samples of the same size: strata as in a simple random sample, or with as
+    many as were sampled in each, and within them individuals placed as in `draw_rest`.
     """
     sizes = np.full((draws, 1), problem.sample_size)
-    if problem.known_margins is not None:
+    if problem.stratified:
+        sizes = np.broadcast_to(
+            _by_stratum(problem, problem.counts), (draws, problem.stratum_sizes.size)
+        )
+    elif problem.known_margins is not None:
         sizes = rng.multivariate_hypergeometric(
             problem.stratum_sizes, problem.sample_size, size=draws, method="marginals"
         )
@@ -74,8 +78,10 @@ def log_stratum_chance(problem: Problem) -> Floats:
     stratum; for each occupied cell.
 
     Each of the places that the others leave in the strata is equally likely. All zeros
-    without known margins.
+    without known margins, and where the strata are those of the sample.
     """
+    if problem.stratified:
+        return np.zeros(len(problem.occupied))
     left = problem.stratum_sizes - _by_stratum(problem, problem.counts) + 1
     share = left[problem.strata[problem.occupied]] / (
         problem.population_size - problem.sample_size + 1

@@ -198,9 +198,7 @@ def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:
         ) from error
     constants = fit["constant_data"].to_dataset()
     known = known_parts(fit)
-    problem = make_problem(
-        known.sample, known.population_size, known.structural_zeros, known.known_margins
-    )
+    problem = make_problem(known.sample, **known.given)
     posterior = fitted_parameters(fit)
     drawn = (settings.chains, settings.draws)
     if posterior is not None and (posterior.sizes["chain"], posterior.sizes["draw"]) != drawn:

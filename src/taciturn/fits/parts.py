@@ -1,13 +1,14 @@
 """The parts of a fit: its draws, its sample and what is known of the population."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
+from taciturn.estimators.design import check_weighting
 from taciturn.schema import MAX_COUNT, check_population_counts, check_population_labels, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
@@ -24,6 +25,11 @@ __all__ = [
 PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
 """Groups that hold draws of parameters."""
 
+
+WEIGHTED: Final = (
+    "With sampling weights intervals and checks are approximate: the chance to be sampled is not"
+    " part of the model."
+)
 
 _NEEDED: Final = (
     ("posterior_predictive", "population"),
@@ -46,17 +52,51 @@ class Known:
         True where a cell cannot be filled, in the sample's order; None without any.
     known_margins : DataArray or None
         The population's table over some of the variables.
+    stratified : bool
+        Whether these are the strata of the sample.
+    sampling_weights : DataArray or None
+        Sum of the weights of the sampled individuals of each cell.
+    effective_size : float or None
+        Size of a simple random sample that says as much as the weighted one.
     """
 
     sample: xr.DataArray
     population_size: int
     structural_zeros: xr.DataArray | None
     known_margins: xr.DataArray | None
+    stratified: bool
+    sampling_weights: xr.DataArray | None
+    effective_size: float | None
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The classifying variables."""
         return table_dims(self.sample)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Arguments of `Estimator.fit` besides the sample that describe the problem."""
+        return {
+            "population_size": self.population_size,
+            "structural_zeros": self.structural_zeros,
+            "strata" if self.stratified else "known_margins": self.known_margins,
+            "sampling_weights": self.sampling_weights,
+            "effective_size": self.effective_size,
+        }
+
+    @property
+    def design(self) -> str:
+        """How the sample was drawn, if not as a simple random one, for a summary."""
+        if self.effective_size is not None:
+            size = self.effective_size
+            return f"; weighted, says as much as {size:.4g} of a simple random sample"
+        if not self.stratified or self.known_margins is None:
+            return ""
+        dims = self.known_margins.dims
+        drawn = self.sample.sum([dim for dim in self.variables if dim not in dims])
+        fractions = (drawn / self.known_margins.where(self.known_margins > 0)).values
+        low, high = np.nanmin(fractions), np.nanmax(fractions)
+        return f"; by {' x '.join(map(str, dims))}, fractions from {low:.4g} to {high:.4g}"
 
     @property
     def fillable(self) -> npt.NDArray[np.bool_]:
@@ -145,6 +185,17 @@ def known_parts(fit: xr.DataTree) -> Known:
             f"the population_size of the fit must be one number, it has the dimensions {size.dims}"
         )
     population_size = whole_number(size.item(), "population_size", least=1, most=MAX_COUNT)
+    for name in ("stratified", "effective_size"):
+        if name in constants and constants[name].ndim:
+            raise TableError(f"the {name} of the fit must be one value, not an array")
+    stratified = "stratified" in constants and bool(constants["stratified"])
+    if stratified and "known_margins" not in constants:
+        raise TableError("the fit is of a stratified sample, and has no sizes of its strata")
+    weights = constants.get("sampling_weights")
+    effective_size = constants["effective_size"].item() if "effective_size" in constants else None
+    if (weights is None) != (effective_size is None):
+        raise TableError("the fit has sampling_weights or an effective_size, and needs both")
+    check_weighting(sample, weights, effective_size)
     zeros = constants.get("structural_zeros")
     if zeros is not None and (zeros.dtype.kind not in "bui" or set(zeros.dims) != set(sample.dims)):
         raise TableError(
@@ -156,6 +207,9 @@ def known_parts(fit: xr.DataTree) -> Known:
         population_size,
         zeros.astype(bool).transpose(*sample.dims) if zeros is not None and zeros.any() else None,
         constants.get("known_margins"),
+        stratified,
+        weights,
+        effective_size,
     )
 
 

@@ -47,9 +47,7 @@ def repeat_fit(fit: xr.DataTree, *, progressbar: bool = True) -> xr.DataTree:
     settings = recorded_settings(fit)
     return estimator.fit(
         parts.sample,
-        population_size=parts.population_size,
-        structural_zeros=parts.structural_zeros,
-        known_margins=parts.known_margins,
+        **parts.given,
         draws=settings.draws,
         tune=settings.tune,
         chains=settings.chains,

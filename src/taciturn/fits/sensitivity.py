@@ -126,9 +126,7 @@ def sensitivity_of(
     """`prior_sensitivity` of a fit with these parts; assessed where `risk` is None."""
     import pandas as pd
 
-    problem = make_problem(
-        parts.sample, parts.population_size, parts.structural_zeros, parts.known_margins
-    )
+    problem = make_problem(parts.sample, **parts.given)
     draws = parts.population.sizes
     makers = fit_makers(fit, chains=draws["chain"], draws=draws["draw"])
     fitted = _with_priors(makers, problem)

@@ -143,6 +143,8 @@ def _of_one_population(fits: Mapping[str, xr.DataTree]) -> dict[str, FitParts]:
         ours, theirs = one.known_margins, own.known_margins
         if theirs is not ours and (theirs is None or ours is None or not theirs.equals(ours)):
             raise TableError(f"{both} know different margins of the population")
+        if own.stratified != one.stratified:
+            raise TableError(f"{both} do not know the sample to be drawn in the same way")
     return parts
 
 
@@ -178,7 +180,7 @@ def _tables(
 def _constants(fit: xr.DataTree) -> xr.Dataset:
     """What the fits of a stack have in common."""
     constants = fit["constant_data"].to_dataset()
-    common = ("population_size", "structural_zeros", "known_margins")
+    common = ("population_size", "structural_zeros", "known_margins", "stratified")
     return constants[[name for name in common if name in constants]]
 
 

@@ -16,7 +16,7 @@ from taciturn.fits.categories import category_html, category_lines, category_rec
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of
-from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.parts import WEIGHTED, FitParts, fit_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -311,7 +311,8 @@ def _facts(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> dict[str, str
         **_call(fit, parts),
         "Table": f"{variables}, K = {cells} cells{structural}; {empty} empty,"
         f" {unique} unique in the sample",
-        "Sample": f"n = {size} of N = {population_size}, fraction {size / population_size:.4g}",
+        "Sample": f"n = {size} of N = {population_size}, fraction {size / population_size:.4g}"
+        f"{parts.design}",
     }
     if margins is not None:
         facts["Known"] = f"the population's table of {' x '.join(map(str, margins.dims))}"
@@ -393,4 +394,6 @@ def cautions_of(fit: xr.DataTree) -> tuple[str, ...]:
     """What is to be borne in mind of the estimators that made a fit."""
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
-    return tuple(dict.fromkeys(own.caution for own in made_by if own is not None and own.caution))
+    found = [own.caution for own in made_by if own is not None and own.caution]
+    weighted = "effective_size" in fit["constant_data"].data_vars
+    return tuple(dict.fromkeys([*found, WEIGHTED] if weighted else found))

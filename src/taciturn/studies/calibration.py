@@ -148,7 +148,7 @@ def calibrate(
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator.draw_prior(problem, 1, np.random.default_rng(0))
     margins = known_table(problem.sample, known_margins)
-    estimator.check_margins(replace(problem, known_margins=margins))
+    estimator.check_design(replace(problem, known_margins=margins))
     jobs = [
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)

@@ -184,7 +184,7 @@ def study(
     margins = known_table(table, known_margins)
     problem = make_problem(table, int(table.sum()), structural_zeros, margins)
     for estimator in estimators.values():
-        estimator.check_margins(problem)
+        estimator.check_design(problem)
     if random_seed is None and store is not None:
         random_seed = recorded(store, "random_seed", int)
     seed, checked = seed_number(random_seed), check_weights(weights)

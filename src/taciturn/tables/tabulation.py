@@ -59,8 +59,8 @@ def tabulate(
         label, such as ``"not stated"``, a category after the others.
     sampling_weights : str, optional
         Column of sampling weights, from 1 to 10**6, read to six decimals. What is
-        returned is then an estimate of the population, not a frequency table: see
-        Notes.
+        returned is then an estimate of the population, which estimators take beside the
+        frequency table of the same records: see Notes.
     sep, encoding : str, optional
         Those of a CSV file, as in `read_table`.
 
@@ -69,7 +69,9 @@ def tabulate(
     DataArray
         int64, named ``count``, dims as asked. With ``missing="drop"`` its attribute
         ``dropped`` is the number of records that were left out. With
-        `sampling_weights`, sums of weights: float64, named ``weighted_count``.
+        `sampling_weights`, sums of weights: float64, named ``weighted_count``; the
+        attribute ``effective_size`` is the size of a simple random sample that says as
+        much as these ``individuals``, ``(sum w)**2 / sum w**2`` (Kish 1965).
 
     Raises
     ------
@@ -81,12 +83,10 @@ def tabulate(
 
     Notes
     -----
-    Weighted counts have fractions, and none of the estimators takes them: these model
-    how whole people came into the sample, so they are given the sample as it was
-    counted, and the size of the population. A weighted table serves to look at the
-    population, or, rounded, as its ``known_margins``, if it is calibrated to these.
-    Where weights differ much within a cell, the sample is no simple random one, and no
-    estimator here allows for that.
+    Weighted counts have fractions, and are no sample: an estimator is given the sample
+    as it was counted, and its weights as ``sampling_weights``. A weighted table also
+    serves to look at the population, or, rounded, as its ``known_margins``, if it is
+    calibrated to these.
 
     Examples
     --------
@@ -108,10 +108,12 @@ def tabulate(
     source.require(weighted, of="sampling weights")
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
     found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0
+    squares = 0.0
     for codes, columns in encoded_parts(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
         kept = np.all([each >= 0 for each in codes], axis=0)
         steps = _weights(columns[0], weighted[0], source, rows)[kept] if weighted else 1
+        squares += float(np.sum((np.asarray(steps) / _STEPS) ** 2))
         cells = np.ravel_multi_index([each[kept] for each in codes], found.shape)
         np.add.at(found.reshape(-1), cells, steps)
         rows, kept_rows = rows + len(kept), kept_rows + int(kept.sum())
@@ -127,7 +129,11 @@ def tabulate(
     counts[np.ix_(*positions)] = found
     attrs = {"dropped": rows - kept_rows} if missing == DROP else {}
     table = xr.DataArray(counts, dims=names, coords=coords, name=COUNT, attrs=attrs)
-    return table.rename("weighted_count") / _STEPS if weighted else table
+    if not weighted:
+        return table
+    sums = table.rename("weighted_count") / _STEPS
+    size = min(float(sums.sum()) ** 2 / squares, float(kept_rows))
+    return sums.assign_attrs(attrs, effective_size=size, individuals=kept_rows)
 
 
 def _weights(column: Any, name: str, source: Source, start: int) -> npt.NDArray[np.int64]:

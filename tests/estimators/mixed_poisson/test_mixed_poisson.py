@@ -15,6 +15,7 @@ from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
 
 each = pytest.mark.parametrize("mixing", MIXING)
+every = pytest.mark.parametrize("mixing", ["averaged", *MIXING])
 LOGS = np.linspace(-12, 14, 2_001)
 QUICK = {"chains": 2, "progressbar": False}
 
@@ -25,10 +26,12 @@ def table(values) -> xr.DataArray:
     return xr.DataArray(array, dims=("a", "b"), coords=coords)
 
 
-def at(intensity, nu: float, power: float, a, b) -> Parameters:
+def at(mixing: str, intensity, nu: float, power: float, a, b) -> Parameters:
     """Parameters that differ in the intensity alone."""
     draws, dims = len(intensity), ("chain", "draw")
-    values = {"intensity": intensity, "nu": [nu] * draws, "power": [power] * draws}
+    number = list(MIXING).index(mixing)
+    values = {"intensity": intensity, "mixing": [number] * draws}
+    values |= {"nu": [nu] * draws, "power": [power] * draws}
     single = {name: (dims, np.asarray(value)[None]) for name, value in values.items()}
     margins = {
         f"margin_{d}": ((*dims, d), np.tile(m, (1, draws, 1))) for d, m in (("a", a), ("b", b))
@@ -40,7 +43,7 @@ def over_intensity(estimator, counts, nu, power, a, b) -> float:
     """Logarithm of p(sample | parameters), the intensity integrated out."""
     logs = LOGS
     problem = make_problem(table(counts), 10_000, None, None)
-    values = estimator.log_joint(problem, at(np.exp(logs), nu, power, a, b))[0]
+    values = estimator.log_joint(problem, at(estimator.mixing, np.exp(logs), nu, power, a, b))[0]
     top = values.max()
     return float(top + np.log(np.exp(values - top).sum() * (logs[1] - logs[0])))
 
@@ -80,7 +83,7 @@ def test_conditionals_are_ratios_of_probabilities(mixing):
     model, logs = tc.MixedPoisson(mixing=mixing), LOGS
     problem, parameters = (
         make_problem(table(counts), 99, None, None),
-        at(np.exp(logs), 0.5, 0.4, a, b),
+        at(mixing, np.exp(logs), 0.5, 0.4, a, b),
     )
     joint = model.log_joint(problem, parameters)[0]
     weight = np.exp(joint - joint.max())
@@ -98,7 +101,7 @@ def test_conditionals_are_ratios_of_probabilities(mixing):
 def test_conditionals_are_those_of_the_dirichlet_multinomial():
     """With gamma factors and power 1, by the urn of κ = ν K."""
     a, b, counts = np.array([0.3, 0.7]), np.array([0.4, 0.6]), np.array([[2, 0], [1, 4]])
-    model, parameters = tc.MixedPoisson(mixing="gamma"), at(np.exp(LOGS), 0.9, 1.0, a, b)
+    model, parameters = tc.MixedPoisson(mixing="gamma"), at("gamma", np.exp(LOGS), 0.9, 1.0, a, b)
     problem = make_problem(table(counts), 99, None, None)
     joint = model.log_joint(problem, parameters)[0]
     weight = np.exp(joint - joint.max())
@@ -142,8 +145,8 @@ def test_priors_of_any_shape(priors, mixing, monkeypatch):
 
 
 def brute_force(sample, size, mixing, nodes=16):
-    """E[R1 of the population] of a 2 x 2 sample, on a grid of all parameters, with the
-    model's own draws of the populations at each node."""
+    """Expectations given a 2 x 2 sample, on a grid of all parameters, with the model's
+    own draws of the populations at each node; and the probability of the sample."""
     n = sample.sum()
     log_nu = 1 + np.log(n / 4) + 1.5 * np.linspace(-3.5, 3.5, nodes)
     power, share = ((np.arange(k) + 0.5) / k for k in (8, nodes))
@@ -152,6 +155,7 @@ def brute_force(sample, size, mixing, nodes=16):
     u, beta, t, a, b = grid
     dims = ("chain", "draw")
     values = {"nu": np.exp(u), "power": beta, "intensity": np.exp(t)}
+    values["mixing"] = np.full(len(u), list(MIXING).index(mixing))
     single = {name: (dims, value[None]) for name, value in values.items()}
     margins = {
         f"margin_{d}": ((*dims, d), np.stack([m, 1 - m], axis=-1)[None])
@@ -176,6 +180,7 @@ def brute_force(sample, size, mixing, nodes=16):
         "power": own @ beta[kept],
         "log nu": own @ u[kept],
         "margin": own @ a[kept],
+        "probability": np.exp(log_weight).sum(),
     }
 
 
@@ -200,7 +205,20 @@ def test_draws_follow_the_posterior_of_a_tiny_table(mixing):
         assert found[name] == pytest.approx(exact[name], abs=tolerance), (name, found, exact)
 
 
-@each
+def test_the_sample_decides_between_distributions():
+    """The probability of either, from those of the sample."""
+    sample = np.array([[40, 0], [0, 3]])
+    exact = [brute_force(sample, 400, mixing)["probability"] for mixing in MIXING]
+    fit = tc.MixedPoisson().fit(
+        table(sample), population_size=400, draws=5_000, random_seed=4, **QUICK
+    )
+    found = 1 - float(fit["posterior"]["mixing"].mean())  # 0 is gamma
+    # A weight of a few thousand effective draws; the grid is coarse.
+    assert abs(exact[0] / sum(exact) - 0.5) > 0.03
+    assert found == pytest.approx(exact[0] / sum(exact), abs=0.02)
+
+
+@every
 @pytest.mark.slow
 def test_it_agrees_with_nuts(mixing, religion_sample):
     """Mean and standard deviation of R2, and of the parameters."""
@@ -212,9 +230,9 @@ def test_it_agrees_with_nuts(mixing, religion_sample):
     risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
     assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.003)
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.1)
-    for name in ("power", "intensity"):
+    for name in ("power", "intensity", "mixing"):
         first, second = (fit["posterior"][name].values for fit in fits)
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std())
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std() + 1e-12)
 
 
 def test_structural_zeros_and_uniform_variables():
@@ -225,16 +243,16 @@ def test_structural_zeros_and_uniform_variables():
     )
     population = fit["posterior_predictive"]["population"]
     tc.fits.check_population(population, sample, population_size=90, structural_zeros=zeros)
-    assert set(fit["posterior"].data_vars) == {"nu", "power", "intensity", "margin_a"}
+    assert set(fit["posterior"].data_vars) == {"nu", "power", "intensity", "mixing", "margin_a"}
 
 
 def test_what_it_refuses(religion_sample):
     with pytest.raises(ParameterError, match="mixing must be one of"):
         tc.MixedPoisson(mixing="log-normal")
-    margins = religion_sample.sum("religion") * 10
-    with pytest.raises(ParameterError, match="cannot keep known margins"):
-        tc.MixedPoisson().fit(
-            religion_sample, population_size=int(margins.sum()), known_margins=margins
+    weights = religion_sample * 10.0
+    with pytest.raises(ParameterError, match="needs gamma factors"):
+        tc.MixedPoisson(mixing="inverse Gaussian").fit(
+            religion_sample, population_size=2449, sampling_weights=weights
         )
     assert (
         tc.MixedPoisson()

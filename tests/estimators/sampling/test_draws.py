@@ -46,11 +46,35 @@ def test_dirichlet_multinomial_against_every_table(total: int, weights: tuple[fl
 
 
 @pytest.mark.parametrize("shares", [(0.2, 0.5, 0.3), (0.0, 1.0, 0.0), (4.0, 0.0, 6.0)])
-def test_multinomial_against_every_table(shares: tuple[float, ...]) -> None:
+@pytest.mark.parametrize("large", [1024, 1])
+def test_multinomial_against_every_table(
+    shares: tuple[float, ...], large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", large)
     probability = np.array(shares) / sum(shares)
     expected = {x: float(multinomial.pmf(x, 5, probability)) for x in tables(5, 3)}
     drawn = draw_multinomial(np.full(DRAWS, 5), np.array([shares]), np.random.default_rng(2))
     assert_same_distribution(drawn, expected)
+
+
+def test_large_tables_with_cells_that_expect_many_and_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cells are drawn by themselves, two as one at first; and each row by its own
+    shares and total."""
+    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", 1)
+    shares, total = np.array([0.5, 0.1, 0.0, 0.4, 0.05]) / 1.05, 10
+    expected = {x: float(multinomial.pmf(x, total, shares)) for x in tables(total, 5)}
+    for rows in (1, DRAWS):
+        drawn = draw_multinomial(
+            np.full(DRAWS, total), np.tile(shares, (rows, 1)), np.random.default_rng(9)
+        )
+        assert_same_distribution(drawn, expected)
+    rng = np.random.default_rng(4)
+    mixed = rng.dirichlet(np.full(60, 0.1), size=200) * (rng.random((200, 60)) < 0.5)
+    mixed[:, 0] += 0.01
+    totals = rng.integers(0, 400, 200)
+    drawn = draw_multinomial(totals, mixed, rng)
+    assert (drawn.sum(axis=1) == totals).all()
+    assert (drawn[mixed == 0] == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -81,9 +105,13 @@ def test_binomials_of_large_populations(total: int, share: float) -> None:
     )  # 2.6: a level of 1e-6
 
 
-def test_rounding_puts_nobody_into_a_cell_without_weight() -> None:
+@pytest.mark.parametrize("large", [1024, 1])
+def test_rounding_puts_nobody_into_a_cell_without_weight(
+    large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """0.1 + 0.2 + 0.7 is not 1 in floating point; of 2**52 individuals the remainder
     would be hundreds."""
+    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", large)
     shares = np.array([[0.1, 0.2, 0.7, 0.0]])
     drawn = draw_multinomial(np.full(1000, 2**52), shares, np.random.default_rng(3))
     assert (drawn[:, 3] == 0).all()

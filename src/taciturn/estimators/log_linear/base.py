@@ -52,6 +52,8 @@ class LogLinearEstimator(BayesianEstimator):
     """The parameter whose default prior depends on the size of the sample."""
     others: ClassVar[tuple[str, ...]] = ()
     """Further variables of the model, besides those of the shares."""
+    reserved: ClassVar[tuple[str, ...]] = ()
+    """Further names that no variable of the table may have."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
@@ -76,16 +78,29 @@ class LogLinearEstimator(BayesianEstimator):
         *,
         structural_zeros: xr.DataArray | None = None,
         known_margins: xr.DataArray | None = None,
+        strata: xr.DataArray | None = None,
+        sampling_weights: xr.DataArray | None = None,
+        effective_size: float | None = None,
     ) -> "pm.Model":
         """Return the PyMC model of a sample, with the table's variables as named dims.
 
         The observed variable is ``sample_counts``, the cells in row-major order; known
-        margins of the population are a potential of that name. Interactions are one
+        margins of the population, or sizes of strata, are the potential
+        ``known_margins``. With weights ``sample_counts`` is a potential, too: a
+        likelihood of what they say of the shares. Interactions are one
         vector of standard normal coordinates, ``interaction_coordinates``, from which
         come the effects, ``effect_<variable>_<variable>``.
         """
-        problem = make_problem(sample, population_size, structural_zeros, known_margins)
-        self.check_margins(problem)
+        problem = make_problem(
+            sample,
+            population_size,
+            structural_zeros=structural_zeros,
+            known_margins=known_margins,
+            strata=strata,
+            sampling_weights=sampling_weights,
+            effective_size=effective_size,
+        )
+        self.check_design(problem)
         return self.build_for(problem, self.terms_for(problem), self.priors_for(problem))
 
     def terms_for(self, problem: Problem) -> Terms:
@@ -111,7 +126,9 @@ class LogLinearEstimator(BayesianEstimator):
             else:
                 priors[scale_name(term)] = Prior("HalfNormal", sigma=1.0)
         priors = merge_priors(priors, self.priors)
-        problem.refuse_names({*model_names(terms, priors, self.sized), *self.others})
+        problem.refuse_names(
+            {*model_names(terms, priors, self.sized), *self.others, *self.reserved}
+        )
         _refuse_same_name(terms)
         return priors
 
@@ -148,6 +165,18 @@ class LogLinearEstimator(BayesianEstimator):
         posterior = _posterior_of(problem, single, dict(zip(dims, margins, strict=True)), settings)
         return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
 
+    def fixed_in_model(self, problem: Problem) -> str:
+        """What a compiled model holds of the sample besides its data; other samples
+        need one of their own.
+        """
+        return ""
+
+    def draw_others(
+        self, problem: Problem, draws: int, rng: np.random.Generator
+    ) -> dict[str, Floats]:
+        """Draw parameters that have no prior of their own; none by default."""
+        return {}
+
     def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
         """Draw parameters, samples and populations, for main effects only."""
         dims, priors = self.main_effects_for(problem), self.priors_for(problem)
@@ -161,8 +190,7 @@ class LogLinearEstimator(BayesianEstimator):
             for dim in dims
         }
         settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
-        # Others belong to the computation, and change nothing before there is a sample.
-        others = dict.fromkeys(self.others, np.ones(draws))
+        others = self.draw_others(problem, draws, rng)
         parameters = Parameters(_posterior_of(problem, {**single, **others}, margins, settings))
         population = self.draw_from_model(problem, parameters, problem.population_size, rng)
         # The individuals are exchangeable, so that any n of them are a sample.
@@ -191,6 +219,9 @@ class LogLinearEstimator(BayesianEstimator):
         )
         if problem.known_margins is not None:
             key += f" margins of {problem.known_margins.dims}"
+        if problem.weighting is not None:
+            key += " weighted"
+        key += self.fixed_in_model(problem)
         posterior, stats, sampler = sample_posterior(
             lambda: self.build_for(problem, terms, priors),
             settings,
@@ -201,7 +232,7 @@ class LogLinearEstimator(BayesianEstimator):
         )
         if interactions:
             posterior = _with_effects(posterior, interactions)
-        check_convergence(posterior, stats, warn=True)
+        check_convergence(self.monitored(posterior), stats, warn=True)
         labels = {
             dim: problem.sample[dim].values for dim in problem.variables if dim in posterior.dims
         }
@@ -241,9 +272,13 @@ def _posterior_of(
         for dim, margin in margins.items()
     }
     coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-    labels = {dim: problem.sample[dim].values for dim in margins}
-    own = {name: (dims, values.reshape(shape)) for name, values in single.items()}
-    return xr.Dataset({**own, **drawn}, coords={**coords, **labels})
+    strata = () if problem.known_margins is None else problem.known_margins.dims
+    own = {
+        name: ((*dims, *strata[: values.ndim - 1]), values.reshape(*shape, *values.shape[1:]))
+        for name, values in single.items()
+    }
+    found = xr.Dataset({**own, **drawn}, coords=coords)
+    return found.assign_coords({d: problem.sample[d].values for d in found.dims if d not in coords})
 
 
 def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
@@ -18,7 +19,11 @@ from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin
 from taciturn.estimators.log_linear.model import build_model
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
-from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
+from taciturn.estimators.sampling.draws import (
+    draw_dirichlet_multinomial,
+    draw_log_gammas,
+    draw_multinomial,
+)
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 
@@ -83,6 +88,7 @@ class DirichletLogLinear(LogLinearEstimator):
 
     sized: ClassVar[str] = "kappa"
     keeps_margins: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     title: ClassVar[str] = "Dirichlet-multinomial log-linear model, Bayesian"
     command_name: ClassVar[str] = "dirichlet-log-linear"
 
@@ -126,7 +132,7 @@ class DirichletLogLinear(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw the individuals not sampled, stratum by stratum of the known margins."""
-        weights = self._weights(problem, parameters) + problem.counts
+        weights = self._weights(problem, parameters) + problem.says_of_rest
         return problem.counts + draw_rest(
             problem, settings.total, weights, draw_dirichlet_multinomial, rng
         )
@@ -138,8 +144,11 @@ class DirichletLogLinear(LogLinearEstimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw samples of the same size."""
+        """Draw samples of the same size; with weights each cell at its own rate."""
         weights = self._weights(problem, parameters)
+        if problem.weighting is not None:
+            shares = softmax(draw_log_gammas(np.maximum(weights, 1e-300), rng), axis=1)
+            return draw_multinomial(problem.sample_size, shares * problem.rates, rng)
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def draw_from_model(
@@ -154,17 +163,20 @@ class DirichletLogLinear(LogLinearEstimator):
         assert posterior is not None
         kappa = posterior["kappa"].transpose("chain", "draw").values
         occupied = problem.counts > 0
-        weights = self._weights(problem, parameters)
-        value = log_likelihood(kappa.ravel(), weights[:, occupied], problem.counts[occupied])
+        weights, counts = self._weights(problem, parameters), problem.learned_from[occupied]
+        value = log_likelihood(kappa.ravel(), weights[:, occupied], counts)
         if problem.known_margins is not None:
             strata = weights @ np.eye(problem.known_margins.size)[problem.strata]
             value += log_margin_likelihood(kappa.ravel(), strata, problem)
         return value.reshape(kappa.shape)
 
-    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
         """Logarithm of ``p(x_i | x_-i, parameters)``: within the stratum, where margins
-        are known.
+        are known. None with weights, as the chance to be sampled is not part of the
+        model.
         """
+        if problem.weighting is not None:
+            return None
         posterior = parameters.posterior
         assert posterior is not None
         occupied, weights = problem.occupied, self._weights(problem, parameters)

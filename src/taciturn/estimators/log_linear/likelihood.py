@@ -28,7 +28,7 @@ def log_likelihood(
     weights : array, shape (draws, cells)
         κπ of the occupied cells; an empty cell adds nothing.
     counts : array, shape (cells,)
-        The sample, positive.
+        The sample, positive; with weights not whole numbers.
     """
     return np.asarray(
         _sum_log_rising(np.maximum(weights, 1e-300), counts) - log_rising(kappa, counts.sum())
@@ -39,7 +39,7 @@ def _sum_log_rising(a: Floats, counts: npt.NDArray[np.floating[Any] | np.integer
     """``log_rising(a, counts).sum(axis=1)``, from the product itself where it is short,
     which is quicker.
     """
-    long = counts > _MOST_FACTORS
+    long = (counts > _MOST_FACTORS) | (counts % 1 > 0)
     short = np.flatnonzero(~long)
     short = short[np.argsort(-counts[short])]
     factors = a[:, short]

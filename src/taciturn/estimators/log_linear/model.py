@@ -26,6 +26,7 @@ __all__ = [
     "hyperparameters",
     "main_effects",
     "model_coords",
+    "model_counts",
     "model_data",
     "model_names",
     "scale_name",
@@ -61,7 +62,7 @@ def model_data(problem: Problem, sized: str, prior: Prior) -> dict[str, npt.NDAr
     """What the model holds as data: samples that differ in nothing else share a
     compiled model.
     """
-    data = {"counts": problem.counts[problem.fillable.ravel()], **hyperparameters(sized, prior)}
+    data = {"counts": model_counts(problem), **hyperparameters(sized, prior)}
     if problem.known_margins is not None:
         data["margins"] = problem.stratum_sizes
     return data
@@ -92,8 +93,11 @@ def build_model(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> 
         kappa = sized_variable("kappa", priors["kappa"])
         pi = cell_shares(problem, terms, priors)
         kept = np.flatnonzero(problem.fillable.ravel())
-        counts = pm.Data("counts", problem.counts[kept])
-        _dirichlet_multinomial("sample_counts", kappa * pi, counts)
+        counts = pm.Data("counts", model_counts(problem))
+        if problem.weighting is None:
+            _dirichlet_multinomial("sample_counts", kappa * pi, counts)
+        else:
+            pm.Potential("sample_counts", _log_probability(counts, kappa * pi))
         if problem.known_margins is not None:
             of_stratum = np.eye(problem.known_margins.size)[problem.strata[kept]]
             sampled = pt.dot(counts, of_stratum)
@@ -175,19 +179,30 @@ def hyperparameters(name: str, prior: Prior) -> dict[str, Floats]:
     return {f"{name}_{own}": np.asarray(value) for own, value in prior.parameters.items()}
 
 
+def model_counts(problem: Problem) -> npt.NDArray[Any]:
+    """What the parameters are learned from, of the cells that can be filled."""
+    found = problem.counts if problem.weighting is None else problem.learned_from
+    return np.asarray(found[problem.fillable.ravel()])
+
+
+def _log_probability(counts: Any, alpha: Any) -> Any:
+    import pytensor.tensor as pt
+
+    n, total = counts.sum(), alpha.sum()
+    occupied = pt.nonzero(counts)[0]
+    x, a = counts[occupied], alpha[occupied]
+    cells = pt.gammaln(a + x) - pt.gammaln(a) - pt.gammaln(x + 1)
+    return pt.gammaln(n + 1) + pt.gammaln(total) - pt.gammaln(total + n) + cells.sum()
+
+
 def _dirichlet_multinomial(name: str, alpha: Any, observed: Any) -> Any:
     """Observed Dirichlet-multinomial whose log-probability is computed from occupied
     cells only: an empty cell adds nothing.
     """
     import pymc as pm
-    import pytensor.tensor as pt
 
     def logp(value: Any, alpha: Any, _size: Any) -> Any:
-        n, total = value.sum(), alpha.sum()
-        occupied = pt.nonzero(value)[0]
-        x, a = value[occupied], alpha[occupied]
-        cells = pt.gammaln(a + x) - pt.gammaln(a) - pt.gammaln(x + 1)
-        return pt.gammaln(n + 1) + pt.gammaln(total) - pt.gammaln(total + n) + cells.sum()
+        return _log_probability(value, alpha)
 
     def dist(alpha: Any, size: Any, batch: Any) -> Any:
         return pm.DirichletMultinomial.dist(n=size, a=alpha, size=batch)

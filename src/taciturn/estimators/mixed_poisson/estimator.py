@@ -2,14 +2,15 @@
 each, whose spread follows a power of the cell's size.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import log
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax
+import xarray as xr
+from scipy.special import softmax
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ParameterError
@@ -18,15 +19,19 @@ from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.mixed_poisson.importance import sample_main_effects
 from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing
 from taciturn.estimators.mixed_poisson.model import build_model
+from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
+from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 
 if TYPE_CHECKING:
     import pymc as pm
 
 __all__ = ["MixedPoisson"]
+
+AVERAGED: Final = "averaged"
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,15 +64,16 @@ class MixedPoisson(LogLinearEstimator):
         Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
         (:math:`\beta`); ``margin_<variable>`` for each variable in the formula;
         ``scale_<variable>_<variable>`` for the size of each interaction.
-    mixing : {"inverse Gaussian", "gamma"}
+    mixing : {"averaged", "gamma", "inverse Gaussian"}
         The distribution of the factors. The inverse Gaussian has a heavier upper and a
-        lighter lower tail: a few cells may be far larger than the model says without
-        most others being empty.
+        lighter lower tail than the gamma distribution: a few cells may be far larger
+        than the model says without most others being empty. By default either is as
+        likely before the sample is seen, and the sample decides.
 
     Raises
     ------
     ParameterError
-        No such `mixing`. On `fit`: known margins, which the model cannot keep.
+        No such `mixing`. On `fit`: sampling weights with inverse Gaussian factors.
     PriorError
         On `fit`: a prior for a parameter that the model does not have.
 
@@ -84,7 +90,17 @@ class MixedPoisson(LogLinearEstimator):
     independent, and the factors integrate out: the counts are negative binomial with
     gamma factors, and Poisson-inverse Gaussian with the others. ``intensity`` is
     :math:`\theta`, a part of the computation rather than of the model; given it and the
-    count, a factor is gamma, or generalised inverse Gaussian.
+    count, a factor is gamma, or generalised inverse Gaussian. ``mixing`` is the
+    distribution at each draw, 0 gamma and 1 inverse Gaussian.
+
+    *Known margins and strata.* Given the sizes of the strata, samples and populations
+    of each are multinomial of their own, whatever the sampling fractions, and there is
+    an intensity for each stratum. The sizes take the place of the effects that say how
+    large a stratum is, and say nothing else.
+
+    *Weights.* What they say of the shares takes the place of the counts in the
+    likelihood, scaled to the effective size; individuals not sampled are drawn given
+    what the weights say of them. The factors are gamma.
 
     References
     ----------
@@ -99,33 +115,69 @@ class MixedPoisson(LogLinearEstimator):
     >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.MixedPoisson().fit(sample, population_size=2449, random_seed=1)
     >>> sorted(fit["posterior"].data_vars)
-    ['intensity', 'margin_area', 'margin_religion', 'nu', 'power']
+    ['intensity', 'margin_area', 'margin_religion', 'mixing', 'nu', 'power']
     """
 
-    mixing: str = "inverse Gaussian"
+    mixing: str = AVERAGED
 
     sized: ClassVar[str] = "nu"
     others: ClassVar[tuple[str, ...]] = ("intensity",)
+    reserved: ClassVar[tuple[str, ...]] = ("mixing", "log_relative_intensity")
     caution: ClassVar[str] = (
-        "Do not rely on the intervals of R1 and R2 where many cells are nearly impossible: in"
-        " repeated samples of one such table of 50,000 people they hardly ever contained the truth."
+        "How often its intervals hold was measured for inverse Gaussian factors only, and they"
+        " hardly ever held for R1 and R2 of a table many of whose cells are nearly impossible."
     )
+    keeps_margins: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     title: ClassVar[str] = "Mixed Poisson log-linear model, Bayesian"
     command_name: ClassVar[str] = "mixed-poisson"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if str(self.mixing) not in MIXING:  # from a file it may be anything
-            raise ParameterError(f"mixing must be one of {list(MIXING)}, got {self.mixing!r:.80}")
+        known = [AVERAGED, *MIXING]
+        if str(self.mixing) not in known:  # from a file it may be anything
+            raise ParameterError(f"mixing must be one of {known}, got {self.mixing!r:.80}")
 
     @property
     def variant(self) -> str:
         """The distribution of the factors."""
         return self.mixing
 
-    @property
-    def _factors(self) -> Mixing:
-        return MIXING[self.mixing]
+    def check_design(self, problem: Problem) -> None:
+        """Raise `ParameterError` for weights with inverse Gaussian factors."""
+        super().check_design(problem)
+        if problem.weighting is not None and self.mixing == "inverse Gaussian":
+            raise ParameterError(
+                "a sample with weights needs gamma factors: use mixing='gamma', or leave it out"
+            )
+
+    def terms_for(self, problem: Problem) -> Terms:
+        """Return the terms of the formula, but for those that say how large the strata
+        are.
+        """
+        known = set() if problem.known_margins is None else set(problem.known_margins.dims)
+        return tuple(term for term in super().terms_for(problem) if not set(term) <= known)
+
+    def fixed_in_model(self, problem: Problem) -> str:
+        """Return which strata have a sample."""
+        return f" sampled {Strata(problem, sampled=True).kept.tobytes()!r}"
+
+    def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
+        """Return the posterior without what a Markov chain did not draw: the mixing
+        distribution, and intensities of strata that have no sample.
+        """
+        intensity = posterior["intensity"]
+        flat = intensity.values.reshape(*intensity.shape[:2], -1)
+        sampled = flat[..., flat.any(axis=(0, 1))]
+        own = posterior.drop_vars(["mixing", "intensity"], errors="ignore")
+        return own.assign(intensity=(("chain", "draw", "stratum"), sampled))
+
+    def _mixings(self, problem: Problem) -> dict[int, Mixing]:
+        """The distributions of the factors, by number."""
+        names = list(MIXING) if self.mixing == AVERAGED else [self.mixing]
+        if problem.weighting is not None:
+            names = ["gamma"]
+        return {list(MIXING).index(name): MIXING[name] for name in names}
 
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
         """Return the default priors of ``nu`` and ``power``."""
@@ -137,7 +189,20 @@ class MixedPoisson(LogLinearEstimator):
 
     def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
         """Return the PyMC model of a checked sample."""
-        return build_model(problem, terms, priors, self._factors)
+        return build_model(problem, terms, priors, list(self._mixings(problem).values()))
+
+    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
+        """Draw the parameters by NUTS, and then the distribution of the factors."""
+        parameters = super().learn_nuts(problem, settings, seed)
+        posterior = parameters.posterior
+        assert posterior is not None
+        numbers, logs = list(self._mixings(problem)), self._log_joints(problem, parameters)
+        chance = softmax(np.stack(logs), axis=0).cumsum(axis=0)
+        rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+        place = (rng.random(chance.shape[1]) > chance[:-1]).sum(axis=0)
+        drawn = np.array(numbers)[place].reshape(settings.chains, -1)
+        posterior = posterior.assign(mixing=(("chain", "draw"), drawn))
+        return replace(parameters, posterior=posterior)
 
     def sample_fast(
         self,
@@ -147,8 +212,24 @@ class MixedPoisson(LogLinearEstimator):
         draws: int,
         rng: np.random.Generator,
     ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-        """Draw ν, the power and the intensity, and the margins."""
-        return sample_main_effects(problem, dims, priors, self._factors, draws, rng)
+        """Draw ν, the power, the intensities and the mixing distribution, and the
+        margins.
+        """
+        mixings = self._mixings(problem)
+        single, margins, diagnostics = sample_main_effects(
+            problem, dims, priors, list(mixings.values()), draws, rng
+        )
+        single["mixing"] = np.array(list(mixings))[single["mixing"]]
+        single["intensity"] = _over_strata(problem, single["intensity"])
+        return single, margins, diagnostics
+
+    def draw_others(
+        self, problem: Problem, draws: int, rng: np.random.Generator
+    ) -> dict[str, Floats]:
+        """Draw the mixing distribution; the intensity belongs to the computation."""
+        numbers = list(self._mixings(problem))
+        intensity = _over_strata(problem, np.ones((draws, len(Strata(problem, sampled=True).kept))))
+        return {"mixing": rng.choice(numbers, size=draws).astype(float), "intensity": intensity}
 
     def draw_population(
         self,
@@ -157,14 +238,24 @@ class MixedPoisson(LogLinearEstimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw the factors given the sample, then the individuals not sampled."""
-        log_mean, log_shape = self._cells(problem, parameters)
-        # Not 0, so that a sampled cell has a share whatever the parameters.
-        kept, mean = problem.fillable.ravel(), np.maximum(np.exp(log_mean), 1e-200)
-        sample = problem.counts[kept].astype(float)
-        shares = mean * self._factors.draw(sample, mean, np.exp(log_shape), rng)
-        rest = problem.population_size - problem.sample_size
-        return _over_all(problem, problem.counts[kept] + draw_multinomial(rest, shares, rng))
+        """Draw the individuals not sampled, stratum by stratum of the known margins,
+        given factors that the sample informs.
+        """
+        strata = Strata(problem, sampled=False)
+        log_shares, log_mean, log_shape = self._cells(problem, parameters)
+        seen = np.isfinite(strata.log_start)[strata.of_cell]  # not where nobody was sampled
+        told, log_factors = problem.says_of_rest[strata.seen], np.empty_like(log_mean)
+        for mixing, rows in _by_mixing(parameters):
+            shape = np.exp(log_shape[rows])
+            mean = np.maximum(np.exp(log_mean[rows][:, seen]), 1e-200)  # r may vanish, too
+            at = np.ix_(rows, np.flatnonzero(seen))
+            with np.errstate(divide="ignore"):
+                log_factors[at] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
+            log_factors[np.ix_(rows, np.flatnonzero(~seen))] = mixing.draw_log_prior(
+                shape[:, ~seen], rng
+            )
+        weights = self._placed(problem, strata, log_shares + log_factors)
+        return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
     def draw_replicates(
         self,
@@ -173,59 +264,111 @@ class MixedPoisson(LogLinearEstimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw samples of the same size."""
-        return self.draw_from_model(problem, parameters, problem.sample_size, rng)
+        """Draw samples of the same size; with weights each cell at its own rate."""
+        weights = self._from_model(problem, parameters, rng) * problem.rates
+        return draw_replicates(problem, len(weights), weights, draw_multinomial, rng)
 
     def draw_from_model(
         self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
     ) -> Counts:
         """Draw a table of so many individuals for each draw of the parameters."""
-        log_mean, log_shape = self._cells(problem, parameters)
-        logs = log_mean + self._factors.draw_log_prior(np.exp(log_shape), rng)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return _over_all(problem, draw_multinomial(size, shares, rng))
+        return draw_multinomial(size, self._from_model(problem, parameters, rng), rng)
+
+    def _from_model(
+        self, problem: Problem, parameters: Parameters, rng: np.random.Generator
+    ) -> Floats:
+        """Shares of all cells, with factors that no sample informs."""
+        log_shares, _, log_shape = self._cells(problem, parameters)
+        for mixing, rows in _by_mixing(parameters):
+            log_shares[rows] += mixing.draw_log_prior(np.exp(log_shape[rows]), rng)
+        return self._placed(problem, Strata(problem, sampled=False), log_shares)
+
+    def _placed(self, problem: Problem, strata: Strata, logs: Floats) -> Floats:
+        """Shares of all cells in proportion to the exponentials of `logs` in each
+        stratum.
+        """
+        found = np.zeros((len(logs), problem.fillable.size))
+        found[:, strata.seen] = np.exp(strata.log_shares(logs))
+        return found
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, intensity | parameters), up to a constant."""
-        posterior, counts = parameters.posterior, problem.counts[problem.fillable.ravel()]
+        posterior = parameters.posterior
         assert posterior is not None
-        values = self._factors.log_pmf(counts.astype(float), *self._cells(problem, parameters))
-        return np.asarray(values.sum(axis=1)).reshape(posterior.sizes["chain"], -1)
+        counts = problem.learned_from[Strata(problem, sampled=False).seen]
+        _, *cells = self._cells(problem, parameters)
+        values = np.empty(len(cells[0]))
+        for mixing, rows in _by_mixing(parameters):
+            values[rows] = mixing.log_pmf(counts, *(part[rows] for part in cells)).sum(axis=1)
+        return values.reshape(posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
         r"""Logarithm of ``p(x_i | x_-i, parameters)``, with the intensity as a
         parameter: the harmonic mean over its draws, which leaving-one-out by importance
-        sampling takes, leaves the individual out exactly. None for a sample of one:
-        without it the intensity would have no proper distribution.
+        sampling takes, leaves the individual out exactly. None for a sample, or one of
+        a stratum, of one: without it the intensity would have no proper distribution;
+        and with weights, as the chance to be sampled is not part of the model.
         """
-        if problem.sample_size == 1:
+        of_stratum = np.bincount(problem.strata, weights=problem.counts)[problem.strata]
+        others = of_stratum[problem.occupied] - 1
+        if problem.weighting is not None or not others.all():
             return None
-        posterior, counts = parameters.posterior, problem.counts[problem.fillable.ravel()]
-        assert posterior is not None
-        occupied = np.flatnonzero(counts)
-        at = [part[:, occupied] for part in self._cells(problem, parameters)]
-        there = counts[occupied].astype(float)
-        terms = self._factors.log_pmf(there, *at) - self._factors.log_pmf(there - 1, *at)
-        terms -= log(problem.sample_size - 1)
-        return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
-
-    def _cells(self, problem: Problem, parameters: Parameters) -> tuple[Floats, Floats]:
-        """Logarithms of the mean and of the shape of the cells that can be filled,
-        (chains * draws, cells).
-        """
         posterior = parameters.posterior
         assert posterior is not None
+        counts = problem.counts[Strata(problem, sampled=False).seen].astype(float)
+        occupied = np.flatnonzero(counts)
+        _, *cells = self._cells(problem, parameters)
+        cells, there = [part[:, occupied] for part in cells], counts[occupied]
+        terms = np.empty_like(cells[0])
+        for mixing, rows in _by_mixing(parameters):
+            own = [part[rows] for part in cells]
+            terms[rows] = mixing.log_pmf(there, *own) - mixing.log_pmf(there - 1, *own)
+        terms += log_stratum_chance(problem) - np.log(others)
+        return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
+
+    def _log_joints(self, problem: Problem, parameters: Parameters) -> list[Floats]:
+        """`log_joint` with each distribution of the factors, (draws,)."""
+        posterior = parameters.posterior
+        assert posterior is not None
+        found = []
+        for number in self._mixings(problem):
+            numbers = xr.full_like(posterior["nu"], number, dtype=int)
+            own = replace(parameters, posterior=posterior.assign(mixing=numbers))
+            found.append(self.log_joint(problem, own).ravel())
+        return found
+
+    def _cells(self, problem: Problem, parameters: Parameters) -> tuple[Floats, Floats, Floats]:
+        """Logarithms of the share, the mean and the shape of the cells that can be
+        filled, (chains * draws, cells).
+        """
+        posterior, strata = parameters.posterior, Strata(problem, sampled=False)
+        assert posterior is not None
+        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
         nu, power, intensity = (
-            posterior[name].transpose("chain", "draw").values.reshape(-1, 1)
+            posterior[name].transpose("chain", "draw", ...).values.reshape(draws, -1)
             for name in ("nu", "power", "intensity")
         )
-        shares = self.log_shares(problem, posterior)[:, problem.fillable.ravel()]
-        shares = np.asarray(log_softmax(shares, axis=1))
-        return np.log(intensity) + shares, np.log(nu) + power * (log(problem.cells) + shares)
+        shares = strata.log_shares(self.log_shares(problem, posterior)[:, strata.seen])
+        with np.errstate(divide="ignore"):
+            log_mean = np.log(intensity[:, strata.kept])[:, strata.of_cell] + shares
+        return shares, log_mean, np.log(nu) + power * (log(problem.cells) + shares)
 
 
-def _over_all(problem: Problem, tables: Counts) -> Counts:
-    """Tables with the structural zeros."""
-    found = np.zeros((len(tables), problem.fillable.size), dtype=np.int64)
-    found[:, problem.fillable.ravel()] = tables
-    return found
+def _by_mixing(parameters: Parameters) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
+    """Each distribution of the factors, and the draws that have it."""
+    assert parameters.posterior is not None
+    numbers = parameters.posterior["mixing"].transpose("chain", "draw").values.ravel()
+    for number, mixing in enumerate(MIXING.values()):
+        if len(rows := np.flatnonzero(numbers == number)):
+            yield mixing, rows
+
+
+def _over_strata(problem: Problem, intensity: Floats) -> Floats:
+    """Intensities of the strata that have a sample in their places among all, 0 in
+    others; without known margins the only one.
+    """
+    if problem.known_margins is None:
+        return intensity[:, 0]
+    found = np.zeros((len(intensity), problem.known_margins.size))
+    found[:, Strata(problem, sampled=True).kept] = intensity
+    return found.reshape(-1, *problem.known_margins.shape)

@@ -2,10 +2,11 @@
 Markov chain.
 
 Importance sampling. On a grid of the two parameters of the departures, Newton's method
-finds the margins and the intensity of largest posterior density. Around each node the
+finds the margins and the intensities of largest posterior density. Around each node the
 margins are proposed as gamma variates that are divided by their sum: each has the
 node's value as its mean, and a shape that is the information about it. The grid is
-narrowed, and widened, to where the posterior is.
+narrowed, and widened, to where the posterior is. Where the distribution of the factors
+is averaged over, each has proposals of its own, and their weights are compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from scipy.stats import t as student_t
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_log_gammas
@@ -38,7 +40,7 @@ _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
 _WIDE: Final = (0.15, 0.4)  # share of wider proposals, and their information
 _FREEDOM: Final = 6  # of the t distribution that proposes the intensity
-_SPREAD: Final = 1.3  # and its scale, beyond the standard error
+_SPREAD: Final = 0.3  # and its scale beyond the standard error, divided by their number
 _BLOCK: Final = 2**21
 
 Floats = npt.NDArray[np.float64]
@@ -48,34 +50,40 @@ def sample_main_effects(
     problem: Problem,
     dims: Sequence[str],
     priors: Mapping[str, Prior],
-    mixing: Mixing,
+    mixings: Sequence[Mixing],
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-    """Draws of ``nu``, ``power`` and ``intensity``, shape (draws,), and of the margin
-    of each of `dims`, (draws, categories); the other variables are uniform.
+    """Draws of ``nu`` and ``power``, shape (draws,), of ``intensity``, (draws, strata
+    with a sample), of ``mixing``, the number of the distribution, and of the margin of
+    each of `dims`, (draws, categories); the other variables are uniform.
     """
-    target = _Target(problem, dims, priors, mixing)
-    nodes, whole = _fitted(target, priors)
+    fitted = [_Fitted.to(_Target(problem, dims, priors, mixing), priors) for mixing in mixings]
+    highest = max(own.evidence for own in fitted)
+    counting = [k for k, own in enumerate(fitted) if own.evidence > highest - _NEGLIGIBLE]
     for number in _PROPOSALS:
-        log_weights, proposed = _weigh(target, nodes, max(draws, number), rng)
+        found = [fitted[k].weigh(max(draws, number), rng) for k in counting]
+        log_weights = np.concatenate([weights for weights, _ in found])
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged:
             break
-    if not whole:  # proposals leave something out, which weights cannot show
+    if not all(fitted[k].whole for k in counting):  # what is left out, weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
-    kept = proposed.at(chosen)
+    kept = _Points.joined([points for _, points in found]).at(chosen)
     single = {
         "nu": np.exp(kept.log_nu),
         "power": kept.power,
         "intensity": np.exp(kept.log_intensity),
+        "mixing": np.repeat(counting, [len(weights) for weights, _ in found])[chosen],
     }
     return single, [np.exp(margin) for margin in kept.log_margins], diagnostics
 
 
 @dataclass(frozen=True)
 class _Points:
-    """Values of all parameters, the first axis that of the points."""
+    """Values of all parameters, the first axis that of the points; the second of the
+    intensities is that of the strata.
+    """
 
     log_nu: Floats
     power: Floats
@@ -90,20 +98,33 @@ class _Points:
             [margin[which] for margin in self.log_margins],
         )
 
+    @classmethod
+    def joined(cls, several: Sequence["_Points"]) -> "_Points":
+        """Those of several, one after the other."""
+        return cls(
+            np.concatenate([own.log_nu for own in several]),
+            np.concatenate([own.power for own in several]),
+            np.concatenate([own.log_intensity for own in several]),
+            [
+                np.concatenate(parts)
+                for parts in zip(*(own.log_margins for own in several), strict=True)
+            ],
+        )
+
 
 class _Target:
-    """The unnormalised posterior of log ν, the power, the logarithm of the intensity
-    and the margins.
+    """The unnormalised posterior of log ν, the power, the logarithms of the intensities
+    and the margins, from the cells of the strata that have a sample.
     """
 
     def __init__(
         self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], mixing: Mixing
     ) -> None:
-        fillable = problem.fillable.ravel()
-        self.counts = problem.counts[fillable].astype(float)
-        self.cells, self.size = problem.cells, problem.sample_size
+        self.strata = Strata(problem, sampled=True)
+        seen = self.strata.seen
+        self.counts, self.cells = problem.learned_from[seen], problem.cells
         self._mixing, self._priors = mixing, priors
-        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)[:, fillable]
+        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)[:, seen]
         self.levels = [index[problem.variables.index(dim)] for dim in dims]
         self.categories = [problem.sample.sizes[dim] for dim in dims]
         self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
@@ -111,10 +132,13 @@ class _Target:
 
     def log_shares(self, log_margins: list[Floats], rows: int) -> Floats:
         """Logarithms of π of the cells that can be filled, shape (rows, cells)."""
-        total = np.zeros((rows, self.cells))
+        total = np.zeros((rows, len(self.counts)))
         for margin, level in zip(log_margins, self.levels, strict=True):
             total += margin[:, level]
-        return np.asarray(log_softmax(total, axis=1))
+        return self.strata.log_shares(total)
+
+    def log_mean(self, points: _Points, log_shares: Floats) -> Floats:
+        return np.asarray(points.log_intensity[:, self.strata.of_cell] + log_shares)
 
     def log_shape(self, points: _Points, log_shares: Floats) -> Floats:
         relative = log(self.cells) + log_shares
@@ -128,12 +152,12 @@ class _Target:
         margins, up to a constant.
         """
         out = np.empty(len(points.log_nu))
-        step = max(1, _BLOCK // self.cells)
+        step = max(1, _BLOCK // len(self.counts))
         for start in range(0, len(out), step):
             rows = slice(start, start + step)
             some = points.at(rows)
             shares = self.log_shares(some.log_margins, len(some.log_nu))
-            mean = some.log_intensity[:, None] + shares
+            mean = self.log_mean(some, shares)
             out[rows] = self.log_pmf(mean, self.log_shape(some, shares)).sum(axis=1)
         nu = np.exp(points.log_nu)
         out += self._priors["nu"].logpdf(nu) + points.log_nu
@@ -145,7 +169,7 @@ class _Target:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """A grid of log ν and the power, with the margins and the intensity of largest
+    """A grid of log ν and the power, with the margins and the intensities of largest
     density at each node, the information about them, and the logarithm of the
     posterior's height.
     """
@@ -155,6 +179,39 @@ class _Nodes:
     shapes: list[Floats]
     information: Floats
     height: Floats
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A target with the grid over what is not negligible, and whether it holds all of
+    that.
+    """
+
+    target: _Target
+    nodes: _Nodes
+    whole: bool
+
+    @classmethod
+    def to(cls, target: _Target, priors: Mapping[str, Prior]) -> "_Fitted":
+        """Fit the grid."""
+        return cls(target, *_fitted(target, priors))
+
+    @property
+    def log_area(self) -> float:
+        """Of a node: what it has of the grid."""
+        return float(np.log(self.nodes.widths).sum())
+
+    @property
+    def evidence(self) -> float:
+        """Logarithm of the probability of the sample, roughly and up to a constant."""
+        return float(logsumexp(self.nodes.height)) + self.log_area
+
+    def weigh(self, number: int, rng: np.random.Generator) -> tuple[Floats, _Points]:
+        """Proposals with the logarithms of their weights, whose mean is the probability
+        of the sample up to a constant.
+        """
+        log_weights, points = _weigh(self.target, self.nodes, number, rng)
+        return log_weights + self.log_area, points
 
 
 def _fitted(target: _Target, priors: Mapping[str, Prior]) -> tuple[_Nodes, bool]:
@@ -221,17 +278,17 @@ def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | No
             for own, prior in zip(sums, target.prior, strict=True)
         ]
         start = _Points(
-            log_nu[:1], power[:1], np.array([log(target.size)]), [m[None] for m in margins]
+            log_nu[:1], power[:1], target.strata.log_start[None], [m[None] for m in margins]
         )
     best = _Points(
         log_nu,
         power,
-        np.repeat(start.log_intensity, rows),
+        np.repeat(start.log_intensity, rows, axis=0),
         [np.repeat(margin, rows, axis=0) for margin in start.log_margins],
     )
     for _ in range(_STEPS):
         best, shapes, information = _newton(target, best)
-    height = target.log_posterior(best) - 0.5 * np.log(information)
+    height = target.log_posterior(best) - 0.5 * np.log(information).sum(axis=1)
     for shape, margin in zip(shapes, best.log_margins, strict=True):
         height -= _log_scaled_dirichlet(shape, margin, margin)
     return _Nodes(best, (widths[0], widths[1]), shapes, information, height)
@@ -239,10 +296,10 @@ def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | No
 
 def _newton(target: _Target, at: _Points) -> tuple[_Points, list[Floats], Floats]:
     """A step towards the largest density, with the information about the margins and
-    the intensity where it started.
+    the intensities where it started.
     """
     shares = target.log_shares(at.log_margins, len(at.log_nu))
-    mean, shape = at.log_intensity[:, None] + shares, target.log_shape(at, shares)
+    mean, shape = target.log_mean(at, shares), target.log_shape(at, shares)
     middle, power = target.log_pmf(mean, shape), at.power[:, None]
     up = target.log_pmf(mean + _STEP, shape + power * _STEP)
     down = target.log_pmf(mean - _STEP, shape - power * _STEP)
@@ -257,8 +314,9 @@ def _newton(target: _Target, at: _Points) -> tuple[_Points, list[Floats], Floats
         margins.append(np.asarray(log_softmax(moved, axis=1)))
         shapes.append(information)
     up, down = target.log_pmf(mean + _STEP, shape), target.log_pmf(mean - _STEP, shape)
-    of_intensity = np.maximum((2 * middle - up - down).sum(axis=1) / _STEP**2, 1.0)
-    step = np.clip((up - down).sum(axis=1) / (2 * _STEP) / of_intensity, -1, 1)
+    by_stratum = target.strata.sums
+    of_intensity = np.maximum(by_stratum(2 * middle - up - down) / _STEP**2, 1.0)
+    step = np.clip(by_stratum(up - down) / (2 * _STEP) / of_intensity, -1, 1)
     moved_points = _Points(at.log_nu, at.power, at.log_intensity + step, margins)
     return moved_points, shapes, of_intensity
 
@@ -281,15 +339,17 @@ def _weigh(
         narrow_density += _log_scaled_dirichlet(own, centre, drawn)
         wide_density += _log_scaled_dirichlet(less, centre, drawn)
         margins.append(drawn)
-    scale = _SPREAD / np.sqrt(nodes.information[node])
-    off = rng.standard_t(_FREEDOM, number)
+    information = nodes.information[node]
+    scale = (1 + _SPREAD / information.shape[1]) / np.sqrt(information)
+    off = rng.standard_t(_FREEDOM, scale.shape)
     proposed = _Points(
         near.log_nu + nodes.widths[0] * jitter[0],
         near.power + nodes.widths[1] * jitter[1],
         near.log_intensity + scale * off,
         margins,
     )
-    density = np.log(chances[node]) + student_t.logpdf(off, _FREEDOM) - np.log(scale)
+    density = np.log(chances[node])
+    density += (student_t.logpdf(off, _FREEDOM) - np.log(scale)).sum(axis=1)
     density += np.logaddexp(log(1 - _WIDE[0]) + narrow_density, log(_WIDE[0]) + wide_density)
     return target.log_posterior(proposed) - density, proposed
 

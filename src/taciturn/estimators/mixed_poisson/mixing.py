@@ -43,6 +43,10 @@ class Mixing(ABC):
         """Logarithms of factors without counts."""
 
     @abstractmethod
+    def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
+        """Logarithm of the probability of each count, in PyTensor."""
+
+    @abstractmethod
     def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
         """The counts as a variable of the PyMC model."""
 
@@ -59,6 +63,16 @@ class _Gamma(Mixing):
     def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
         shape = np.maximum(shape, 1e-200)
         return draw_log_gammas(shape, rng) - np.log(shape)
+
+    def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
+        import pytensor.tensor as pt
+
+        log_ratio = pt.log(mean) - pt.log(shape)
+        excess = pt.log1p(mean / shape)
+        seen = pt.nonzero(counts)[0]
+        f, r = counts[seen], shape[seen]
+        own = pt.gammaln(r + f) - pt.gammaln(r) + f * (log_ratio - excess)[seen]
+        return (-shape * excess)[seen].inc(own - pt.gammaln(f + 1.0))
 
     def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
         import pymc as pm
@@ -88,21 +102,23 @@ class _InverseGaussian(Mixing):
         drawn = rng.wald(1.0, np.maximum(shape, _NARROWEST))
         return np.asarray(np.log(np.maximum(drawn, 1e-300)))
 
-    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
-        import pymc as pm
+    def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
         import pytensor.tensor as pt
 
-        def logp(value: Any, mean: Any, shape: Any) -> Any:
-            s = pt.sqrt(1 + 2 * mean / shape)
-            seen = pt.nonzero(value)[0]
-            f = value[seen].astype("float64")
-            own = f * (pt.log(mean) - pt.log(s))[seen] + _log_bessel_ratio(f, (shape * s)[seen])
-            return (-2 * mean / (1 + s))[seen].inc(own - pt.gammaln(f + 1))
+        s = pt.sqrt(1 + 2 * mean / shape)
+        seen = pt.nonzero(counts)[0]
+        f = counts[seen].astype("float64")
+        own = f * (pt.log(mean) - pt.log(s))[seen] + _log_bessel_ratio(f, (shape * s)[seen])
+        return (-2 * mean / (1 + s))[seen].inc(own - pt.gammaln(f + 1))
+
+    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+        import pymc as pm
 
         def dist(mean: Any, shape: Any, size: Any) -> Any:
             factors = pm.Wald.dist(mu=1.0, lam=shape, size=size)
             return pm.Poisson.dist(mu=mean * factors, size=size)
 
+        logp = self.log_probability
         return pm.CustomDist(name, mean, shape, dist=dist, logp=logp, observed=observed)
 
 
@@ -134,7 +150,7 @@ def _log_bessel_ratio(f: Any, w: Any) -> Any:
 
 
 MIXING: Final[Mapping[str, Mixing]] = {
-    "inverse Gaussian": _InverseGaussian(),
     "gamma": _Gamma(),
+    "inverse Gaussian": _InverseGaussian(),
 }
 """By name."""

@@ -1,11 +1,19 @@
 """The mixed Poisson log-linear model in PyMC."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from taciturn.estimators.formula import Terms
-from taciturn.estimators.log_linear.model import cell_shares, model_coords, sized_variable
+from taciturn.estimators.log_linear.model import (
+    cell_shares,
+    model_coords,
+    model_counts,
+    sized_variable,
+)
 from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
@@ -16,7 +24,7 @@ __all__ = ["build_model"]
 
 
 def build_model(
-    problem: Problem, terms: Terms, priors: Mapping[str, Prior], mixing: Mixing
+    problem: Problem, terms: Terms, priors: Mapping[str, Prior], mixings: Sequence[Mixing]
 ) -> "pm.Model":
     """Build the PyMC model of a sample.
 
@@ -28,18 +36,46 @@ def build_model(
         Those with something to estimate.
     priors : mapping of str to Prior
         Of all parameters.
-    mixing : Mixing
-        Of the factors, which are integrated out.
+    mixings : sequence of Mixing
+        Of the factors, which are integrated out; several are equally likely.
     """
     import pymc as pm
+    import pytensor.tensor as pt
+
+    seen, all_cells = Strata(problem, sampled=True), np.flatnonzero(problem.fillable.ravel())
+    members = np.eye(len(seen.kept))[seen.of_cell]
 
     with pm.Model(coords=model_coords(problem)) as model:
         nu, power = sized_variable("nu", priors["nu"]), priors["power"].variable("power")
-        pi = cell_shares(problem, terms, priors)
-        counts = pm.Data("counts", problem.counts[problem.fillable.ravel()])
-        # Flat in its logarithm, relative to the sample's size, near which it is.
-        relative = pm.Flat("log_relative_intensity")
-        intensity = pm.Deterministic("intensity", counts.sum() * pm.math.exp(relative))
+        counts = pm.Data("counts", model_counts(problem))[np.searchsorted(all_cells, seen.seen)]
+        pi = cell_shares(problem, terms, priors)[np.searchsorted(all_cells, seen.seen)]
+        if problem.known_margins is not None:
+            sizes = pm.Data("margins", problem.stratum_sizes)
+            within = (sizes / sizes.sum())[seen.kept] / pt.dot(pi, members)
+            pi = pi * within[seen.of_cell]
+        # Flat in their logarithms, relative to what gives the sample.
+        start = pt.dot(counts, members) / pt.dot(pi, members)
+        relative = pm.Flat("log_relative_intensity", shape=len(seen.kept))
+        intensity = start * pm.math.exp(relative)
+        _keep(problem, seen, intensity)
         shape = nu * (problem.cells * pi) ** power
-        mixing.observe("sample_counts", intensity * pi, shape, counts)
+        mean = intensity[seen.of_cell] * pi
+        if len(mixings) == 1 and problem.weighting is None:
+            mixings[0].observe("sample_counts", mean, shape, counts)
+        else:
+            logs = [mixing.log_probability(counts, mean, shape).sum() for mixing in mixings]
+            pm.Potential("sample_counts", pm.math.logsumexp(pt.stack(logs)) - np.log(len(logs)))
     return model
+
+
+def _keep(problem: Problem, seen: Strata, intensity: Any) -> None:
+    """Keep the intensities under their name, 0 in strata without a sample."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if problem.known_margins is None:
+        pm.Deterministic("intensity", intensity[0])
+    else:
+        every = pt.zeros(problem.known_margins.size)[seen.kept].set(intensity)
+        known = problem.known_margins
+        pm.Deterministic("intensity", every.reshape(known.shape), dims=known.dims)

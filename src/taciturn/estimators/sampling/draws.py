@@ -5,7 +5,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.estimators.sampling.kernels import open_cells, place_one_by_one, split
+from taciturn.estimators.sampling.kernels import (
+    open_cells,
+    place_one_by_one,
+    split,
+    split_sparse,
+)
 
 __all__ = [
     "draw_dirichlet_multinomial",
@@ -23,6 +28,8 @@ _SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 **
 _FEW: Final = 6
 """Expected count of a cell up to which placing individuals one by one costs less than a
 gamma and a binomial variate."""
+_LARGE: Final = 1024
+"""Cells from which most are taken to expect a few individuals."""
 _MOST: Final = 64
 """Individuals per cell up to which they are placed one by one, should more come than
 expected."""
@@ -50,7 +57,8 @@ def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generat
     draws = max(len(shares), np.size(total))
     totals = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), draws))
     out = np.empty((draws, shares.shape[1]), dtype=np.int64)
-    split(totals, np.ascontiguousarray(shares), rng, out)
+    way = split if shares.shape[1] < _LARGE else split_sparse
+    way(totals, np.ascontiguousarray(shares), rng, out)
     return out
 
 

@@ -8,9 +8,10 @@ are placed one by one. Gamma variates are left to NumPy, which draws them as qui
 import numpy as np
 from numba import njit
 
-__all__ = ["open_cells", "place_one_by_one", "split"]
+__all__ = ["open_cells", "place_one_by_one", "split", "split_sparse"]
 
 _REJECTION_FROM = 10.0  # the smallest mean for which transformed rejection is valid
+_FEW = 4.0  # expected count up to which placing individuals costs less than a binomial
 _BEYOND = 110  # a binomial with a smaller mean exceeds this with probability < 1e-70
 
 
@@ -32,6 +33,54 @@ def split(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: n
         for i in range(cells):
             out[a, i] = _binomial(left, share[i] / tails[i], rng) if share[i] > 0.0 else 0
             left -= out[a, i]
+
+
+@njit(cache=True)
+def split_sparse(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, quicker where most cells expect a few individuals: these cells are
+    drawn as one cell at first, whose individuals are then placed one by one, by
+    inversion from a table of where to begin.
+    """
+    cells = shares.shape[1]
+    tails, sums = np.empty(cells), np.empty(cells)
+    large, small = np.empty(cells, np.int64), np.empty(cells, np.int64)
+    guide = np.empty(cells, np.int64)
+    for a in range(totals.size):
+        share = shares[min(a, len(shares) - 1)]
+        if a < len(shares) or totals[a] != totals[a - 1]:
+            scale = totals[a] / share.sum()
+            few, many, whole, tail = 0, 0, 0.0, 0.0
+            for i in range(cells):
+                if share[i] * scale >= _FEW:
+                    large[many] = i
+                    many += 1
+                elif share[i] > 0.0:
+                    whole += share[i]
+                    sums[few], small[few] = whole, i
+                    few += 1
+            for j in range(many - 1, -1, -1):
+                tail += share[large[j]]
+                tails[j] = tail
+            j = 0
+            for b in range(few):  # the first cell whose sum is beyond b / few of the whole
+                while sums[j] <= whole * (b / few) and j < few - 1:
+                    j += 1
+                guide[b] = j
+        out[a, :] = 0
+        left = totals[a]
+        if few:
+            one_by_one = _binomial(left, whole / (whole + tail), rng)
+            left -= one_by_one
+            for _ in range(one_by_one):
+                u = rng.random()
+                j = guide[int(u * few)]
+                while sums[j] <= u * whole and j < few - 1:
+                    j += 1
+                out[a, small[j]] += 1
+        for j in range(many):
+            placed = _binomial(left, share[large[j]] / tails[j], rng)
+            out[a, large[j]] = placed
+            left -= placed
 
 
 @njit(cache=True)

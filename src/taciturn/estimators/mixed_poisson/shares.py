@@ -1,0 +1,63 @@
+"""Shares of cells within strata whose sizes are known; without any, of the table."""
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.estimators.problem import Problem
+
+__all__ = ["Strata"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Strata:
+    """The strata of the known margins, each with an intensity of its own; one, the
+    whole table, without known margins.
+
+    Parameters
+    ----------
+    problem : Problem
+        The sample and what is known of its population.
+    sampled : bool
+        Only strata from which anybody was sampled; all that have anybody otherwise.
+
+    Attributes
+    ----------
+    kept : array of int64, shape (strata,)
+        Their numbers among all strata.
+    seen : array of int64, shape (cells,)
+        Positions in the table of the cells that can be filled.
+    of_cell : array of int64, shape (cells,)
+        The stratum of each.
+    log_start : array, shape (strata,)
+        Logarithm of the intensity that gives each the sample it has.
+    """
+
+    def __init__(self, problem: Problem, *, sampled: bool) -> None:
+        counts = np.bincount(
+            problem.strata, weights=problem.learned_from, minlength=len(problem.stratum_sizes)
+        )
+        self.kept = np.flatnonzero((counts if sampled else problem.stratum_sizes) > 0)
+        number = np.full(len(counts), -1)
+        number[self.kept] = np.arange(len(self.kept))
+        stratum = number[problem.strata]
+        self.seen = np.flatnonzero(problem.fillable.ravel() & (stratum >= 0))
+        self.of_cell = stratum[self.seen]
+        self._log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
+        with np.errstate(divide="ignore"):
+            self.log_start = np.log(counts[self.kept]) - self._log_sizes
+        self._cells = [np.flatnonzero(self.of_cell == k) for k in range(len(self.kept))]
+        self._members = np.eye(len(self.kept))[self.of_cell]
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums over the cells of each stratum, shape (draws, strata)."""
+        return np.asarray(values @ self._members)
+
+    def log_shares(self, effects: Floats) -> Floats:
+        """Logarithms of shares in proportion to the exponentials of `effects`, shape
+        (draws, cells), that add up to the stratum's share of the population.
+        """
+        highest = np.stack([effects[:, cells].max(axis=1) for cells in self._cells], axis=1)
+        within = effects - highest[:, self.of_cell]
+        whole = np.log(self.sums(np.exp(within))) - self._log_sizes
+        return np.asarray(within - whole[:, self.of_cell])

@@ -1,0 +1,393 @@
+"""Samples that are not simple random ones: strata, and sampling weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy.special import gammaln
+from scipy.stats import chisquare
+
+import taciturn as tc
+from taciturn.errors import ParameterError, TableError, TaciturnError
+from taciturn.estimators.mixed_poisson.mixing import MIXING
+from taciturn.estimators.problem import make_problem
+from taciturn.estimators.settings import Parameters
+
+QUICK = {"chains": 2, "draws": 200, "progressbar": False, "random_seed": 1}
+MODELS = {"dirichlet": tc.DirichletLogLinear(), "mixed": tc.MixedPoisson()}
+each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def table(values, dims="ab") -> xr.DataArray:
+    array = np.asarray(values)
+    coords = {d: [f"{d}{i}" for i in range(s)] for d, s in zip(dims, array.shape, strict=True)}
+    return xr.DataArray(array, dims=tuple(dims), coords=coords)
+
+
+@pytest.fixture(scope="module")
+def stratified():
+    """Religion by area: a fortieth of every other area and a fifth of the others."""
+    population = tc.load_dataset("area_by_religion")
+    parts = [
+        tc.draw_sample(population.isel(area=[k]), fraction=(0.025, 0.2)[k % 2], random_seed=k)
+        for k in range(10)
+    ]
+    return xr.concat(parts, "area"), population.sum("religion")
+
+
+@each
+def test_draws_keep_strata(model, stratified):
+    sample, strata = stratified
+    fit = model.fit(sample, population_size=2449, strata=strata, **QUICK)
+    assert fit.attrs["sampler"] == "importance sampling"
+    drawn = fit["posterior_predictive"].to_dataset()
+    tc.fits.check_population(
+        drawn["population"], sample, population_size=2449, known_margins=strata
+    )
+    assert (drawn["count"].sum("religion") == sample.sum("religion")).all()
+    assert "by area, fractions from 0.0" in str(tc.summary(fit))
+
+
+@each
+def test_fits_of_designs_are_repeated(model, stratified, tmp_path):
+    sample, strata = stratified
+    weights = (sample / sample.sum("religion") * strata).fillna(0.0)
+    for design in (
+        {"strata": strata},
+        {"sampling_weights": weights, "effective_size": 90.0},
+    ):
+        fit = model.fit(sample, population_size=2449, **design, **QUICK)
+        tc.save_fit(fit, tmp_path / "fit.nc", overwrite=True)
+        again = tc.fits.repeat_fit(tc.read_fit(tmp_path / "fit.nc"), progressbar=False)
+        for group in ("posterior", "constant_data", "posterior_predictive"):
+            xr.testing.assert_equal(again[group].to_dataset(), fit[group].to_dataset())
+        assert np.isfinite(tc.fits.prior_sensitivity(again).loc["R2", "prior"])
+    assert "weighted, says as much as 90 of" in str(tc.summary(fit))
+
+
+def test_strata_enter_the_dirichlet_model_as_known_margins_do(stratified):
+    """Given the sizes, the sample sizes of strata say nothing of the parameters."""
+    sample, strata = stratified
+    model = MODELS["dirichlet"]
+    ways = [
+        model.fit(sample, population_size=2449, **{name: strata}, **QUICK)
+        for name in ("strata", "known_margins")
+    ]
+    first, second = (fit["posterior_predictive"]["population"] for fit in ways)
+    xr.testing.assert_equal(first, second)
+    # Left out, an individual comes back to his own stratum only by design.
+    terms = [fit["cell_log_likelihood"]["count"] for fit in ways]
+    of_stratum = sample.sum("religion").values
+    left = strata.values - of_stratum + 1
+    area = {label: k for k, label in enumerate(sample["area"].values)}
+    at = [area[label] for label in terms[0]["area"].values]
+    np.testing.assert_allclose(
+        terms[0] - terms[1], np.log((2449 - of_stratum.sum() + 1) / left[at]) + 0 * terms[0]
+    )
+
+
+def at(mixing: str, intensity, nu: float, power: float, b) -> Parameters:
+    """Parameters of a table of strata a by b that differ in the intensities alone."""
+    draws, dims = len(intensity), ("chain", "draw")
+    single = {
+        "nu": (dims, np.full((1, draws), nu)),
+        "power": (dims, np.full((1, draws), power)),
+        "mixing": (dims, np.full((1, draws), list(MIXING).index(mixing))),
+        "intensity": ((*dims, "a"), np.asarray(intensity)[None]),
+        "margin_b": ((*dims, "b"), np.tile(b, (1, draws, 1))),
+    }
+    return Parameters(xr.Dataset(single))
+
+
+def log_probability(mixing: str, counts, nu, power, b) -> float:
+    """Logarithm of p(sample of two strata | parameters), both intensities integrated
+    out."""
+    logs = np.linspace(-14, 16, 241)
+    grid = np.exp(np.array([[x, y] for x in logs for y in logs]))
+    problem = make_problem(table(counts), 80, strata=table([30, 50], "a"))
+    values = tc.MixedPoisson().log_joint(problem, at(mixing, grid, nu, power, b))[0]
+    top = values.max()
+    return float(top + np.log(np.exp(values - top).sum()) + 2 * np.log(logs[1] - logs[0]))
+
+
+@pytest.mark.parametrize("mixing", MIXING)
+def test_samples_of_strata_are_multinomial_of_their_own(mixing):
+    """The probabilities of all samples of 2 and 3 sum to one."""
+    total, b = 0.0, np.array([0.4, 0.6])
+    for first in range(3):
+        for second in range(4):
+            counts = np.array([[first, 2 - first], [second, 3 - second]])
+            log_p = log_probability(mixing, counts, 0.5, 0.4, b)
+            total += np.exp(log_p - gammaln(counts + 1).sum())
+    assert 2 * 3 * total == pytest.approx(1, abs=1e-5)
+
+
+def test_gamma_factors_with_power_one_are_dirichlet_in_each_stratum():
+    b, nu = np.array([0.3, 0.7]), 0.8
+    weights = nu * 4 * np.outer([30 / 80, 50 / 80], b)
+    first, second = np.array([[2, 1], [0, 5]]), np.array([[0, 3], [3, 2]])
+    found = [log_probability("gamma", counts, nu, 1.0, b) for counts in (first, second)]
+    exact = [(gammaln(weights + counts) - gammaln(weights)).sum() for counts in (first, second)]
+    assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], abs=1e-6)
+
+
+def test_a_stratum_without_a_sample_and_one_without_people():
+    sample = table([[5, 2, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1]])
+    strata = table([70, 40, 0, 12], "a")
+    for model in MODELS.values():
+        fit = model.fit(sample, population_size=122, strata=strata, **QUICK)
+        tc.assess(fit)  # checks the strata of every draw
+        population = fit["posterior_predictive"]["population"]
+        assert (population.isel(a=1) == 0).any()
+        assert (population.isel(a=1).std() > 0).any()
+
+
+@pytest.mark.slow
+def test_nuts_tells_apart_samples_with_other_empty_strata():
+    """One compiled model serves no sample in which other strata are empty, and the
+    intensity of an empty one is no parameter that has to converge."""
+    strata = table([60, 40, 80], "a")
+    for sample in (table([[5, 2], [0, 0], [3, 9]]), table([[5, 2], [6, 3], [3, 9]])):
+        fits = [
+            tc.MixedPoisson(mixing="gamma").fit(
+                sample,
+                population_size=180,
+                strata=strata,
+                method=method,
+                **QUICK | {"draws": 2000, "chains": 4},
+            )
+            for method in ("fast", "nuts")
+        ]
+        fast, nuts = (fit["posterior"]["intensity"].mean(["chain", "draw"]) for fit in fits)
+        np.testing.assert_allclose(fast, nuts, rtol=0.1, atol=1e-12)
+        assert tc.fits.diagnose(fits[1]).converged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interaction", [False, True])
+def test_nuts_agrees_in_strata(stratified, interaction):
+    sample, strata = stratified
+    model = tc.MixedPoisson("~ area * religion" if interaction else None)
+    more = QUICK | {"draws": 1000}
+    if interaction:  # no other way: it converges and keeps the strata
+        small = sample.isel(area=slice(0, 4), religion=slice(0, 3))
+        fit = model.fit(
+            small,
+            population_size=int(strata[:4].sum()),
+            strata=strata.isel(area=slice(0, 4)),
+            **more,
+        )
+        assert {"effect_area_religion", "margin_religion"} <= set(fit["posterior"].data_vars)
+        assert "margin_area" not in fit["posterior"]
+        tc.assess(fit)
+        return
+    fast, nuts = (
+        tc.assess(model.fit(sample, population_size=2449, strata=strata, method=m, **more))
+        for m in ("fast", "nuts")
+    )
+    for name in ("R2", "tau1"):
+        one, two = (fit["risk"][name].values for fit in (fast, nuts))
+        assert one.mean() == pytest.approx(two.mean(), abs=0.15 * two.std())
+    one, two = (fit["posterior"]["intensity"] for fit in (fast, nuts))
+    np.testing.assert_allclose(one.mean(["chain", "draw"]), two.mean(["chain", "draw"]), rtol=0.1)
+
+
+@pytest.mark.statistical
+def test_strata_are_calibrated():
+    """Ranks of the truth among draws, of populations that the model makes given the
+    sizes of the strata: uniform, by one chi-squared test each."""
+    rng, ranks = np.random.default_rng(11), {"nu": [], "empty": []}
+    priors = {
+        "nu": tc.Prior("LogNormal", mu=1.0, sigma=0.7),
+        "margin_b": tc.Prior("Dirichlet", a=3.0),
+    }
+    model = tc.MixedPoisson(priors=priors)
+    sizes, drawn = np.array([60, 25, 120]), np.array([20, 5, 10])
+    strata = table(sizes, "a")
+    for number in range(160):
+        nu = float(np.exp(1.0 + 0.7 * rng.normal()))
+        power, margin = rng.random(), rng.dirichlet(np.full(4, 3.0))
+        share = np.outer(sizes / 205, margin)
+        shape = nu * (12 * share) ** power
+        if rng.random() < 0.5:
+            factors = rng.gamma(np.maximum(shape, 1e-6)) / shape
+        else:
+            factors = rng.wald(1.0, shape)
+        weights = share * np.maximum(factors, 1e-300)
+        population = np.array(
+            [rng.multinomial(m, w / w.sum()) for m, w in zip(sizes, weights, strict=True)]
+        )
+        sample = np.array(
+            [
+                rng.multivariate_hypergeometric(own, n)
+                for own, n in zip(population, drawn, strict=True)
+            ]
+        )
+        fit = model.fit(
+            table(sample),
+            population_size=205,
+            strata=strata,
+            draws=99,
+            chains=1,
+            random_seed=number,
+            progressbar=False,
+        )
+        assert fit.attrs["sampler"] == "importance sampling"
+        empty = (fit["posterior_predictive"]["population"] == 0).sum(["a", "b"]).values.ravel()
+        of_nu = fit["posterior"]["nu"].values.ravel()
+        for name, true, values in (
+            ("nu", nu, of_nu),
+            ("empty", (population == 0).sum(), empty),
+        ):
+            ties = rng.integers((values == true).sum() + 1)
+            ranks[name].append((values < true).sum() + ties)
+    for name, found in ranks.items():
+        counts = np.bincount(np.array(found) // 10, minlength=10)
+        assert chisquare(counts).pvalue > 1e-4, (name, counts)
+
+
+@each
+def test_equal_weights_change_nothing(model, stratified):
+    sample, _ = stratified
+    model = tc.MixedPoisson(mixing="gamma") if isinstance(model, tc.MixedPoisson) else model
+    size = int(sample.sum())
+    plain = model.fit(sample, population_size=2449, **QUICK)
+    weighted = model.fit(
+        sample, population_size=2449, sampling_weights=sample * (2449 / size), **QUICK
+    )
+    for name, values in plain["posterior"].data_vars.items():
+        np.testing.assert_allclose(weighted["posterior"][name], values, rtol=1e-6)
+    assert float(weighted["constant_data"]["effective_size"]) == pytest.approx(size)
+    assert "cell_log_likelihood" not in weighted.children
+
+
+def test_weights_say_who_was_not_sampled():
+    """Those whom the sampled stand for besides themselves, scaled to the effective
+    size; a cell of which everybody was sampled gets nobody more by them."""
+    sample = table([[8, 2], [5, 0]])
+    weights = table([[8.0, 40.0], [52.0, 0.0]])
+    problem = make_problem(sample, 100, sampling_weights=weights, effective_size=10)
+    np.testing.assert_allclose(problem.learned_from, [0.8, 4.0, 5.2, 0.0])
+    np.testing.assert_allclose(problem.says_of_rest, np.array([0, 38, 47, 0]) * 10 / 85)
+    kish = 100**2 / (8**2 / 8 + 40**2 / 2 + 52**2 / 5)
+    assert make_problem(sample, 100, sampling_weights=weights).weighting.effective_size == kish
+    for scale in (1, 10):  # only proportions count
+        scaled = make_problem(sample, 1000, sampling_weights=weights * scale)
+        np.testing.assert_allclose(scaled.rates, [0.1, 0.005, 5 / 520, 0.015])
+    everybody = make_problem(sample, 15, sampling_weights=sample * 1.0)
+    np.testing.assert_allclose(everybody.says_of_rest, [8, 2, 5, 0])
+
+
+def test_an_effective_size_that_was_tabulated():
+    """Kish's of all weights; of a part of the table that of the cells' averages. Equal
+    weights are worth everybody, whatever rounding does."""
+    people = pd.DataFrame({"a": ["x", "y"] * 100, "b": ["u", "v", "w", "u"] * 50, "w": 2.3})
+    sample = tc.tabulate(people, ["a", "b"])
+    weights = tc.tabulate(people, ["a", "b"], sampling_weights="w")
+    found = make_problem(sample, 460, sampling_weights=weights).weighting
+    assert found.effective_size == pytest.approx(200)
+    part = make_problem(sample[:, :2], 460, sampling_weights=weights[:, :2]).weighting
+    assert part.effective_size == pytest.approx(int(sample[:, :2].sum()))
+    wrong = weights.assign_attrs(effective_size=1e9)
+    with pytest.raises(ParameterError, match="the effective_size of sampling_weights must be"):
+        make_problem(sample, 460, sampling_weights=wrong)
+
+
+def test_what_a_fit_of_a_design_cannot_do(stratified, tmp_path):
+    sample, strata = stratified
+    weights = (sample / sample.sum("religion") * strata).fillna(0.0)
+    for design, word in (
+        ({"strata": strata}, "stratified"),
+        ({"sampling_weights": weights}, "weighted"),
+    ):
+        fit = tc.DirichletLogLinear().fit(sample, population_size=2449, **design, **QUICK)
+        with pytest.raises(ParameterError, match=f"the fit is of a {word} one"):
+            tc.cards.write_card(
+                tmp_path / "x.toml",
+                fit,
+                reference=fit,
+                table="area_by_religion",
+                citation="x",
+                calibration="x",
+                command="x",
+            )
+    with pytest.raises(TableError, match="not for a sample with weights"):
+        tc.loo(fit)
+    found = tc.summary(fit)
+    assert "checks are approximate" in found.sentence
+    assert not found.problems
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (lambda c: c.assign(effective_size=("x", [1.0, 2.0])), "must be one value"),
+        (lambda c: c.assign(effective_size=np.nan), "effective_size must be"),
+        (lambda c: c.drop_vars("sampling_weights"), "needs both"),
+        (lambda c: c.assign(sampling_weights=-c["sampling_weights"]), "at least 1|must be 0"),
+        (lambda c: c.assign(stratified=True), "no sizes of its strata"),
+    ],
+)
+def test_files_with_impossible_designs(changed, message, tmp_path):
+    fit = tc.DirichletLogLinear().fit(
+        GOOD, population_size=95, sampling_weights=GOOD * 3.0, **QUICK
+    )
+    fit["constant_data"] = xr.DataTree(changed(fit["constant_data"].to_dataset()))
+    with pytest.raises(TaciturnError, match=message):
+        tc.summary(fit)
+
+
+@pytest.mark.slow
+@each
+def test_nuts_agrees_with_weights(model, stratified):
+    sample, strata = stratified
+    weights = (sample / sample.sum("religion") * strata).fillna(0.0)
+    fast, nuts = (
+        tc.assess(
+            model.fit(
+                sample,
+                population_size=2449,
+                sampling_weights=weights,
+                method=method,
+                **QUICK | {"draws": 1500},
+            )
+        )
+        for method in ("fast", "nuts")
+    )
+    one, two = (fit["risk"]["R2"].values for fit in (fast, nuts))
+    assert one.mean() == pytest.approx(two.mean(), abs=0.15 * two.std())
+    assert one.std() == pytest.approx(two.std(), rel=0.15)
+
+
+GOOD = table([[8, 2], [5, 0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"sampling_weights": GOOD * 0.5}, TableError, "at least 1 for each individual sampled"),
+        ({"sampling_weights": GOOD + 1.0}, TableError, "must be 0 where nobody was sampled: a=a1"),
+        ({"sampling_weights": GOOD * np.inf}, TableError, "must be finite"),
+        ({"sampling_weights": GOOD.sum("a") * 1.0}, TableError, "are over"),
+        ({"sampling_weights": [[8.0, 2.0]]}, TableError, "must be a DataArray of numbers"),
+        ({"sampling_weights": GOOD * 2.0, "effective_size": 16}, ParameterError, "effective_size"),
+        ({"effective_size": 5}, ParameterError, "without sampling_weights"),
+        ({"strata": table([50, 5], "a")}, TableError, "strata sum to 55"),
+        ({"strata": table([91, 4], "a")}, TableError, "the size 4 of a=a1 is below the sample's 5"),
+        (
+            {"strata": table([50, 45], "a"), "known_margins": table([50, 45], "a")},
+            ParameterError,
+            "give one of known_margins, strata",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else None,
+)
+def test_what_is_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        tc.DirichletLogLinear().fit(GOOD, population_size=95, **given, **QUICK)
+
+
+@pytest.mark.parametrize("model", [tc.LinearPool(), tc.LatentClass(), tc.LogLinear()], ids=repr)
+def test_models_without_weights_say_so(model):
+    with pytest.raises(ParameterError, match="cannot take sampling weights"):
+        model.fit(GOOD, population_size=95, sampling_weights=GOOD * 2.0, **QUICK)
