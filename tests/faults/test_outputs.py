@@ -61,6 +61,7 @@ EXAMPLES = {
 }
 """Every command that writes, with all of its inputs."""
 OTHERWISE = {
+    "assess": ["table.csv", *FIT, "--model", "log-linear", "--strata", "margins.csv"],
     "attack": ["table.csv", "--release", "released.csv"],
     "rules": ["records.csv", "--metadata", "cells.rda", "--rule", "freq:3"],
 }

@@ -299,10 +299,8 @@ class Estimator(Specified, ABC):
         """
         name = type(self).__name__
         if problem.known_margins is not None and not self.keeps_margins:
-            what = "a stratified sample" if problem.stratified else "known margins"
-            raise ParameterError(
-                f"{name} cannot take {what}; use DirichletLogLinear or MixedPoisson"
-            )
+            what = "take a stratified sample" if problem.stratified else "keep known margins"
+            raise ParameterError(f"{name} cannot {what}; use DirichletLogLinear or MixedPoisson")
         if problem.weighting is not None and not self.takes_weights:
             raise ParameterError(
                 f"{name} cannot take sampling weights; use DirichletLogLinear or MixedPoisson"
