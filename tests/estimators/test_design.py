@@ -161,7 +161,7 @@ def test_nuts_tells_apart_samples_with_other_empty_strata():
         # Medians, as the tail is heavy, of some thousand effective draws.
         fast, nuts = (fit["posterior"]["intensity"].median(["chain", "draw"]) for fit in fits)
         np.testing.assert_allclose(fast, nuts, rtol=0.1)
-        assert tc.fits.diagnose(fits[1]).converged
+        assert tc.summary(fits[1]).converged
 
 
 @pytest.mark.slow
