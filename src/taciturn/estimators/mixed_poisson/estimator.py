@@ -254,7 +254,7 @@ class MixedPoisson(LogLinearEstimator):
             log_factors[np.ix_(rows, np.flatnonzero(~seen))] = mixing.draw_log_prior(
                 shape[:, ~seen], rng
             )
-        weights = self._placed(problem, strata, log_shares + log_factors)
+        weights = _placed(problem, strata, log_shares + log_factors)
         return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
     def draw_replicates(
@@ -281,15 +281,7 @@ class MixedPoisson(LogLinearEstimator):
         log_shares, _, log_shape = self._cells(problem, parameters)
         for mixing, rows in _by_mixing(parameters):
             log_shares[rows] += mixing.draw_log_prior(np.exp(log_shape[rows]), rng)
-        return self._placed(problem, Strata(problem, sampled=False), log_shares)
-
-    def _placed(self, problem: Problem, strata: Strata, logs: Floats) -> Floats:
-        """Shares of all cells in proportion to the exponentials of `logs` in each
-        stratum.
-        """
-        found = np.zeros((len(logs), problem.fillable.size))
-        found[:, strata.seen] = np.exp(strata.log_shares(logs))
-        return found
+        return _placed(problem, Strata(problem, sampled=False), log_shares)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, intensity | parameters), up to a constant."""
@@ -361,6 +353,15 @@ def _by_mixing(parameters: Parameters) -> Iterator[tuple[Mixing, npt.NDArray[np.
     for number, mixing in enumerate(MIXING.values()):
         if len(rows := np.flatnonzero(numbers == number)):
             yield mixing, rows
+
+
+def _placed(problem: Problem, strata: Strata, logs: Floats) -> Floats:
+    """Shares of all cells in proportion to the exponentials of `logs` in each
+    stratum.
+    """
+    found = np.zeros((len(logs), problem.fillable.size))
+    found[:, strata.seen] = np.exp(strata.log_shares(logs))
+    return found
 
 
 def _over_strata(problem: Problem, intensity: Floats) -> Floats:

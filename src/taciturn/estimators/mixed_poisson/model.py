@@ -42,19 +42,19 @@ def build_model(
     import pymc as pm
     import pytensor.tensor as pt
 
-    seen, all_cells = Strata(problem, sampled=True), np.flatnonzero(problem.fillable.ravel())
-    members = np.eye(len(seen.kept))[seen.of_cell]
+    seen = Strata(problem, sampled=True)
+    of_fillable = np.searchsorted(np.flatnonzero(problem.fillable.ravel()), seen.seen)
 
     with pm.Model(coords=model_coords(problem)) as model:
         nu, power = sized_variable("nu", priors["nu"]), priors["power"].variable("power")
-        counts = pm.Data("counts", model_counts(problem))[np.searchsorted(all_cells, seen.seen)]
-        pi = cell_shares(problem, terms, priors)[np.searchsorted(all_cells, seen.seen)]
+        counts = pm.Data("counts", model_counts(problem))[of_fillable]
+        pi = cell_shares(problem, terms, priors)[of_fillable]
         if problem.known_margins is not None:
             sizes = pm.Data("margins", problem.stratum_sizes)
-            within = (sizes / sizes.sum())[seen.kept] / pt.dot(pi, members)
+            within = (sizes / sizes.sum())[seen.kept] / pt.dot(pi, seen.members)
             pi = pi * within[seen.of_cell]
         # Flat in their logarithms, relative to what gives the sample.
-        start = pt.dot(counts, members) / pt.dot(pi, members)
+        start = pt.dot(counts, seen.members) / pt.dot(pi, seen.members)
         relative = pm.Flat("log_relative_intensity", shape=len(seen.kept))
         intensity = start * pm.math.exp(relative)
         _keep(problem, seen, intensity)

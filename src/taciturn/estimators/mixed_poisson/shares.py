@@ -29,6 +29,8 @@ class Strata:
         Positions in the table of the cells that can be filled.
     of_cell : array of int64, shape (cells,)
         The stratum of each.
+    members : array, shape (cells, strata)
+        1 where a cell is of the stratum, 0 elsewhere.
     log_start : array, shape (strata,)
         Logarithm of the intensity that gives each the sample it has.
     """
@@ -47,11 +49,11 @@ class Strata:
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self._log_sizes
         self._cells = [np.flatnonzero(self.of_cell == k) for k in range(len(self.kept))]
-        self._members = np.eye(len(self.kept))[self.of_cell]
+        self.members = np.eye(len(self.kept))[self.of_cell]
 
     def sums(self, values: Floats) -> Floats:
         """Sums over the cells of each stratum, shape (draws, strata)."""
-        return np.asarray(values @ self._members)
+        return np.asarray(values @ self.members)
 
     def log_shares(self, effects: Floats) -> Floats:
         """Logarithms of shares in proportion to the exponentials of `effects`, shape
