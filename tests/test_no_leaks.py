@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import taciturn as tc
 from taciturn import attack, cards, diagnostics, estimators, magnitude
-from taciturn.attack import solver, system
+from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
 from taciturn.attack.posterior import cells as posteriors, parts
 from taciturn.attack.releases import showing
@@ -39,7 +39,6 @@ from taciturn.suppression import (
     hypercubes,
     insiders,
     known as knowns,
-    lattice,
     limits,
     open_programs,
     published,
@@ -103,7 +102,7 @@ SHOW_NOTHING = {
     deviations.DeviationSearch,
     insiders.Insider,
     insiders.Insiders,
-    lattice.Lattice,
+    free_columns.Lattice,
     limits.Limits,
     open_programs.OpenPrograms,
     reach.Reach,

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from scipy.sparse import csr_array
 
+from taciturn.attack.free_columns import lattice_of
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers
-from taciturn.suppression.lattice import lattice_of
 from taciturn.suppression.task import Task
 
 __all__ = ["Insider", "Insiders"]

@@ -5,9 +5,9 @@ from time import monotonic
 import numpy as np
 from scipy.sparse import csr_array
 
+from taciturn.attack.free_columns import lattice_of
 from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import Booleans
-from taciturn.suppression.lattice import lattice_of
 
 __all__ = ["OpenPrograms"]
 

@@ -13,7 +13,7 @@ from taciturn.errors import AttackError
 __all__ = ["whole_table"]
 
 _PROGRAMS: Final = 100  # to solve at most
-_SHARE: Final = 50  # of the cells in parts, one of so many is rounded at once
+_SHARE: Final = 12  # of the cells in parts, one of so many is rounded at once
 _NEAR: Final = 1e-6  # of a whole number, and of relative size for large ones
 
 
@@ -31,8 +31,9 @@ def whole_table(
     """Look for a table, the cheaper ones first, and say whether it is proved that there
     is none.
 
-    A cell that a solution has in parts is chosen at random, and is at most the whole
-    number below, or at least the one above, the nearer first. Unless it is to be
+    Of the cells that determine all others, one that a solution has in parts is chosen
+    at random, and is at most the whole number below, or at least the one above, the
+    nearer first. Unless it is to be
     `thorough`, several cells are rounded at once for as long as many are in parts: that
     mostly ends in a table soon, and another try is better than to go back.
 
@@ -74,7 +75,7 @@ def whole_table(
         if rows.hold(table, low, high):
             return table, False
         near = _NEAR * np.maximum(1.0, 1e-6 * np.abs(values))
-        parts = np.flatnonzero(np.abs(values - table) > near)
+        parts = np.flatnonzero(rows.free & (np.abs(values - table) > near))
         if len(parts) == 0:
             proved = False  # numbers are too large for the solver
             continue

@@ -11,13 +11,15 @@ multiplier that is slightly off makes the bound wider, not wrong.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from taciturn.attack.free_columns import lattice_of
 from taciturn.attack.solver import Floats
-from taciturn.attack.system import Integers
+from taciturn.attack.system import Booleans, Integers
 
 __all__ = ["Rows"]
 
@@ -41,6 +43,13 @@ class Rows:
     matrix: csr_array
     least: Integers
     most: Integers
+
+    @cached_property
+    def free(self) -> Booleans:
+        """The columns that determine all others: in each solution in which these are
+        whole numbers, so are the others.
+        """
+        return lattice_of(csr_array(self.matrix[self.least == self.most])).free
 
     def hold(self, table: Integers, lower: Integers, upper: Integers) -> bool:
         """Whether a table is within all bounds, exactly."""

@@ -19,8 +19,8 @@ from taciturn.errors import AttackError
 __all__ = ["Component"]
 
 _TOLERANCE: Final = 1e-6  # of HiGHS, for whole numbers; of relative size for large ones
-_TRIES: Final = 5  # of branching for a table of whole numbers, before an integer program
-_HASTY: Final = 2  # of these, the first, which round many cells at once
+_TRIES: Final = 12  # of branching for a table of whole numbers, before an integer program
+_HASTY: Final = 10  # of these, the first, which round many cells at once
 _IDLE: Final = 2  # looks in a row that settle next to nothing
 _SHARE: Final = 0.25  # of the time left, for an integer program: HiGHS may overrun long ones
 
@@ -239,13 +239,14 @@ class Component:
 
     def _program(self, use: str) -> Program:
         if use not in self._programs:
+            whole = self._rows.free if use == "whole" else None
             self._programs[use] = Program(
                 self._rows.matrix,
                 open_ended(self._rows.least),
                 open_ended(self._rows.most),
                 open_ended(self.lower),
                 open_ended(self.upper),
-                whole=np.full(len(self.lower), use == "whole"),
+                whole=whole,
             )
         return self._programs[use]
 

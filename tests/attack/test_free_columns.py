@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from taciturn.suppression.lattice import lattice_of
+from taciturn.attack.free_columns import lattice_of
 
 
 def solutions(sums, within):
