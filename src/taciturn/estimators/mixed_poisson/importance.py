@@ -2,11 +2,12 @@
 Markov chain.
 
 Importance sampling. On a grid of the two parameters of the departures, Newton's method
-finds the margins and the intensities of largest posterior density. Around each node the
-margins are proposed as gamma variates that are divided by their sum: each has the
-node's value as its mean, and a shape that is the information about it. The grid is
-narrowed, and widened, to where the posterior is. Where the distribution of the factors
-is averaged over, each has proposals of its own, and their weights are compared.
+finds the rates and the intensities of largest posterior density, and how it bends
+there. Around each node powers of rates and intensities are proposed as normal, with
+exponents that make the third derivatives vanish: cube roots for gamma variates (Wilson
+& Hilferty 1931, PNAS 17). The grid is narrowed, and widened, to where the posterior is.
+Where the distribution of the factors is averaged over, each has proposals of its own,
+and their weights are compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,34 +17,38 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, log_softmax, logsumexp
-from scipy.stats import t as student_t
+from scipy.interpolate import RegularGridInterpolator
+from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.mixed_poisson.mixing import Mixing
-from taciturn.estimators.mixed_poisson.shares import Strata
+from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
-from taciturn.estimators.sampling.draws import draw_log_gammas
 from taciturn.estimators.sampling.importance import resample
 
 __all__ = ["sample_main_effects"]
 
-_GRID: Final = (16, 8)  # nodes along log ν and the power
+_COARSE: Final = (8, 6)  # nodes along log ν and the power, to find where the posterior is,
+_GRID: Final = (16, 8)  # and there
 _FITTINGS: Final = 12  # of the grid to where the posterior is
-_MARGIN: Final = 2  # nodes on each side, beyond those that count
-_STEPS: Final = 16  # of Newton's method
-_STEP: Final = 1e-3  # of numeric derivatives along a logarithm
+_MARGIN: Final = 1.5  # nodes on each side, beyond those that count
+_STEPS: Final = 30  # of Newton's method, at most
+_NEAR: Final = 1e-3  # a step that ends it,
+_ROUGH: Final = 0.03  # and one that ends it while the grid is not known
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
-_WIDE: Final = (0.15, 0.4)  # share of wider proposals, and their information
-_FREEDOM: Final = 6  # of the t distribution that proposes the intensity
-_SPREAD: Final = 0.3  # and its scale beyond the standard error, divided by their number
-_BLOCK: Final = 2**21
+_NARROW: Final = (0.5, 0.85)  # share of narrower proposals, and their scale
+_LEAST: Final = 0.2  # information in any direction
+_EXPONENT: Final = 0.2  # of rates and intensities, before it is known better,
+_EXPONENTS: Final = (0.02, 0.4)  # and the least and the most, of either sign
 
 Floats = npt.NDArray[np.float64]
+type Grid = tuple[int, int]
+type Ends = list[tuple[float, float]]
 
 
 def sample_main_effects(
@@ -58,127 +63,71 @@ def sample_main_effects(
     with a sample), of ``mixing``, the number of the distribution, and of the margin of
     each of `dims`, (draws, categories); the other variables are uniform.
     """
-    fitted = [_Fitted.to(_Target(problem, dims, priors, mixing), priors) for mixing in mixings]
+    fitted = [_Fitted.to(Target(problem, dims, priors, mixing), priors) for mixing in mixings]
     highest = max(own.evidence for own in fitted)
     counting = [k for k, own in enumerate(fitted) if own.evidence > highest - _NEGLIGIBLE]
     for number in _PROPOSALS:
-        found = [fitted[k].weigh(max(draws, number), rng) for k in counting]
+        each = max(draws, number) // len(counting)
+        found = [fitted[k].weigh(each, rng) for k in counting]
         log_weights = np.concatenate([weights for weights, _ in found])
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged:
             break
     if not all(fitted[k].whole for k in counting):  # what is left out, weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
-    kept = _Points.joined([points for _, points in found]).at(chosen)
+    kept = Points.joined([points for _, points in found]).at(chosen)
+    target = fitted[0].target
     single = {
         "nu": np.exp(kept.log_nu),
         "power": kept.power,
-        "intensity": np.exp(kept.log_intensity),
+        "intensity": np.exp(kept.logs[:, : len(target.strata.kept)]),
         "mixing": np.repeat(counting, [len(weights) for weights, _ in found])[chosen],
     }
-    return single, [np.exp(margin) for margin in kept.log_margins], diagnostics
-
-
-@dataclass(frozen=True)
-class _Points:
-    """Values of all parameters, the first axis that of the points; the second of the
-    intensities is that of the strata.
-    """
-
-    log_nu: Floats
-    power: Floats
-    log_intensity: Floats
-    log_margins: list[Floats]
-
-    def at(self, which: "npt.NDArray[np.int64] | slice") -> "_Points":
-        return _Points(
-            self.log_nu[which],
-            self.power[which],
-            self.log_intensity[which],
-            [margin[which] for margin in self.log_margins],
-        )
-
-    @classmethod
-    def joined(cls, several: Sequence["_Points"]) -> "_Points":
-        """Those of several, one after the other."""
-        return cls(
-            np.concatenate([own.log_nu for own in several]),
-            np.concatenate([own.power for own in several]),
-            np.concatenate([own.log_intensity for own in several]),
-            [
-                np.concatenate(parts)
-                for parts in zip(*(own.log_margins for own in several), strict=True)
-            ],
-        )
-
-
-class _Target:
-    """The unnormalised posterior of log ν, the power, the logarithms of the intensities
-    and the margins, from the cells of the strata that have a sample.
-    """
-
-    def __init__(
-        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], mixing: Mixing
-    ) -> None:
-        self.strata = Strata(problem, sampled=True)
-        seen = self.strata.seen
-        self.counts, self.cells = problem.learned_from[seen], problem.cells
-        self._mixing, self._priors = mixing, priors
-        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)[:, seen]
-        self.levels = [index[problem.variables.index(dim)] for dim in dims]
-        self.categories = [problem.sample.sizes[dim] for dim in dims]
-        self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
-        self.members = [np.eye(s)[own] for s, own in zip(self.categories, self.levels, strict=True)]
-
-    def log_shares(self, log_margins: list[Floats], rows: int) -> Floats:
-        """Logarithms of π of the cells that can be filled, shape (rows, cells)."""
-        total = np.zeros((rows, len(self.counts)))
-        for margin, level in zip(log_margins, self.levels, strict=True):
-            total += margin[:, level]
-        return self.strata.log_shares(total)
-
-    def log_mean(self, points: _Points, log_shares: Floats) -> Floats:
-        return np.asarray(points.log_intensity[:, self.strata.of_cell] + log_shares)
-
-    def log_shape(self, points: _Points, log_shares: Floats) -> Floats:
-        relative = log(self.cells) + log_shares
-        return np.asarray(points.log_nu[:, None] + points.power[:, None] * relative)
-
-    def log_pmf(self, log_mean: Floats, log_shape: Floats) -> Floats:
-        return self._mixing.log_pmf(self.counts, log_mean, log_shape)
-
-    def log_posterior(self, points: _Points) -> Floats:
-        """Density of the logarithms of ν and the intensity, of the power and of the
-        margins, up to a constant.
-        """
-        out = np.empty(len(points.log_nu))
-        step = max(1, _BLOCK // len(self.counts))
-        for start in range(0, len(out), step):
-            rows = slice(start, start + step)
-            some = points.at(rows)
-            shares = self.log_shares(some.log_margins, len(some.log_nu))
-            mean = self.log_mean(some, shares)
-            out[rows] = self.log_pmf(mean, self.log_shape(some, shares)).sum(axis=1)
-        nu = np.exp(points.log_nu)
-        out += self._priors["nu"].logpdf(nu) + points.log_nu
-        out += self._priors["power"].logpdf(points.power)
-        for margin, prior in zip(points.log_margins, self.prior, strict=True):
-            out += (prior - 1) * margin.sum(axis=1)
-        return out
+    return single, [np.exp(margin) for margin in target.log_margins(kept)], diagnostics
 
 
 @dataclass(frozen=True)
 class _Nodes:
-    """A grid of log ν and the power, with the margins and the intensities of largest
-    density at each node, the information about them, and the logarithm of the
-    posterior's height.
+    """A grid of log ν and the power, with the rates and the intensities of largest
+    density at each node, and the logarithm of the posterior's height.
+
+    Attributes
+    ----------
+    best : Points
+        At the nodes.
+    widths : tuple of float
+        Between nodes.
+    exponents : array, shape (nodes, strata + categories)
+        Of the powers of intensities and rates that are proposed.
+    bends : Bends
+        At the nodes.
+    roots : array, shape (nodes, categories, categories)
+        Lower triangular: the information about the rates is its product with its own
+        transpose, once the intensities are integrated out.
+    height : array, shape (nodes,)
+        The logarithm.
     """
 
-    best: _Points
+    best: Points
     widths: tuple[float, float]
-    shapes: list[Floats]
-    information: Floats
+    exponents: Floats
+    bends: Bends
+    roots: Floats
     height: Floats
+
+    def between(self, log_nu: Floats, power: Floats) -> dict[str, Floats]:
+        """Rates and intensities of largest density, and shapes of sums of rates,
+        between nodes.
+        """
+        axes = np.unique(self.best.log_nu), np.unique(self.best.power)
+        places = [
+            np.clip(own, axis[0], axis[-1]) for own, axis in zip((log_nu, power), axes, strict=True)
+        ]
+        grid = tuple(map(len, axes))
+        return {
+            name: RegularGridInterpolator(axes, values.reshape(*grid, -1))(np.transpose(places))
+            for name, values in (("logs", self.best.logs), ("sums", self.best.sums))
+        }
 
 
 @dataclass(frozen=True)
@@ -187,14 +136,15 @@ class _Fitted:
     that.
     """
 
-    target: _Target
+    target: Target
     nodes: _Nodes
     whole: bool
 
     @classmethod
-    def to(cls, target: _Target, priors: Mapping[str, Prior]) -> "_Fitted":
+    def to(cls, target: Target, priors: Mapping[str, Prior]) -> "_Fitted":
         """Fit the grid."""
-        return cls(target, *_fitted(target, priors))
+        ends, start, whole = _found_ends(target, priors)
+        return cls(target, _sharpened(target, _nodes(target, ends, _GRID, start)), whole)
 
     @property
     def log_area(self) -> float:
@@ -206,7 +156,7 @@ class _Fitted:
         """Logarithm of the probability of the sample, roughly and up to a constant."""
         return float(logsumexp(self.nodes.height)) + self.log_area
 
-    def weigh(self, number: int, rng: np.random.Generator) -> tuple[Floats, _Points]:
+    def weigh(self, number: int, rng: np.random.Generator) -> tuple[Floats, Points]:
         """Proposals with the logarithms of their weights, whose mean is the probability
         of the sample up to a constant.
         """
@@ -214,9 +164,9 @@ class _Fitted:
         return log_weights + self.log_area, points
 
 
-def _fitted(target: _Target, priors: Mapping[str, Prior]) -> tuple[_Nodes, bool]:
-    """The grid over what is not negligible, wherever the data put it within what the
-    priors allow, and whether it holds all of that.
+def _found_ends(target: Target, priors: Mapping[str, Prior]) -> tuple[Ends, _Nodes, bool]:
+    """Ends of a grid over what is not negligible, wherever the data put it within what
+    the priors allow, a coarse grid near it, and whether it holds all of that.
     """
     nu, power = priors["nu"], priors["power"]
     with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
@@ -225,22 +175,22 @@ def _fitted(target: _Target, priors: Mapping[str, Prior]) -> tuple[_Nodes, bool]
             (log(low), log(max(high, 10 * low))),
             (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
         ]
-    start: _Points | None = None
+    nodes: _Nodes | None = None
     for _ in range(_FITTINGS):
-        nodes = _nodes(target, ends, start)
-        start = nodes.best.at(np.array([int(np.argmax(nodes.height))]))
-        used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_GRID)
+        nodes = _nodes(target, ends, _COARSE, nodes)
+        used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_COARSE)
         kept = [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
         fitted = [_ends(ends[axis], kept[axis], axis, (nu, power)[axis]) for axis in (0, 1)]
         whole = not any(
             (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
-            for at, new, old, size in zip(kept, fitted, ends, _GRID, strict=True)
+            for at, new, old, size in zip(kept, fitted, ends, _COARSE, strict=True)
         )
         shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
         if whole and min(shrunk) > 0.75:
             break
         ends = fitted
-    return nodes, whole
+    assert nodes is not None
+    return ends, nodes, whole
 
 
 def _ends(
@@ -249,7 +199,7 @@ def _ends(
     """Ends with some room around the nodes that count, but none where the prior has no
     density.
     """
-    width, limits = (old[1] - old[0]) / _GRID[axis], _LIMITS[axis]
+    width, limits = (old[1] - old[0]) / _COARSE[axis], _LIMITS[axis]
     low = max(old[0] + (kept[0] - _MARGIN) * width, limits[0])
     high = min(old[0] + (kept[1] + 1 + _MARGIN) * width, limits[1])
     ends = np.array([low, high])
@@ -260,113 +210,146 @@ def _ends(
     )
 
 
-def _nodes(target: _Target, ends: list[tuple[float, float]], start: _Points | None) -> _Nodes:
-    """The nodes of a grid between ends, by Newton's method from the best node of an
+def _nodes(target: Target, ends: Ends, grid: Grid, start: _Nodes | None) -> _Nodes:
+    """The nodes of a grid between ends, roughly, by Newton's method from those of an
     earlier one.
     """
-    widths = [(high - low) / size for (low, high), size in zip(ends, _GRID, strict=True)]
+    widths = [(high - low) / size for (low, high), size in zip(ends, grid, strict=True)]
     middles = [
         low + width * (np.arange(size) + 0.5)
-        for (low, _), width, size in zip(ends, widths, _GRID, strict=True)
+        for (low, _), width, size in zip(ends, widths, grid, strict=True)
     ]
     log_nu, power = (part.ravel() for part in np.meshgrid(*middles, indexing="ij"))
-    rows = len(log_nu)
-    if start is None:
-        sums = [target.counts @ member for member in target.members]
-        margins = [
-            np.log((own + prior) / (own + prior).sum())
-            for own, prior in zip(sums, target.prior, strict=True)
-        ]
-        start = _Points(
-            log_nu[:1], power[:1], target.strata.log_start[None], [m[None] for m in margins]
-        )
-    best = _Points(
-        log_nu,
-        power,
-        np.repeat(start.log_intensity, rows, axis=0),
-        [np.repeat(margin, rows, axis=0) for margin in start.log_margins],
-    )
-    for _ in range(_STEPS):
-        best, shapes, information = _newton(target, best)
-    height = target.log_posterior(best) - 0.5 * np.log(information).sum(axis=1)
-    for shape, margin in zip(shapes, best.log_margins, strict=True):
-        height -= _log_scaled_dirichlet(shape, margin, margin)
-    return _Nodes(best, (widths[0], widths[1]), shapes, information, height)
+    best = target.start(log_nu, power)
+    if start is not None:
+        best = replace(best, **start.between(log_nu, power))
+    exponents = np.full(best.logs.shape, _EXPONENT)
+    best, bends, roots = _modes(target, best, exponents, _ROUGH)
+    height = target.log_density(best) - _log_scale(bends, roots)
+    return _Nodes(best, (widths[0], widths[1]), exponents, bends, roots, height)
 
 
-def _newton(target: _Target, at: _Points) -> tuple[_Points, list[Floats], Floats]:
-    """A step towards the largest density, with the information about the margins and
-    the intensities where it started.
+def _sharpened(target: Target, nodes: _Nodes) -> _Nodes:
+    """The nodes with exponents of their own, and intensities near their means instead
+    of where the density is largest together with that of the rates.
     """
-    shares = target.log_shares(at.log_margins, len(at.log_nu))
-    mean, shape = target.log_mean(at, shares), target.log_shape(at, shares)
-    middle, power = target.log_pmf(mean, shape), at.power[:, None]
-    up = target.log_pmf(mean + _STEP, shape + power * _STEP)
-    down = target.log_pmf(mean - _STEP, shape - power * _STEP)
-    slope, bend = (up - down) / (2 * _STEP), (2 * middle - up - down) / _STEP**2
-    margins, shapes = [], []
-    for margin, member, prior in zip(at.log_margins, target.members, target.prior, strict=True):
-        own = np.exp(margin)
-        information = np.maximum(bend @ member, 0.0) + prior
-        gradient = slope @ member + prior
-        gradient -= own * gradient.sum(axis=1, keepdims=True)
-        moved = margin + np.clip(gradient / information, -1, 1)
-        margins.append(np.asarray(log_softmax(moved, axis=1)))
-        shapes.append(information)
-    up, down = target.log_pmf(mean + _STEP, shape), target.log_pmf(mean - _STEP, shape)
-    by_stratum = target.strata.sums
-    of_intensity = np.maximum(by_stratum(2 * middle - up - down) / _STEP**2, 1.0)
-    step = np.clip(by_stratum(up - down) / (2 * _STEP) / of_intensity, -1, 1)
-    moved_points = _Points(at.log_nu, at.power, at.log_intensity + step, margins)
-    return moved_points, shapes, of_intensity
+    skews = target.skews(nodes.best, nodes.bends) / 3
+    sizes = np.clip(np.abs(skews), *_EXPONENTS)
+    exponents = np.where(skews < 0, -sizes, sizes)
+    best, bends, roots = _modes(target, nodes.best, exponents, _NEAR)
+    height = target.log_density(best) - _log_scale(bends, roots)
+    half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
+    pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
+    best = replace(best, logs=best.logs + _step(bends, roots, pulls))
+    bends = target.bends(best)
+    return _Nodes(best, nodes.widths, exponents, bends, _roots(bends), height)
+
+
+def _log_scale(bends: Bends, roots: Floats) -> Floats:
+    """Logarithm of the square root of the determinant of the information."""
+    own = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(own + 0.5 * np.log(bends.intensities).sum(axis=1))
+
+
+def _modes(
+    target: Target, best: Points, exponents: Floats, near: float
+) -> tuple[Points, Bends, Floats]:
+    """Where powers of rates and intensities have the largest density, how it bends, and
+    roots of the information about the rates.
+    """
+    moving = np.arange(len(best.logs))
+    best = best.at(moving)
+    for _ in range(_STEPS):
+        own = best.at(moving)
+        bends = target.bends(own)
+        roots = _roots(bends)
+        step = _step(bends, roots, bends.slopes - exponents[moving])
+        best.logs[moving] += step
+        best.sums[moving] = bends.sums
+        moving = moving[np.abs(step).max(axis=1) > near]
+        if len(moving) == 0:
+            break
+    bends = target.bends(best)
+    return best, bends, _roots(bends)
+
+
+def _roots(bends: Bends) -> Floats:
+    """Cholesky factors of the information about the rates, whatever the intensities."""
+    carried = bends.between / bends.intensities[:, :, None]
+    information = bends.rates - np.einsum("rsj,rsk->rjk", carried, bends.between)
+    try:
+        return np.linalg.cholesky(information)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(information)
+        values = np.maximum(values, _LEAST)
+        return np.linalg.cholesky((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+
+def _step(bends: Bends, roots: Floats, slopes: Floats) -> Floats:
+    """A step of Newton's method."""
+    strata = bends.intensities.shape[1]
+    ratio = slopes[:, :strata] / bends.intensities
+    rest = slopes[:, strata:] - np.einsum("rs,rsj->rj", ratio, bends.between)
+    half = np.linalg.solve(roots, rest[:, :, None])
+    rates = np.clip(np.linalg.solve(roots.transpose(0, 2, 1), half)[:, :, 0], -1, 1)
+    carried = np.einsum("rsj,rj->rs", bends.between, rates) / bends.intensities
+    return np.concatenate([np.clip(ratio - carried, -1, 1), rates], axis=1)
 
 
 def _weigh(
-    target: _Target, nodes: _Nodes, number: int, rng: np.random.Generator
-) -> tuple[Floats, _Points]:
+    target: Target, nodes: _Nodes, number: int, rng: np.random.Generator
+) -> tuple[Floats, Points]:
     """Proposals with the logarithms of their weights."""
     chances = np.exp(nodes.height - nodes.height.max())
     chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
     node = np.sort(rng.choice(len(chances), size=number, p=chances))
-    near = nodes.best.at(node)
-    jitter = rng.random((2, number)) - 0.5
-    wide = rng.random(number) < _WIDE[0]
-    margins, narrow_density, wide_density = [], np.zeros(number), np.zeros(number)
-    for shape, centre in zip(nodes.shapes, near.log_margins, strict=True):
-        own = shape[node]
-        less = np.maximum(own * _WIDE[1], np.minimum(own, 1.0))
-        drawn = _draw_scaled_dirichlet(np.where(wide[:, None], less, own), centre, rng)
-        narrow_density += _log_scaled_dirichlet(own, centre, drawn)
-        wide_density += _log_scaled_dirichlet(less, centre, drawn)
-        margins.append(drawn)
-    information = nodes.information[node]
-    scale = (1 + _SPREAD / information.shape[1]) / np.sqrt(information)
-    off = rng.standard_t(_FREEDOM, scale.shape)
-    proposed = _Points(
-        near.log_nu + nodes.widths[0] * jitter[0],
-        near.power + nodes.widths[1] * jitter[1],
-        near.log_intensity + scale * off,
-        margins,
+    near = _moved(target, nodes, node, rng.random((2, number)) - 0.5)
+    scale = np.where(rng.random(number) < _NARROW[0], _NARROW[1], 1.0)
+    normal = scale[:, None] * rng.standard_normal(near.logs.shape)
+    norm = (normal**2).sum(axis=1)
+    density = np.logaddexp(
+        log(1 - _NARROW[0]) - 0.5 * norm,
+        log(_NARROW[0]) - 0.5 * norm / _NARROW[1] ** 2 - normal.shape[1] * log(_NARROW[1]),
     )
-    density = np.log(chances[node])
-    density += (student_t.logpdf(off, _FREEDOM) - np.log(scale)).sum(axis=1)
-    density += np.logaddexp(log(1 - _WIDE[0]) + narrow_density, log(_WIDE[0]) + wide_density)
-    return target.log_posterior(proposed) - density, proposed
+    exponents = nodes.exponents[node]
+    powers = 1.0 + exponents * _placed(nodes, node, normal)
+    inside = (powers > 0).all(axis=1)
+    log_powers = np.log(np.where(inside[:, None], powers, 1.0))
+    proposed = replace(near, logs=near.logs + log_powers / exponents)
+    density += (
+        np.log(chances[node]) + _log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
+    )
+    log_weights = target.log_density(proposed) - density
+    return np.where(inside, log_weights, -np.inf), proposed
 
 
-def _draw_scaled_dirichlet(shape: Floats, centre: Floats, rng: np.random.Generator) -> Floats:
-    """Logarithms of gamma variates with means in proportion to exp(centre), divided by
-    their sum; small shapes do not underflow.
+def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floats) -> Points:
+    """Points off nodes, by so many widths, with intensities and margins that follow the
+    best ones of neighbouring nodes.
     """
-    logs = draw_log_gammas(shape, rng) + centre - np.log(shape)
-    return np.asarray(log_softmax(logs, axis=1))
-
-
-def _log_scaled_dirichlet(shape: Floats, centre: Floats, logs: Floats) -> Floats:
-    """Logarithm of the density of `_draw_scaled_dirichlet` (Aitchison 1986, p. 305)."""
-    log_rate, total = np.log(shape) - centre, shape.sum(axis=1)
-    log_sum = logsumexp(logs + log_rate, axis=1)
-    constant = gammaln(total) - gammaln(shape).sum(axis=1)
-    return np.asarray(
-        constant + (shape * log_rate + (shape - 1) * logs).sum(axis=1) - total * log_sum
+    strata, best = len(target.strata.kept), nodes.best
+    margins = np.concatenate([best.logs[:, :strata], *target.log_margins(best)], axis=1)
+    slopes = np.gradient(margins.reshape(*_GRID, -1), axis=(0, 1))
+    logs = best.logs[node]
+    for along, slope in zip(off, slopes, strict=True):
+        logs += along[:, None] * slope.reshape(margins.shape)[node]
+    log_nu, power = (
+        centre[node] + width * along
+        for centre, width, along in zip((best.log_nu, best.power), nodes.widths, off, strict=True)
     )
+    return Points(log_nu, power, logs, best.sums[node])
+
+
+def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], normal: Floats) -> Floats:
+    """Normal variates with the information of their nodes from standard ones: of the
+    rates, and of the intensities given these.
+    """
+    information = nodes.bends.intensities[node]
+    strata = information.shape[1]
+    found = np.concatenate([normal[:, :strata] / np.sqrt(information), normal[:, strata:]], axis=1)
+    first = np.searchsorted(node, np.arange(len(nodes.height) + 1))
+    for k in np.unique(node):
+        own = found[first[k] : first[k + 1]]
+        own[:, strata:] = solve_triangular(nodes.roots[k], own[:, strata:].T, lower=True, trans=1).T
+        own[:, :strata] -= own[:, strata:] @ nodes.bends.between[k].T / nodes.bends.intensities[k]
+    return found

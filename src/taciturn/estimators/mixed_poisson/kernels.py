@@ -8,9 +8,17 @@ import math
 
 from numba import njit
 
-__all__ = ["draw_factors", "log_gamma_mixed", "log_inverse_gaussian_mixed"]
+__all__ = [
+    "draw_factors",
+    "gamma_slopes",
+    "inverse_gaussian_slopes",
+    "log_gamma_mixed",
+    "log_inverse_gaussian_mixed",
+]
 
 _LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
+_STIRLING = 100.0  # gamma functions from which three terms of their series are exact enough
+_STEP = 1e-3  # of differences along a logarithm
 
 
 @njit(cache=True)
@@ -18,29 +26,131 @@ def log_gamma_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untype
     """Logarithm of ``f! p(f)``, negative binomial, for each row."""
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            r, f = math.exp(log_shape[a, i]), counts[i]
-            ratio = math.exp(log_mean[a, i] - log_shape[a, i])
-            value = -r * math.log1p(ratio)
-            if f > 0:
-                value += math.lgamma(r + f) - math.lgamma(r)
-                value += f * (log_mean[a, i] - log_shape[a, i] - math.log1p(ratio))
-            out[a, i] = value
+            out[a, i] = _log_gamma_mixed(counts[i], log_mean[a, i], log_shape[a, i])
 
 
 @njit(cache=True)
 def log_inverse_gaussian_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The same, Poisson-inverse Gaussian: with ``s² = 1 + 2 m / r`` and ``w = r s``.
-
-    ``f! p(f) = (m / s)^f exp(r (1 - s)) K_{f - 1/2}(w) / K_{1/2}(w)``.
-    """
+    """The same, Poisson-inverse Gaussian."""
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            m, r, f = math.exp(log_mean[a, i]), math.exp(log_shape[a, i]), counts[i]
-            s = math.sqrt(1.0 + 2.0 * m / r)
-            value = -2.0 * m / (1.0 + s)  # r (1 - s) without cancellation
+            out[a, i] = _log_inverse_gaussian_mixed(counts[i], log_mean[a, i], log_shape[a, i])
+
+
+@njit(cache=True)
+def gamma_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Slopes and curvatures of `log_gamma_mixed`: `out` is filled with the derivative
+    by the logarithm of the mean, that along the logarithm of the share, which moves the
+    shape by `power` times as much, and, with the sign changed, the second derivatives
+    by the mean, by both, and along the share.
+    """
+    for a in range(log_mean.shape[0]):
+        b = power[a]
+        for i in range(counts.size):
+            f, x, y, own = counts[i], log_mean[a, i], log_shape[a, i], out[:, a, i]
+            if f > _LARGE or f != math.floor(f):
+                _differences(True, f, x, y, b, own)
+                continue
+            r, ratio = math.exp(y), math.exp(x - y)
+            q = ratio / (1.0 + ratio)
+            first, second = 0.0, 0.0
+            for k in range(int(f)):
+                term = r / (r + k)
+                first += term
+                second += term * term
+            rest = first - r * math.log1p(ratio)
+            by_shape = rest + (1.0 - q) * (r * ratio - f)
+            bend_mean = (r + f) * q * (1.0 - q)
+            bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio - f)
+            _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, own)
+
+
+@njit(cache=True)
+def inverse_gaussian_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same of `log_inverse_gaussian_mixed`."""
+    for a in range(log_mean.shape[0]):
+        b = power[a]
+        for i in range(counts.size):
+            f, x, y, own = counts[i], log_mean[a, i], log_shape[a, i], out[:, a, i]
             if f > 0:
-                value += f * (log_mean[a, i] - math.log(s)) + _log_bessel_ratio(f, r * s)
-            out[a, i] = value
+                _differences(False, f, x, y, b, own)
+                continue
+            m, ratio = math.exp(x), math.exp(x - y)
+            s = math.sqrt(1.0 + 2.0 * ratio)
+            k, c = m / s, ratio / (s * s)
+            by_shape = k - 2.0 * m / (1.0 + s)
+            _combined(-k, by_shape, k * (1.0 - c), k * c, -by_shape - k * c, b, own)
+
+
+@njit(cache=True)
+def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """From values a step away in the mean, along the share, and both; of the negative
+    binomial with `gamma` factors, or of the other.
+    """
+    h, middle = _STEP, _value(gamma, f, x, y)
+    up, down = _value(gamma, f, x + h, y), _value(gamma, f, x - h, y)
+    ahead, back = _value(gamma, f, x + h, y + b * h), _value(gamma, f, x - h, y - b * h)
+    further, behind = (
+        _value(gamma, f, x + 2 * h, y + b * h),
+        _value(gamma, f, x - 2 * h, y - b * h),
+    )
+    both = 2.0 * middle - further - behind
+    out[0] = (up - down) / (2.0 * h)
+    out[1] = (ahead - back) / (2.0 * h)
+    out[2] = (2.0 * middle - up - down) / h**2
+    out[4] = (2.0 * middle - ahead - back) / h**2
+    out[3] = (both / h**2 - out[2] - out[4]) / 2.0
+
+
+@njit(cache=True)
+def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
+    return _log_gamma_mixed(f, x, y) if gamma else _log_inverse_gaussian_mixed(f, x, y)
+
+
+@njit(cache=True)
+def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """From derivatives by the mean and the shape."""
+    out[0] = mean
+    out[1] = mean + power * shape
+    out[2] = bend_mean
+    out[3] = bend_mean + power * bend_both
+    out[4] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
+
+
+@njit(cache=True)
+def _log_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
+    if f == 0:
+        return -r * excess
+    return _log_rising(f, r, log_shape) + f * (log_mean - excess) - r * excess
+
+
+@njit(cache=True)
+def _log_rising(f, r, log_r):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of ``Γ(r + f) / (Γ(r) r^f)``, which is near 0 where r is large."""
+    if f <= _LARGE and f == math.floor(f):
+        total = 0.0
+        for k in range(1, int(f)):
+            total += math.log1p(k / r)
+        return total
+    if r > _STIRLING:
+        top = r + f
+        rest = (1.0 / top - 1.0 / r) / 12.0 - (1.0 / top**3 - 1.0 / r**3) / 360.0
+        return (top - 0.5) * math.log1p(f / r) - f + rest
+    return math.lgamma(r + f) - math.lgamma(r) - f * log_r
+
+
+@njit(cache=True)
+def _log_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """With ``s² = 1 + 2 m / r`` and ``w = r s``, ``f! p(f) = (m / s)^f exp(r (1 - s))
+    K_{f - 1/2}(w) / K_{1/2}(w)``.
+    """
+    m, r = math.exp(log_mean), math.exp(log_shape)
+    s = math.sqrt(1.0 + 2.0 * m / r)
+    value = -2.0 * m / (1.0 + s)  # r (1 - s) without cancellation
+    if f > 0:
+        value += f * (log_mean - math.log(s)) + _log_bessel_ratio(f, r * s)
+    return value
 
 
 @njit(cache=True)
@@ -58,8 +168,8 @@ def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
         u2 = q * (81.0 - 462.0 * q + 385.0 * q * q) / 1152.0
         u3 = p * q * (30375.0 + q * (-369603.0 + q * (765765.0 - 425425.0 * q))) / 414720.0
         series = 1.0 - u1 / order + u2 / order**2 - u3 / order**3
-        eta = root + math.log(z / (1.0 + root))
-        return -order * eta + 0.5 * math.log(z / root) + math.log(series) + w
+        beyond = order / (z + root) + order * math.log(z / (1.0 + root))  # without cancellation
+        return -beyond + 0.5 * math.log(z / root) + math.log(series)
     total, ratio = 0.0, 1.0
     for n in range(1, int(f)):
         ratio = 1.0 / ratio + (2.0 * n - 1.0) / w

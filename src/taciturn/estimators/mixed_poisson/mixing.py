@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from taciturn.estimators.mixed_poisson.kernels import (
     draw_factors,
+    gamma_slopes,
+    inverse_gaussian_slopes,
     log_gamma_mixed,
     log_inverse_gaussian_mixed,
 )
@@ -35,6 +37,14 @@ class Mixing(ABC):
         """Logarithm of ``f! p(f)``, the factor integrated out."""
 
     @abstractmethod
+    def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
+        """Derivatives of `log_pmf`, shape (5, draws, cells): by the logarithm of the
+        mean, and along that of the share, which moves the shape by `power`, (draws,),
+        times as much; and, with the sign changed, second derivatives by the mean, by
+        both, and along the share.
+        """
+
+    @abstractmethod
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         """Factors given the counts."""
 
@@ -55,6 +65,11 @@ class _Gamma(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
         out = np.empty_like(log_mean)
         log_gamma_mixed(counts, *_representable(log_mean, log_shape), out)
+        return out
+
+    def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
+        out = np.empty((5, *log_mean.shape))
+        gamma_slopes(counts, *_representable(log_mean, log_shape), power, out)
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
@@ -84,6 +99,11 @@ class _InverseGaussian(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
         out = np.empty_like(log_mean)
         log_inverse_gaussian_mixed(counts, *_representable(log_mean, log_shape), out)
+        return out
+
+    def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
+        out = np.empty((5, *log_mean.shape))
+        inverse_gaussian_slopes(counts, *_representable(log_mean, log_shape), power, out)
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:

@@ -1,6 +1,6 @@
 """Importance sampling: from weighted proposals to draws, and how far to trust them."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,8 @@ import numpy.typing as npt
 from taciturn.diagnostics import ImportanceDiagnostics
 
 __all__ = ["resample"]
+
+_ENOUGH: Final = 0.5  # of the proposals must be possible
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,7 +22,8 @@ def resample(
     Parameters
     ----------
     log_weights : array, shape (proposals,)
-        Logarithm of target over proposal, up to a constant.
+        Logarithm of target over proposal, up to a constant; ``-inf`` for a proposal
+        that the target rules out.
     number : int
         Number of draws; a proposal may be chosen more than once.
     rng : Generator
@@ -37,12 +40,16 @@ def resample(
     Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling,
     JMLR 25.
     """
-    from arviz_stats import base
+    counting = np.isfinite(log_weights)
+    if counting.mean() > _ENOUGH:
+        from arviz_stats import base
 
-    stats: Any = base.array_stats
-    smoothed, k_hat = stats.psislw(
-        log_weights.max() - log_weights
-    )  # psislw takes log-likelihoods, that is, negative log-weights
+        stats: Any = base.array_stats
+        smoothed, k_hat = stats.psislw(
+            log_weights.max() - log_weights
+        )  # psislw takes log-likelihoods, that is, negative log-weights
+    else:  # no tail to smooth
+        smoothed, k_hat = np.where(counting, log_weights, -1e300), np.inf
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     # Systematic resampling adds less noise than independent choices.

@@ -1,0 +1,285 @@
+"""The posterior density of the parameters of the mixed Poisson model with main effects,
+and how it bends.
+
+Each margin is proportional to rates, one for each category: their sum says nothing of
+the table, and is given a gamma distribution, so that without departures the rates are
+independent gamma variates.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.special import gammaln, log_softmax, logsumexp
+
+from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.shares import Strata
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+
+__all__ = ["Bends", "Points", "Target"]
+
+_BLOCK: Final = 2**21  # numbers in an array at once
+_STEP: Final = 0.1  # along a logarithm, of third derivatives
+_HIGHEST: Final = 700.0  # logarithm whose exponential is a number
+_LEAST: Final = 0.2  # information about an intensity
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Values of all parameters, the first axis that of the points.
+
+    Attributes
+    ----------
+    log_nu, power : array, shape (points,)
+        Of the departures.
+    logs : array, shape (points, strata + categories)
+        Logarithms of the intensities of the strata that have a sample, and of the rates
+        of the categories of all variables, one variable after the other.
+    sums : array, shape (points, variables)
+        Shapes of the distributions of the sums of rates.
+    """
+
+    log_nu: Floats
+    power: Floats
+    logs: Floats
+    sums: Floats
+
+    def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
+        """Some of the points."""
+        return Points(*(part[which] for part in vars(self).values()))
+
+    @classmethod
+    def joined(cls, several: Sequence["Points"]) -> "Points":
+        """Those of several, one after the other."""
+        parts = zip(*(vars(points).values() for points in several), strict=True)
+        return cls(*(np.concatenate(each) for each in parts))
+
+
+@dataclass(frozen=True)
+class Bends:
+    """How a density bends at some points.
+
+    Attributes
+    ----------
+    slopes : array, shape (points, strata + categories)
+        By intensities and rates.
+    rates, between, intensities : array
+        Second derivatives, with the sign changed: of pairs of rates, shape (points,
+        categories, categories), of intensities and rates, (points, strata, categories),
+        and of intensities, (points, strata); two of these do not interact.
+    sums : array, shape (points, variables)
+        The information about rates, added up by variable.
+    """
+
+    slopes: Floats
+    rates: Floats
+    between: Floats
+    intensities: Floats
+    sums: Floats
+
+
+class Target:
+    """The posterior of a sample with one distribution of the factors.
+
+    Parameters
+    ----------
+    problem : Problem
+        The sample and what is known of its population.
+    dims : sequence of str
+        Variables with a margin to estimate; the others are uniform.
+    priors : mapping of str to Prior
+        Of all parameters.
+    mixing : Mixing
+        The distribution of the factors.
+
+    Attributes
+    ----------
+    strata : Strata
+        Those that have a sample.
+    margins : list of slice
+        Where the rates of each variable are among all.
+    """
+
+    def __init__(
+        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], mixing: Mixing
+    ) -> None:
+        self.strata = Strata(problem, sampled=True)
+        self._counts = problem.learned_from[self.strata.seen]
+        self._log_cells = log(problem.cells)
+        self._mixing, self._priors = mixing, priors
+        self._size, self.margins, prior, columns = 0, [], [np.empty(0)], []
+        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
+        for dim in dims:
+            size = problem.sample.sizes[dim]
+            self.margins.append(slice(self._size, self._size + size))
+            columns.append(self._size + index[problem.variables.index(dim)][self.strata.seen])
+            prior.append(np.broadcast_to(priors[f"margin_{dim}"].parameters["a"], (size,)))
+            self._size += size
+        self._prior = np.concatenate(prior)
+        self._prior_sums = np.array([self._prior[own].sum() for own in self.margins])
+        self._columns = np.array(columns, dtype=np.int64).reshape(len(dims), -1).T
+        self._levels = _indicator(self._columns, self._size)
+        pairs = self._columns[:, :, None] * self._size + self._columns[:, None, :]
+        self._pairs = _indicator(pairs.reshape(len(pairs), len(dims) ** 2), self._size**2)
+        by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
+        self._by_stratum = _indicator(by_stratum, self._size * len(self.strata.kept))
+
+    def start(self, log_nu: Floats, power: Floats) -> Points:
+        """Points with rates and intensities as the sample has them."""
+        rates = np.log(self._counts @ self._levels + self._prior)
+        logs = np.concatenate([self.strata.log_start, rates])
+        rows, sums = (len(log_nu), 1), self._counts.sum() + self._prior_sums
+        return Points(log_nu, power, np.tile(logs, rows), np.tile(sums, rows))
+
+    def log_margins(self, points: Points) -> list[Floats]:
+        """Logarithms of the margins."""
+        rates = points.logs[:, len(self.strata.kept) :]
+        return [np.asarray(log_softmax(rates[:, own], axis=1)) for own in self.margins]
+
+    def log_density(self, points: Points) -> Floats:
+        """Logarithm of the density of log ν, the power and the logarithms of
+        intensities and rates, up to a constant that is the same for all distributions
+        of the factors.
+        """
+        out = np.empty(len(points.log_nu))
+        for rows in self._blocks(len(out), 1):
+            _, *cells = self._cells(points.at(rows))
+            out[rows] = self._mixing.log_pmf(self._counts, *cells).sum(axis=1)
+        out += self._priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
+        out += self._priors["power"].logpdf(points.power)
+        every = points.logs[:, len(self.strata.kept) :]
+        for own, shape, known in zip(self.margins, points.sums.T, self._prior_sums, strict=True):
+            total = np.minimum(logsumexp(every[:, own], axis=1), _HIGHEST)
+            out += every[:, own] @ self._prior[own]
+            out += (shape - known) * total - np.exp(total) - gammaln(shape)
+        return out
+
+    def bends(self, points: Points) -> Bends:
+        """How the density bends."""
+        blocks = self._blocks(len(points.log_nu), 5 + self._size**2 // len(self._counts))
+        parts = zip(*(vars(self._bends(points.at(rows))).values() for rows in blocks), strict=True)
+        return Bends(*(np.concatenate(each) for each in parts))
+
+    def skews(self, points: Points, bends: Bends) -> Floats:
+        """Ratios of third to second derivatives of the logarithm of the density by each
+        intensity and each rate, roughly: 1 for a gamma variate, 0 if symmetric; shape
+        (points, strata + categories).
+        """
+        blocks = self._blocks(len(points.log_nu), 5)
+        thirds = np.concatenate([self._thirds(points.at(rows)) for rows in blocks])
+        diagonal = np.diagonal(bends.rates, axis1=1, axis2=2)
+        seconds = np.concatenate([bends.intensities, np.maximum(diagonal, _LEAST)], axis=1)
+        return np.asarray(thirds / seconds)
+
+    def pulls(self, points: Points, inverse: Floats) -> Floats:
+        """By how much the slopes by the intensities change where rates are integrated
+        out: from a Laplace approximation, with the inverse of the information about
+        them; shape (points, strata).
+        """
+        blocks = self._blocks(len(points.log_nu), 5)
+        return np.concatenate([self._pulls(points.at(rows), inverse[rows]) for rows in blocks])
+
+    def _pulls(self, points: Points, inverse: Floats) -> Floats:
+        rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
+        log_shares, log_mean, log_shape = self._cells(points)
+        up, down = (
+            self._mixing.slopes(self._counts, log_mean + step, log_shape, points.power)
+            for step in (_STEP, -_STEP)
+        )
+        shares = np.exp(log_shares)
+        within = shares / sums(shares)[:, of_cell]
+        changes = (up[4] - down[4] + sums(up[1] - down[1])[:, of_cell] * within) / (2 * _STEP)
+        expected = self._over_strata(within)
+        along = np.einsum("rsj,rjk->rsk", expected, inverse)
+        own = np.einsum("rsj,rsj->rs", along, expected)[:, of_cell]
+        own += inverse.reshape(rows, -1) @ self._pairs.T
+        own -= 2 * along.reshape(rows, -1) @ self._by_stratum.T
+        return -0.5 * sums(changes * own)
+
+    def _bends(self, points: Points) -> Bends:
+        rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
+        log_shares, log_mean, log_shape = self._cells(points)
+        by_mean, slope, mean_bend, both_bend, bend = self._mixing.slopes(
+            self._counts, log_mean, log_shape, points.power
+        )
+        # What a rate adds to a cell it takes from all cells of the stratum.
+        shares = np.exp(log_shares)
+        within = shares / sums(shares)[:, of_cell]
+        expected = self._over_strata(within)
+        weights = bend + sums(slope)[:, of_cell] * within
+        held = self._over_strata(weights) - 0.5 * sums(weights)[:, :, None] * expected
+        taken = np.einsum("rsj,rsk->rjk", expected, held)
+        rates = np.asarray(weights @ self._pairs).reshape(rows, self._size, self._size)
+        rates -= taken + taken.transpose(0, 2, 1)
+        of_rates = slope @ self._levels - np.einsum("rs,rsj->rj", sums(slope), expected)
+        self._add_prior(points, of_rates, rates)
+        of_margins = [
+            np.maximum(bend @ self._levels[:, own], 0).sum(axis=1) for own in self.margins
+        ]
+        return Bends(
+            np.concatenate([sums(by_mean), of_rates], axis=1),
+            rates,
+            self._over_strata(both_bend) - sums(both_bend)[:, :, None] * expected,
+            np.maximum(sums(mean_bend), _LEAST),
+            np.array(of_margins).reshape(-1, rows).T + self._prior_sums,
+        )
+
+    def _add_prior(self, points: Points, slopes: Floats, bends: Floats) -> None:
+        """Add what the prior of the margins and the distribution of sums do."""
+        for own, shape, known in zip(self.margins, points.sums.T, self._prior_sums, strict=True):
+            rates = np.exp(points.logs[:, len(self.strata.kept) :][:, own])
+            margin, more = rates / rates.sum(axis=1, keepdims=True), (shape - known)[:, None]
+            slopes[:, own] += self._prior[own] + more * margin - rates
+            bends[:, own, own] += (more * margin)[:, :, None] * margin[:, None, :]
+            place = np.arange(own.start, own.stop)
+            bends[:, place, place] += rates - more * margin
+
+    def _thirds(self, points: Points) -> Floats:
+        """Third derivatives with the sign changed, by each intensity and each rate; of
+        the latter without what it takes from other cells.
+        """
+        _, log_mean, log_shape = self._cells(points)
+        moved, found = _STEP * points.power[:, None], []
+        for sign in (1, -1):
+            mean, shape = log_mean + sign * _STEP, log_shape + sign * moved
+            by_mean = self._mixing.slopes(self._counts, mean, log_shape, points.power)[2]
+            along = self._mixing.slopes(self._counts, mean, shape, points.power)[4]
+            found.append((self.strata.sums(by_mean), along @ self._levels))
+        (of_means, of_levels), (less_means, less_levels) = found
+        thirds = (of_levels - less_levels) / (2 * _STEP)
+        rates = np.exp(points.logs[:, len(self.strata.kept) :])
+        return np.concatenate([(of_means - less_means) / (2 * _STEP), thirds + rates], axis=1)
+
+    def _over_strata(self, values: Floats) -> Floats:
+        """Sums over the cells of each category in each stratum."""
+        summed = np.asarray(values @ self._by_stratum)
+        return summed.reshape(len(values), len(self.strata.kept), self._size)
+
+    def _cells(self, points: Points) -> tuple[Floats, Floats, Floats]:
+        """Logarithms of the share, the mean and the shape of each cell."""
+        strata = len(self.strata.kept)
+        effects = np.zeros((len(points.log_nu), len(self._counts)))
+        for column in self._columns.T:
+            effects += points.logs[:, strata + column]
+        shares = self.strata.log_shares(effects)
+        shape = points.log_nu[:, None] + points.power[:, None] * (self._log_cells + shares)
+        return shares, points.logs[:, self.strata.of_cell] + shares, shape
+
+    def _blocks(self, rows: int, arrays: int) -> Iterator[slice]:
+        """Rows that are worked on at once, if each needs so many arrays of cells."""
+        step = max(1, _BLOCK // (arrays * len(self._counts)))
+        return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def _indicator(columns: npt.NDArray[np.int64], size: int) -> csr_array:
+    """Ones at some columns of each cell."""
+    cells, ones = columns.shape
+    ends = np.arange(cells + 1) * ones
+    return csr_array((np.ones(columns.size), columns.ravel(), ends), shape=(cells, size))

@@ -1,0 +1,144 @@
+"""Slopes and curvatures of the posterior, against differences of its values, and the
+probabilities of counts against other ways to compute them.
+"""
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from taciturn.estimators.mixed_poisson.mixing import MIXING
+from taciturn.estimators.mixed_poisson.target import Points, Target
+from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import make_problem
+
+MIXINGS = pytest.mark.parametrize("mixing", MIXING.values(), ids=list(MIXING))
+COUNTS = np.array([0, 0, 1, 2, 7, 39, 40, 41, 60, 300.0])
+
+
+def table(values) -> xr.DataArray:
+    values = np.asarray(values)
+    labels = {f"v{axis}": list("abcdef"[:size]) for axis, size in enumerate(values.shape)}
+    return xr.DataArray(values, coords=labels, dims=list(labels))
+
+
+def stratified():
+    sample = table([[3, 0, 1, 0], [0, 12, 4, 0], [1, 1, 0, 0]])
+    known = xr.DataArray([40, 300, 9], coords={"v0": list("abc")}, dims="v0")
+    zeros = sample.astype(bool) & False
+    zeros[0, 3] = True
+    return make_problem(sample, 349, zeros, known)
+
+
+PROBLEMS = {
+    "one stratum": lambda: make_problem(table([[5, 0, 1], [0, 45, 2]]), 500, None, None),
+    "strata and a structural zero": stratified,
+    "three variables": lambda: make_problem(
+        table(np.arange(12).reshape(2, 3, 2) % 5), 200, None, None
+    ),
+}
+
+
+def target_of(problem, mixing):
+    priors = {f"margin_{dim}": Prior("Dirichlet", a=0.7) for dim in problem.variables}
+    priors |= {
+        "nu": Prior("LogNormal", mu=0.3, sigma=1.0),
+        "power": Prior("Uniform", lower=0, upper=1),
+    }
+    return Target(problem, list(problem.variables), priors, mixing)
+
+
+def points_of(target, rng, rows=3):
+    points = target.start(rng.normal(0, 1, rows), rng.random(rows))
+    moved = points.logs + rng.normal(0, 0.4, points.logs.shape)
+    return Points(
+        points.log_nu, points.power, moved, points.sums * rng.uniform(0.5, 2, rows)[:, None]
+    )
+
+
+def differences(target, points, step=2e-3):
+    """Slopes and second derivatives, the sign of these changed, by differences."""
+    size = points.logs.shape[1]
+    moves = step * np.eye(size)
+
+    def at(move):
+        moved = Points(points.log_nu, points.power, points.logs + move, points.sums)
+        return target.log_density(moved)
+
+    slopes = np.array([(at(move) - at(-move)) / (2 * step) for move in moves]).T
+    bends = np.empty((len(points.power), size, size))
+    for i, one in enumerate(moves):
+        for j, other in enumerate(moves):
+            mixed = at(one + other) + at(-one - other) - at(one - other) - at(other - one)
+            bends[:, i, j] = -mixed / (4 * step**2)
+    return slopes, bends
+
+
+@MIXINGS
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_the_density_bends_as_its_differences_do(problem, mixing):
+    target = target_of(problem(), mixing)
+    points = points_of(target, np.random.default_rng(1))
+    bends, strata = target.bends(points), len(target.strata.kept)
+    slopes, seconds = differences(target, points)
+    scale = np.abs(seconds).max()
+    np.testing.assert_allclose(bends.slopes, slopes, atol=1e-4 * scale)
+    np.testing.assert_allclose(bends.rates, seconds[:, strata:, strata:], atol=1e-4 * scale)
+    np.testing.assert_allclose(bends.between, seconds[:, :strata, strata:], atol=1e-4 * scale)
+    of_intensities = seconds[:, :strata, :strata]
+    diagonal = np.diagonal(of_intensities, axis1=1, axis2=2)
+    np.testing.assert_allclose(bends.intensities, diagonal, atol=1e-4 * scale)
+    apart = of_intensities - diagonal[:, :, None] * np.eye(strata)
+    np.testing.assert_allclose(apart, 0, atol=1e-4 * scale)
+
+
+@MIXINGS
+def test_slopes_of_counts_are_those_of_their_probabilities(mixing):
+    rng = np.random.default_rng(2)
+    means, shapes = rng.normal(0, 2, (2, 6, len(COUNTS)))
+    power, step = rng.random(6), 1e-3
+
+    def at(mean, share):
+        return mixing.log_pmf(COUNTS, means + mean + share, shapes + power[:, None] * share)
+
+    found = mixing.slopes(COUNTS, means, shapes, power)
+    middle = at(0, 0)
+    both = at(step, step) - at(step, -step) - at(-step, step) + at(-step, -step)
+    by_hand = [
+        (at(step, 0) - at(-step, 0)) / (2 * step),
+        (at(0, step) - at(0, -step)) / (2 * step),
+        (2 * middle - at(step, 0) - at(-step, 0)) / step**2,
+        -both / (4 * step**2),
+        (2 * middle - at(0, step) - at(0, -step)) / step**2,
+    ]
+    for own, other in zip(found, by_hand, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-4)
+
+
+def exact(name, count, log_mean, log_shape):
+    """f! p(f) to fifty digits."""
+    m, r = Decimal(log_mean).exp(), Decimal(log_shape).exp()
+    total = Decimal(0)
+    if name == "gamma":
+        for k in range(count):
+            total += ((r + k) * m / (r + m)).ln()
+        return total - r * (1 + m / r).ln()
+    s = (1 + 2 * m / r).sqrt()
+    ratio = Decimal(1)
+    for n in range(1, count):  # from order to order of the Bessel function
+        ratio = 1 / ratio + (2 * n - 1) / (r * s)
+        total += ratio.ln()
+    return total + count * (m / s).ln() + r * (1 - s)
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_probabilities_hold_to_many_digits_for_shapes_of_any_size(name):
+    with localcontext(prec=50):
+        for log_shape in (-20.0, -3.0, 0.0, 3.0, 8.0, 15.0, 25.0, 34.0):
+            for count in (0, 1, 5, 40, 41, 300):
+                for log_mean in (-3.0, float(np.log(count + 1))):
+                    cell = np.array([[log_mean]]), np.array([[log_shape]])
+                    found = MIXING[name].log_pmf(np.array([float(count)]), *cell)
+                    by_hand = float(exact(name, count, log_mean, log_shape))
+                    np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=1e-9)
