@@ -6,6 +6,7 @@ The factor has mean 1 and variance ``1 / r``: gamma, or inverse Gaussian.
 
 import math
 
+import numpy as np
 from numba import njit
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "inverse_gaussian_slopes",
     "log_gamma_mixed",
     "log_inverse_gaussian_mixed",
+    "scale_to",
+    "sum_levels",
 ]
 
 _LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
@@ -228,3 +231,32 @@ def _one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma:
 def _drop(x, alpha, order):  # type: ignore[no-untyped-def] # pragma: no cover
     """By how much the logarithm of the density is below its mode."""
     return alpha * (math.cosh(x) - 1.0) + order * (math.exp(x) - x - 1.0)
+
+
+@njit(cache=True)
+def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """For each row of `levels` and each cell, the sum over some columns."""
+    for a in range(levels.shape[0]):
+        for i in range(columns.shape[0]):
+            total = 0.0
+            for k in range(columns.shape[1]):
+                total += levels[a, columns[i, k]]
+            out[a, i] = total
+
+
+@njit(cache=True)
+def scale_to(log_sizes, of_cell, logs):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Shift each row of `logs` so that its exponentials add up to the sizes of the
+    strata that the cells are of.
+    """
+    strata = log_sizes.size
+    for a in range(logs.shape[0]):
+        highest, sums = np.full(strata, -np.inf), np.zeros(strata)
+        for i in range(of_cell.size):
+            highest[of_cell[i]] = max(highest[of_cell[i]], logs[a, i])
+        for i in range(of_cell.size):
+            sums[of_cell[i]] += math.exp(logs[a, i] - highest[of_cell[i]])
+        for k in range(strata):
+            highest[k] += math.log(sums[k]) - log_sizes[k]
+        for i in range(of_cell.size):
+            logs[a, i] -= highest[of_cell[i]]

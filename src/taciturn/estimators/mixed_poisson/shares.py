@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.estimators.mixed_poisson.kernels import scale_to
 from taciturn.estimators.problem import Problem
 
 __all__ = ["Strata"]
@@ -48,7 +49,6 @@ class Strata:
         self._log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self._log_sizes
-        self._cells = [np.flatnonzero(self.of_cell == k) for k in range(len(self.kept))]
         self.members = np.eye(len(self.kept))[self.of_cell]
 
     def sums(self, values: Floats) -> Floats:
@@ -59,7 +59,6 @@ class Strata:
         """Logarithms of shares in proportion to the exponentials of `effects`, shape
         (draws, cells), that add up to the stratum's share of the population.
         """
-        highest = np.stack([effects[:, cells].max(axis=1) for cells in self._cells], axis=1)
-        within = effects - highest[:, self.of_cell]
-        whole = np.log(self.sums(np.exp(within))) - self._log_sizes
-        return np.asarray(within - whole[:, self.of_cell])
+        logs = np.array(effects, order="C")
+        scale_to(self._log_sizes, self.of_cell, logs)
+        return logs

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import gammaln, log_softmax, logsumexp
 
+from taciturn.estimators.mixed_poisson.kernels import sum_levels
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
@@ -265,9 +266,8 @@ class Target:
     def _cells(self, points: Points) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of each cell."""
         strata = len(self.strata.kept)
-        effects = np.zeros((len(points.log_nu), len(self._counts)))
-        for column in self._columns.T:
-            effects += points.logs[:, strata + column]
+        effects = np.empty((len(points.log_nu), len(self._counts)))
+        sum_levels(points.logs[:, strata:], self._columns, effects)
         shares = self.strata.log_shares(effects)
         shape = points.log_nu[:, None] + points.power[:, None] * (self._log_cells + shares)
         return shares, points.logs[:, self.strata.of_cell] + shares, shape
