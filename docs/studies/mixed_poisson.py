@@ -1,5 +1,5 @@
-"""How well `MixedPoisson` with inverse Gaussian factors covers R2, R1 and tau1 on the
-tables of ``default_estimator.py``, beside the pool that is the default.
+"""How well `MixedPoisson` covers R2, R1 and tau1 on the tables of
+``default_estimator.py``, beside the pool that is the default.
 
 Run as ``python docs/studies/mixed_poisson.py``, with ``--tables`` for some of them. It
 can be interrupted: what is done is kept in ``--store`` (a folder) and the same command
@@ -25,7 +25,7 @@ NAME = "MixedPoisson"
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--samples", type=int, default=24)
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2027)
@@ -43,13 +43,13 @@ def main() -> None:
             print(name, file=sys.stderr, flush=True)
             result = tc.study(
                 population,
-                {NAME: tc.MixedPoisson(mixing="inverse Gaussian")},
+                {NAME: tc.MixedPoisson()},
                 fractions=FRACTIONS,
                 samples=given.samples,
                 draws=given.draws,
                 random_seed=given.seed,
                 workers=given.workers,
-                store=given.store / f"mixed_{name}.jsonl",
+                store=given.store / f"mixed_poisson_{name}.jsonl",
                 progressbar=False,
             )
             frames.append(tc.studies.study_table(result).assign(table=name))

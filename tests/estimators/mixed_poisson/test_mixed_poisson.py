@@ -235,6 +235,37 @@ def test_it_agrees_with_nuts(mixing, religion_sample):
         assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std() + 1e-12)
 
 
+def flows(a, b):
+    return np.where(a == b, 20.0, 1.0) / (1 + a) / (1 + b)
+
+
+def four_variables(a, b, c, d):
+    return (1 + a) * (1 + b) * (1 + 3 * (c == d)) / (1 + d)
+
+
+@pytest.mark.parametrize(("shares", "shape"), [(flows, (12, 12)), (four_variables, (3, 4, 3, 5))])
+@pytest.mark.slow
+def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
+    rng = np.random.default_rng(5)
+    expected = shares(*np.indices(shape))
+    counts = rng.multinomial(300, (expected / expected.sum()).ravel()).reshape(shape)
+    sample = xr.DataArray(counts, dims=tuple("abcd"[: len(shape)]))
+    fits = [
+        tc.MixedPoisson().fit(
+            sample, population_size=3000, draws=500, random_seed=2, method=method, **QUICK
+        )
+        for method in ("fast", "nuts")
+    ]
+    assert fits[0].attrs["sampler"] == "importance sampling"
+    risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
+    # Each has some hundred effective draws or more.
+    assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.2 * risks[1].std())
+    assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.15)
+    for name in ("power", "intensity", "mixing"):
+        first, second = (fit["posterior"][name].values for fit in fits)
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std() + 1e-12)
+
+
 def test_structural_zeros_and_uniform_variables():
     zeros = table([[False, True, False], [False, False, True]])
     sample = table([[4, 0, 1], [2, 0, 0]])

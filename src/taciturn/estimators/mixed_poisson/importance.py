@@ -63,7 +63,10 @@ def sample_main_effects(
     with a sample), of ``mixing``, the number of the distribution, and of the margin of
     each of `dims`, (draws, categories); the other variables are uniform.
     """
-    fitted = [_Fitted.to(Target(problem, dims, priors, mixing), priors) for mixing in mixings]
+    fitted: list[_Fitted] = []
+    for mixing in mixings:
+        target, other = Target(problem, dims, priors, mixing), fitted[-1] if fitted else None
+        fitted.append(_Fitted.to(target, priors, other))
     highest = max(own.evidence for own in fitted)
     counting = [k for k, own in enumerate(fitted) if own.evidence > highest - _NEGLIGIBLE]
     for number in _PROPOSALS:
@@ -132,19 +135,20 @@ class _Nodes:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """A target with the grid over what is not negligible, and whether it holds all of
-    that.
+    """A target with the grid over what is not negligible, its ends, and whether it
+    holds all of that.
     """
 
     target: Target
+    ends: Ends
     nodes: _Nodes
     whole: bool
 
     @classmethod
-    def to(cls, target: Target, priors: Mapping[str, Prior]) -> "_Fitted":
-        """Fit the grid."""
-        ends, start, whole = _found_ends(target, priors)
-        return cls(target, _sharpened(target, _nodes(target, ends, _GRID, start)), whole)
+    def to(cls, target: Target, priors: Mapping[str, Prior], other: "_Fitted | None") -> "_Fitted":
+        """Fit the grid, from that of another target on."""
+        ends, start, whole = _found_ends(target, priors, other)
+        return cls(target, ends, _sharpened(target, _nodes(target, ends, _GRID, start)), whole)
 
     @property
     def log_area(self) -> float:
@@ -164,7 +168,9 @@ class _Fitted:
         return log_weights + self.log_area, points
 
 
-def _found_ends(target: Target, priors: Mapping[str, Prior]) -> tuple[Ends, _Nodes, bool]:
+def _found_ends(
+    target: Target, priors: Mapping[str, Prior], other: _Fitted | None
+) -> tuple[Ends, _Nodes, bool]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
     the priors allow, a coarse grid near it, and whether it holds all of that.
     """
@@ -176,6 +182,8 @@ def _found_ends(target: Target, priors: Mapping[str, Prior]) -> tuple[Ends, _Nod
             (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
         ]
     nodes: _Nodes | None = None
+    if other is not None:
+        ends, nodes = other.ends, other.nodes
     for _ in range(_FITTINGS):
         nodes = _nodes(target, ends, _COARSE, nodes)
         used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_COARSE)
