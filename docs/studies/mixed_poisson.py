@@ -85,10 +85,13 @@ def markdown(rows: pd.DataFrame, pool: pd.DataFrame, samples: int) -> str:
             a, b = (f"{each.loc[measure, column]:{sign}.{digits}f}" for each in (ours, theirs))
             cells.append(f"{a} ({b})")
         lines.append(joined(cells))
-    covered = rows[rows["measure"] == "R2"]["coverage"]
+    of_r2 = rows[rows["measure"] == "R2"]
+    covered, flows = of_r2["coverage"], of_r2["table"].str.startswith("origin_destination")
     summary = (
         f"{samples} samples a cell. R2 is covered in {covered.mean():.3f} on average, in"
-        f" {int((covered >= 0.9).sum())} of {len(covered)} cells in at least 0.9; the intervals are"
+        f" {int((covered >= 0.9).sum())} of {len(covered)} cells in at least 0.9; in tables other"
+        f" than flows in {covered[~flows].mean():.3f}, at least {covered[~flows].min():.2f}, and in"
+        f" {int((covered[~flows] >= 0.9).sum())} of {int((~flows).sum())}. The intervals are"
         f" {pd.Series(shares).median():.2f} times as wide as the pool's (median;"
         f" {min(shares):.2f} to {max(shares):.2f}). In brackets the pool, from 200 samples.\n"
     )

@@ -124,8 +124,8 @@ class MixedPoisson(LogLinearEstimator):
     others: ClassVar[tuple[str, ...]] = ("intensity",)
     reserved: ClassVar[tuple[str, ...]] = ("mixing", "log_relative_intensity")
     caution: ClassVar[str] = (
-        "How often its intervals hold was measured for inverse Gaussian factors only, and they"
-        " hardly ever held for R1 and R2 of a table many of whose cells are nearly impossible."
+        "Its intervals for R1 and R2 of large tables of flows, a few of whose cells are far larger"
+        " than the others, held in half to three quarters of the samples only."
     )
     keeps_margins: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
