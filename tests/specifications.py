@@ -28,7 +28,7 @@ SPECIFICATIONS = [
     tc.MixedPoisson(),
     tc.MixedPoisson("~ a * b", priors={"nu": LOGNORMAL}, mixing="gamma"),
     tc.LatentClass(),
-    tc.LatentClass({"concentration": LOGNORMAL}),
+    tc.LatentClass({"concentration": LOGNORMAL}, departures=False),
     tc.ChineseRestaurant(),
     tc.ChineseRestaurant(discount=-0.5, base="log-linear"),
     tc.ChineseRestaurant(priors={"discount": tc.Prior("Beta", alpha=1, beta=5)}),

@@ -128,6 +128,7 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     shape = (SETTINGS.chains, SETTINGS.draws)
     seed = draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
+    positive = st.floats(1e-12, 1e15)
     if isinstance(estimator, tc.LatentClass):
         spread = draw(st.sampled_from([1e-2, 1.0, 1e4]))
         # Of some class the cell of a sampled individual has a share that is not 0.
@@ -139,8 +140,13 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
             )
             for dim, size in sample.sizes.items()
         }
-        return Parameters(xr.Dataset({"weight": (("chain", "draw", "class"), weight), **shares}))
-    positive = st.floats(1e-12, 1e15)
+        own = {"nu": positive, "power": st.floats(0, 1), "intensity": positive}
+        spreads = {
+            parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
+            for parameter, elements in own.items()
+        }
+        classes = {"weight": (("chain", "draw", "class"), weight), **shares}
+        return Parameters(xr.Dataset({**classes, **spreads}))
     if isinstance(estimator, tc.ChineseRestaurant):
         theta = draw(hnp.arrays(float, shape, elements=positive))
         values = {"theta": (("chain", "draw"), theta)}

@@ -140,7 +140,7 @@ def test_comparison_is_ours(fits) -> None:
 def on_the_scale_of_the_priors(fit: xr.DataTree) -> xr.DataTree:
     """A copy whose parameters with an unbounded prior are their logarithms."""
     posterior = fit["posterior"].to_dataset()
-    bounded = [str(name) for name in posterior if str(name).endswith("discount")]
+    bounded = [str(name) for name in posterior if str(name).endswith(("discount", "power"))]
     logs = {
         name: draws if name in bounded else np.log(draws)
         for name, draws in posterior.data_vars.items()
@@ -156,7 +156,7 @@ def test_sensitivity_to_the_prior_is_ours_on_the_same_scale(fits, name) -> None:
     np.testing.assert_allclose(theirs["prior"], ours.loc[theirs.index, "prior"], atol=1e-6)
     own_scale = az.psense_summary(fits[name], var_names=list(theirs.index), round_to=6)
     for parameter in theirs.index:
-        if parameter == "discount":  # bounded: on its own scale in both
+        if parameter in ("discount", "power"):  # bounded: on its own scale in both
             assert own_scale.loc[parameter, "prior"] == pytest.approx(
                 ours.loc[parameter, "prior"], abs=1e-6
             )

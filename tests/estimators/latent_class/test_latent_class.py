@@ -214,6 +214,13 @@ def fit(classes_sample) -> xr.DataTree:
     )
 
 
+@pytest.fixture(scope="module")
+def without(classes_sample) -> xr.DataTree:
+    return tc.LatentClass(departures=False).fit(
+        classes_sample, population_size=3280, draws=400, tune=200, chains=2, **QUIET
+    )
+
+
 def test_classes_are_found(fit, classes_sample) -> None:
     population = fit["posterior_predictive"]["population"].values
     empty = np.ones((4, 4, 4), dtype=bool)
@@ -227,7 +234,7 @@ def test_classes_are_found(fit, classes_sample) -> None:
     )
 
 
-def test_the_groups_of_a_fit(fit, classes_sample) -> None:
+def test_the_groups_of_a_fit(fit, without) -> None:
     posterior = fit["latent_classes"].to_dataset()
     assert posterior["weight"].dims == ("chain", "draw", "class")
     assert posterior["share_b"].dims == ("chain", "draw", "class", "b")
@@ -235,23 +242,26 @@ def test_the_groups_of_a_fit(fit, classes_sample) -> None:
     assert (posterior["weight"].diff("class") <= 1e-7).all()
     used = posterior["weight"] > 0
     np.testing.assert_allclose(posterior["share_c"].sum("c").where(used, 1), 1, atol=1e-5)
-    assert set(fit["log_prior"].data_vars) == {
-        "concentration",
-        "profile_a",
-        "profile_b",
-        "profile_c",
-    }
+    profiles = {"profile_a", "profile_b", "profile_c"}
+    assert set(fit["log_prior"].data_vars) == {"concentration", "nu", "power", *profiles}
+    assert set(without["log_prior"].data_vars) == {"concentration", *profiles}
     assert "sample_stats" not in fit.children
-    # Given weights and shares individuals are independent.
-    terms = fit["cell_log_likelihood"]["count"].isel(chain=1, draw=7).values
-    one = posterior.isel(chain=1, draw=7)
+
+
+def test_without_departures_individuals_are_independent_given_the_classes(
+    without, classes_sample
+) -> None:
+    terms = without["cell_log_likelihood"]["count"].isel(chain=1, draw=7).values
+    one = without["latent_classes"].to_dataset().isel(chain=1, draw=7)
     shares = xr.dot(
         one["weight"], one["share_a"], one["share_b"], one["share_c"], dim="class"
     ).transpose("a", "b", "c")
     np.testing.assert_allclose(terms, np.log(shares.values[classes_sample.values > 0]), atol=1e-4)
 
 
-def test_expected_tau1_is_the_mean_of_tau1(fit) -> None:
+@pytest.mark.parametrize("name", ["fit", "without"])
+def test_expected_tau1_is_the_mean_of_tau1(name, request) -> None:
+    fit = request.getfixturevalue(name)
     risk = tc.assess(fit)["risk"].to_dataset()
     expected = fit["posterior"].to_dataset()["expected_tau1"]
     error = float((risk["tau1"] - expected).std()) / np.sqrt(risk["tau1"].size)
@@ -262,9 +272,9 @@ def test_what_a_person_reads(fit) -> None:
     result = tc.summary(fit)
     assert result.converged
     assert "Latent classes" in result.text
-    assert "Do not rely on the intervals of R1 and R2" in result.sentence
+    assert "rely" not in result.sentence
     assert result.sensitivity is not None
-    assert {"concentration", "profile_a", "R2"} <= set(result.sensitivity.index)
+    assert {"concentration", "nu", "profile_a", "R2"} <= set(result.sensitivity.index)
     assert result.diagnostics.ess_bulk >= 400
 
 

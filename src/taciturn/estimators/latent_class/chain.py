@@ -119,7 +119,8 @@ class Chain:
         self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
         self.occupied, self.cells = self.table.levels(problem.occupied), problem.cells
         self.alone = counts[problem.occupied] == 1
-        self.zeros = self.table.levels(np.flatnonzero(~problem.fillable))
+        self.fillable = problem.fillable.ravel()
+        self.zeros = self.table.levels(np.flatnonzero(~self.fillable))
         self.rest = problem.population_size - problem.sample_size
         started = {name: _on_logarithm(name, prior) for name, prior in priors.items()}
         self.logs = {name: start for name, (start, _) in started.items()}

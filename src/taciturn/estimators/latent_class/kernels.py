@@ -1,4 +1,5 @@
-"""Compiled steps of the collapsed Gibbs sampler of `latent_class`, on plain arrays.
+"""Compiled steps of the collapsed Gibbs sampler of `latent_class`, and of departures
+from its classes, on plain arrays.
 
 Individuals are rows of `levels`, which hold the number of their category in each
 variable; `first` says where the categories of each variable begin when those of all
@@ -6,22 +7,28 @@ variables are numbered consecutively. `by_level` counts individuals by category 
 class, `by_class` by class; the first `used` columns are classes with somebody in them.
 """
 
-from math import exp, lgamma, log
+from math import exp, lgamma, log, log1p, sqrt
 
 import numpy as np
 from numba import njit
+
+from taciturn.estimators.mixed_poisson.kernels import one_factor, one_inverse_gaussian_mixed
 
 __all__ = [
     "assign_classes",
     "class_shares",
     "count_classes",
     "draw_class_of",
+    "group_cells",
     "log_of_concentration",
+    "log_of_departures",
     "log_of_profile",
+    "multiply_by_factors",
     "split_or_merge",
 ]
 
 _SCANS = 4  # restricted Gibbs scans of two classes, before the one that is proposed
+_NARROWEST = 1e-10  # shape: below it rounding would take over
 _EMPTY = 0.5  # a class with a smaller (floating-point) count is empty
 
 
@@ -297,3 +304,51 @@ def draw_class_of(levels, first, weight, share, rng):  # type: ignore[no-untyped
         ends = np.cumsum(ends)
         out[i] = min(np.searchsorted(ends, rng.random() * ends[-1], side="right"), weight.size - 1)
     return out
+
+
+@njit(cache=True, nogil=True)
+def group_cells(shares, cells, lowest, knots, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Count cells on a grid of the logarithms of their shares: each at the two knots
+    next to it, in proportion to how near they are.
+    """
+    for i in cells:
+        place = (log(max(shares[i], 1e-300)) - lowest) * knots
+        below = int(max(place, 0.0))
+        part = max(place, 0.0) - below
+        out[below] += 1.0 - part
+        out[below + 1] += part
+
+
+@njit(cache=True, nogil=True)
+def log_of_departures(counts, times, log_shares, cells, tried, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Log-probability of counts, each of so many cells, for rows of log ν, the power
+    and the logarithm of the intensity; but for the factorials of the counts.
+    """
+    for i in range(counts.size):
+        size = log1p(cells * exp(log_shares[i]))
+        for a in range(tried.shape[0]):
+            shape = min(max(tried[a, 0] + tried[a, 1] * size, -230.0), 40.0)
+            mean = max(tried[a, 2] + log_shares[i], -460.0)
+            out[a] += times[i] * one_inverse_gaussian_mixed(counts[i], mean, shape)
+
+
+@njit(cache=True, nogil=True)
+def multiply_by_factors(shares, counts, cells, nu, power, intensity, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Multiply each row of shares by inverse Gaussian factors given the counts; with
+    counts and an intensity of 0, by factors that no sample informs.
+    """
+    for a in range(shares.shape[0]):
+        for i in range(shares.shape[1]):
+            if shares[a, i] > 0.0:
+                r = max(nu[a] * (1.0 + cells * shares[a, i]) ** power[a], _NARROWEST)
+                m = intensity[a] * shares[a, i]
+                if counts[i] > 0:
+                    shares[a, i] *= one_factor(counts[i] - 0.5, r, r + 2.0 * m, rng)
+                else:
+                    # Michael, Schucany & Haas 1976, without cancellation.
+                    middle = 1.0 / sqrt(1.0 + 2.0 * m / r)
+                    x = middle * rng.standard_normal() ** 2 / (2.0 * r)
+                    drawn = middle / (1.0 + x + sqrt(x * x + 2.0 * x))
+                    if rng.random() * (middle + drawn) > middle:
+                        drawn = middle * middle / drawn
+                    shares[a, i] *= drawn

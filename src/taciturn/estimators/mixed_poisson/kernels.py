@@ -15,6 +15,8 @@ __all__ = [
     "inverse_gaussian_slopes",
     "log_gamma_mixed",
     "log_inverse_gaussian_mixed",
+    "one_factor",
+    "one_inverse_gaussian_mixed",
     "scale_to",
     "sum_levels",
 ]
@@ -24,7 +26,7 @@ _STIRLING = 100.0  # gamma functions from which three terms of their series are 
 _STEP = 1e-3  # of differences along a logarithm
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def log_gamma_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``f! p(f)``, negative binomial, for each row."""
     for a in range(log_mean.shape[0]):
@@ -32,15 +34,15 @@ def log_gamma_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untype
             out[a, i] = _log_gamma_mixed(counts[i], log_mean[a, i], log_shape[a, i])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def log_inverse_gaussian_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian."""
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            out[a, i] = _log_inverse_gaussian_mixed(counts[i], log_mean[a, i], log_shape[a, i])
+            out[a, i] = one_inverse_gaussian_mixed(counts[i], log_mean[a, i], log_shape[a, i])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def gamma_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Slopes and curvatures of `log_gamma_mixed`: `out` is filled with the derivative
     by the logarithm of the mean, that along the logarithm of the share, which moves the
@@ -68,7 +70,7 @@ def gamma_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-un
             _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, own)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def inverse_gaussian_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same of `log_inverse_gaussian_mixed`."""
     for a in range(log_mean.shape[0]):
@@ -85,7 +87,7 @@ def inverse_gaussian_slopes(counts, log_mean, log_shape, power, out):  # type: i
             _combined(-k, by_shape, k * (1.0 - c), k * c, -by_shape - k * c, b, own)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """From values a step away in the mean, along the share, and both; of the negative
     binomial with `gamma` factors, or of the other.
@@ -105,12 +107,12 @@ def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # prag
     out[3] = (both / h**2 - out[2] - out[4]) / 2.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
-    return _log_gamma_mixed(f, x, y) if gamma else _log_inverse_gaussian_mixed(f, x, y)
+    return _log_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """From derivatives by the mean and the shape."""
     out[0] = mean
@@ -120,7 +122,7 @@ def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # typ
     out[4] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _log_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
     if f == 0:
@@ -128,7 +130,7 @@ def _log_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # 
     return _log_rising(f, r, log_shape) + f * (log_mean - excess) - r * excess
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _log_rising(f, r, log_r):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``Γ(r + f) / (Γ(r) r^f)``, which is near 0 where r is large."""
     if f <= _LARGE and f == math.floor(f):
@@ -143,10 +145,10 @@ def _log_rising(f, r, log_r):  # type: ignore[no-untyped-def] # pragma: no cover
     return math.lgamma(r + f) - math.lgamma(r) - f * log_r
 
 
-@njit(cache=True)
-def _log_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """With ``s² = 1 + 2 m / r`` and ``w = r s``, ``f! p(f) = (m / s)^f exp(r (1 - s))
-    K_{f - 1/2}(w) / K_{1/2}(w)``.
+@njit(cache=True, nogil=True)
+def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same of one count. With ``s² = 1 + 2 m / r`` and ``w = r s``, ``f! p(f) = (m
+    / s)^f exp(r (1 - s)) K_{f - 1/2}(w) / K_{1/2}(w)``.
     """
     m, r = math.exp(log_mean), math.exp(log_shape)
     s = math.sqrt(1.0 + 2.0 * m / r)
@@ -156,7 +158,7 @@ def _log_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-unty
     return value
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: upwards from order to order, or by
     the uniform expansion for large orders (DLMF 10.41.4).
@@ -180,7 +182,7 @@ def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def draw_factors(order, chi, psi, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Generalised inverse Gaussian variates, density proportional to ``x^(order - 1)
     exp(-(chi / x + psi x) / 2)``, for orders above 0: by rejection in ``log x``, where
@@ -188,11 +190,12 @@ def draw_factors(order, chi, psi, rng, out):  # type: ignore[no-untyped-def] # p
     """
     for a in range(chi.shape[0]):
         for i in range(order.size):
-            out[a, i] = _one_factor(order[i], chi[a, i], psi[a, i], rng)
+            out[a, i] = one_factor(order[i], chi[a, i], psi[a, i], rng)
 
 
-@njit(cache=True)
-def _one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+@njit(cache=True, nogil=True)
+def one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """One of them."""
     omega = math.sqrt(chi * psi)
     root = math.sqrt(omega * omega + order * order)
     alpha = omega * omega / (root + order)
@@ -227,13 +230,13 @@ def _one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma:
             return math.sqrt(chi / psi) * (order + root) / omega * math.exp(x)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _drop(x, alpha, order):  # type: ignore[no-untyped-def] # pragma: no cover
     """By how much the logarithm of the density is below its mode."""
     return alpha * (math.cosh(x) - 1.0) + order * (math.exp(x) - x - 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """For each row of `levels` and each cell, the sum over some columns."""
     for a in range(levels.shape[0]):
@@ -244,7 +247,7 @@ def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: 
             out[a, i] = total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def scale_to(log_sizes, of_cell, logs):  # type: ignore[no-untyped-def] # pragma: no cover
     """Shift each row of `logs` so that its exponentials add up to the sizes of the
     strata that the cells are of.
