@@ -17,7 +17,7 @@ MODELS = {
     "LinearPool": tc.LinearPool(),
     "DirichletLogLinear": tc.DirichletLogLinear(),
     "ChineseRestaurant": tc.ChineseRestaurant(),
-    "LatentClass": tc.LatentClass(),
+    "LatentClass(departures=False)": tc.LatentClass(departures=False),
 }
 
 

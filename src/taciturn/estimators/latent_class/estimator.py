@@ -103,8 +103,8 @@ class LatentClass(BayesianEstimator):
     classes (a cut, Plummer 2015). Letting it go back was tried, roughly, and explained
     by departures what classes should. Each step is exact; together they are not the
     posterior of one model, and what is claimed for them rests on repeated samples. For
-    the same reason there are no leave-one-out terms: `compare` and `stack` take a fit
-    without departures.
+    the same reason there are no leave-one-out terms: `compare`, `stack` and those
+    functions of ArviZ that ask for ``log_likelihood`` take a fit without departures.
 
     *Departures.* A cell that expects less than the average one departs like others of
     that kind: were the power to go on, as in `MixedPoisson`, cells that expect next to
@@ -209,11 +209,12 @@ class LatentClass(BayesianEstimator):
                         break
                     for _ in range(_THIN if number >= settings.tune else 1):
                         chain.sweep()
-                    if number >= settings.tune - _AIMING:
+                    warm = number < settings.tune
+                    if not warm or (departures and number >= settings.tune - _AIMING):
                         draw = chain.draw()
-                        if departures is not None:
-                            draw = _departing(chain, departures, draw, number < settings.tune)
-                        if number >= settings.tune:
+                        if departures:
+                            draw = _departing(chain, departures, draw, warm)
+                        if not warm:
                             kept.append(draw)
                     bar.advance()
             return kept
