@@ -19,6 +19,12 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.latent_class.chain import Chain, Draw, Layout, sticks
 from taciturn.estimators.latent_class.departures import NAMES, Departures
+from taciturn.estimators.latent_class.draws import (
+    all_shares,
+    depart,
+    departures_of,
+    labelled_draws,
+)
 from taciturn.estimators.latent_class.kernels import log_of_departures, multiply_by_factors
 from taciturn.estimators.priors import (
     Prior,
@@ -232,7 +238,7 @@ class LatentClass(BayesianEstimator):
                 chains = [job.result() for job in jobs]
             finally:
                 stop.set()
-        posterior = _posterior(problem, chains)
+        posterior = labelled_draws(problem, chains)
         check_convergence(self.monitored(posterior), None, warn=True)
         return Parameters(posterior, sampler="collapsed Gibbs")
 
@@ -248,9 +254,9 @@ class LatentClass(BayesianEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw the individuals not sampled, given factors that the sample informs."""
-        shares = _all_shares(problem, parameters)
+        shares = all_shares(problem, parameters)
         if self.departures:
-            _depart(problem, parameters, shares, rng, informed=True)
+            depart(problem, parameters, shares, rng, informed=True)
         rest = problem.population_size - problem.sample_size
         return problem.counts + draw_multinomial(rest, shares, rng)
 
@@ -262,9 +268,9 @@ class LatentClass(BayesianEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size, with factors that no sample informs."""
-        shares = _all_shares(problem, parameters)
+        shares = all_shares(problem, parameters)
         if self.departures:
-            _depart(problem, parameters, shares, rng, informed=False)
+            depart(problem, parameters, shares, rng, informed=False)
         return draw_multinomial(problem.sample_size, shares, rng)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
@@ -274,7 +280,7 @@ class LatentClass(BayesianEstimator):
         if self.departures:
             return None
         assert parameters.posterior is not None
-        terms = np.log(_all_shares(problem, parameters)[:, problem.occupied])
+        terms = np.log(all_shares(problem, parameters)[:, problem.occupied])
         sizes = parameters.posterior.sizes
         return np.asarray(terms.reshape(sizes["chain"], sizes["draw"], -1))
 
@@ -283,13 +289,13 @@ class LatentClass(BayesianEstimator):
         departures, of the multinomial probability.
         """
         assert parameters.posterior is not None
-        shares = _all_shares(problem, parameters)
+        shares = all_shares(problem, parameters)
         if self.departures:
             inside = np.flatnonzero(problem.fillable)
             counts, times = problem.counts[inside].astype(float), np.ones(len(inside))
             logs = np.log(np.maximum(shares[:, inside], 1e-300))
             values = np.zeros(len(logs))
-            for draw, tried in enumerate(_departures_of(parameters)):
+            for draw, tried in enumerate(departures_of(parameters)):
                 out = values[draw : draw + 1]
                 log_of_departures(counts, times, logs[draw], problem.cells, tried[None], out)
         else:
@@ -322,87 +328,6 @@ class LatentClass(BayesianEstimator):
             for F in population
         ]
         return PriorDraws(parameters, np.array(sample), population)
-
-
-def _posterior(problem: Problem, chains: list[list[Draw]]) -> xr.Dataset:
-    """Label the draws; classes that are absent from a draw have weight 0."""
-    draws = len(chains[0])
-    most = max(len(weight) for chain in chains for _, weight, _ in chain)
-    first = Layout(problem).first
-    weight = np.zeros((len(chains), draws, most), dtype=np.float32)
-    share = np.zeros((len(chains), draws, most, first[-1]), dtype=np.float32)
-    for c, chain in enumerate(chains):
-        for d, (_, own, profiles) in enumerate(chain):
-            weight[c, d, : len(own)] = own
-            share[c, d, : len(own)] = profiles.T
-    numbers = {
-        name: (("chain", "draw"), np.array([[draw[0][name] for draw in chain] for chain in chains]))
-        for name in chains[0][0][0]
-    }
-    shares = {
-        f"share_{dim}": (("chain", "draw", "class", dim), share[..., a:b])
-        for dim, a, b in zip(problem.variables, first, first[1:], strict=False)
-    }
-    coords = {"chain": np.arange(len(chains)), "draw": np.arange(draws)}
-    labels = {dim: problem.sample[dim].values for dim in problem.variables}
-    return xr.Dataset(
-        {**numbers, "weight": (("chain", "draw", "class"), weight), **shares},
-        coords={**coords, **labels},
-    )
-
-
-def _all_shares(problem: Problem, parameters: Parameters) -> Floats:
-    """Share of every cell at each draw, (chains * draws, cells); 0 at structural
-    zeros.
-    """
-    posterior = parameters.posterior
-    assert posterior is not None
-    table = Layout(problem)
-    classes = posterior.sizes["class"]
-    weight = (
-        posterior["weight"]
-        .transpose("chain", "draw", "class")
-        .values.reshape(-1, classes)
-        .astype(float)
-    )
-    parts = [
-        posterior[f"share_{dim}"].transpose("chain", "draw", "class", dim).values
-        for dim in problem.variables
-    ]
-    shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1])
-    out, fillable = np.empty((len(weight), problem.sample.size)), problem.fillable.ravel()
-    for draw, (w, share) in enumerate(zip(weight, shares, strict=True)):
-        used = w > 0
-        out[draw] = table.all_cells(w[used], share[used].T.astype(float))
-        out[draw, ~fillable] = 0.0
-        out[draw] /= out[draw].sum()
-    return out
-
-
-def _departures_of(parameters: Parameters) -> Floats:
-    """Log ν, the power and the logarithm of the intensity of each draw, (draws, 3)."""
-    assert parameters.posterior is not None
-    nu, power, intensity = (
-        parameters.posterior[name].transpose("chain", "draw").values.ravel() for name in NAMES
-    )
-    return np.stack([np.log(nu), power, np.log(intensity)], axis=1)
-
-
-def _depart(
-    problem: Problem,
-    parameters: Parameters,
-    shares: Floats,
-    rng: np.random.Generator,
-    *,
-    informed: bool,
-) -> None:
-    """Multiply shares by factors, which the sample informs or not."""
-    log_nu, power, log_intensity = _departures_of(parameters).T
-    intensity = np.exp(log_intensity) if informed else np.zeros_like(power)
-    counts = problem.counts.astype(float) if informed else np.zeros(shares.shape[1])
-    multiply_by_factors(
-        shares, counts, problem.cells, np.exp(log_nu), np.array(power), intensity, rng
-    )
 
 
 def _departing(chain: Chain, departures: Departures, draw: Draw, adapt: bool) -> Draw:
