@@ -1,7 +1,7 @@
 """How well the intervals of R2, R1 and tau1 hold on tables that had no part in any
 choice: two to five variables, with interactions, structural zeros and even margins.
 
-Run as ``python docs/studies/fresh_tables.py``, half an hour on two cores. It can be
+Run as ``python docs/studies/fresh_tables.py``, twenty minutes on two cores. It can be
 interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The results are ``docs/studies/fresh_tables.csv`` and
 ``docs/explanation/_fresh_tables.md``. Seeds are fixed."""
@@ -45,7 +45,7 @@ class Table(NamedTuple):
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=24)
+    parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2029)

@@ -129,6 +129,76 @@ def test_the_chain_is_that_of_sums_over_a_grid() -> None:
         )
 
 
+def test_shares_of_the_draw_before_are_forgotten() -> None:
+    """Of two shares in turn, each has the departures of its own: means against sums
+    over a grid, 4.5 Monte Carlo errors, of 3,000 draws each."""
+    counts = [9, 8, 0, 6, 1, 5, 1, 0, 2, 0, 0, 0]
+    other = np.full(12, 1 / 12)
+    chain = Departures(problem_of(counts), PRIORS, np.random.default_rng(4))
+    found = {0: [], 1: []}
+    for number in range(6_100):
+        chain.step((SHARES, other)[number % 2], adapt=number < 100)
+        if number >= 100:
+            found[number % 2].append(chain._now)
+    axes = [np.linspace(-5, 7, 121), np.linspace(0.0125, 0.9875, 40), np.linspace(0.5, 6.5, 121)]
+    points = np.array(list(product(*axes)))
+    for which, shares in enumerate((SHARES, other)):
+        logs = stats.norm(0.5, 1).logpdf(points[:, 0])
+        log_of_departures(np.array(counts, float), np.ones(12), np.log(shares), 12, points, logs)
+        weights = np.exp(logs - logs.max())
+        means = np.array(found[which]).reshape(50, 60, 3).mean(axis=1)
+        error = means.std(axis=0, ddof=1) / 50**0.5
+        exact_means = weights @ points / weights.sum()
+        np.testing.assert_array_less(np.abs(means.mean(axis=0) - exact_means), 4.5 * error)
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        {"power": tc.Prior("Uniform", lower=0, upper=1e-4)},
+        {"power": tc.Prior("Uniform", lower=0, upper=99)},
+        {"power": tc.Prior("HalfCauchy", beta=1)},
+        {"power": tc.Prior("LogNormal", mu=5, sigma=0.01)},
+        {"nu": tc.Prior("Uniform", lower=3, upper=3.0003)},
+        {"nu": tc.Prior("Gamma", alpha=0.01, beta=0.01)},
+        {"nu": tc.Prior("InverseGamma", alpha=0.01, beta=0.01)},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
+def test_priors_that_say_next_to_nothing_or_all(priors) -> None:
+    sample = xr.DataArray([[40, 0, 1], [0, 3, 1]], dims=("a", "b"))
+    arguments = {"draws": 20, "tune": 20, "chains": 2, "random_seed": 1, "progressbar": False}
+    fit = tc.LatentClass(priors).fit(sample, population_size=900, **arguments)
+    posterior = fit["posterior"].to_dataset()
+    assert np.isfinite(posterior[["nu", "power", "intensity", "expected_tau1"]].to_array()).all()
+    assert (fit["posterior_predictive"]["population"].sum(["a", "b"]) == 900).all()
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        {"nu": tc.Prior("Uniform", lower=1e13, upper=1e14)},
+    ],
+    ids=str,
+)
+def test_a_prior_outside_of_what_can_be_computed(priors) -> None:
+    sample = xr.DataArray([[40, 0, 1], [0, 3, 1]], dims=("a", "b"))
+    with pytest.raises(tc.errors.PriorError, match="next to nothing where these can be"):
+        tc.LatentClass(priors).fit(sample, population_size=900, progressbar=False)
+
+
+@pytest.mark.parametrize("power", [0.0, 150.0])
+def test_shapes_beyond_all_bounds_are_drawn_from(power) -> None:
+    shares, counts = np.array([[0.5, 0.4, 0.1, 0.0]]), np.array([7.0, 1.0, 0.0, 0.0])
+    for nu in (0.0, 1.0, np.inf):
+        weights = shares.copy()
+        values = (np.array([nu]), np.array([power]), np.array([8.0]))
+        multiply_by_factors(weights, counts, 1000, *values, np.random.default_rng(1))
+        assert np.isfinite(weights).all()
+        assert (weights[0] > 0).tolist() == [True, True, True, False]
+
+
 @pytest.mark.statistical
 def test_departures_are_calibrated_given_the_shares() -> None:
     """400 tables from the prior: ranks of log ν and of the power among 60 draws are

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.errors import PriorError
 from taciturn.estimators.latent_class.kernels import (
     group_cells,
     log_of_departures,
@@ -27,7 +28,8 @@ NAMES: Final = ("nu", "power", "intensity")
 _FURTHEST: Final = 200.0  # log ν: beyond, a cell is empty or does not depart
 _KNOTS: Final = 64  # on one unit of the logarithm of an empty cell's share
 _LEAST: Final = 1e-10  # sampled individuals expected in a cell that does not matter
-_CANDIDATES: Final = 16  # of which each draw takes one
+_CANDIDATES: Final = 8  # of which a step takes one,
+_STEPS: Final = 4  # so many times, until the shares of the draw before are forgotten
 _FREEDOM: Final = 5  # degrees of freedom of the candidates' distribution,
 _WIDER: Final = 1.3  # so much wider than the posterior
 _ROUNDS: Final = 10  # in which that is found, of
@@ -69,7 +71,8 @@ class Departures:
         self._n = problem.sample_size
         self._lowest = log(_LEAST / self._n)
         self._now: Floats | None = None
-        self._middle, self._root, self._least = np.empty(3), np.empty((3, 3)), np.empty((3, 3))
+        self._best = np.empty(3)
+        self._middle, self._root, self._narrowest = np.empty(3), np.empty((3, 3)), np.empty((3, 3))
         self._seen: list[Floats] = []
 
     def step(self, shares: Floats, *, adapt: bool) -> None:
@@ -79,16 +82,20 @@ class Departures:
         counts, times, log_shares = self._grouped(shares)
         if self._now is None:
             self._search(counts, times, log_shares)
-        tried = self._candidates(_CANDIDATES)
-        if self._now is not None:
-            tried[0] = self._now
-        weights = self._log_density(tried, counts, times, log_shares) - self._log_proposal(tried)
-        self._now = tried[_chosen(weights, self.rng)]
+        for _ in range(_STEPS):
+            tried = self._candidates(_CANDIDATES)
+            if self._now is not None:
+                tried[0] = self._now
+            density = self._log_density(tried, counts, times, log_shares)
+            weights = density - self._log_proposal(tried)
+            feasible = np.isfinite(weights).any()
+            self._now = tried[_chosen(weights, self.rng)] if feasible else self._best
+        assert self._now is not None
         if adapt:
             self._seen.append(self._now)
             if len(self._seen) >= _REMEMBERED:
                 equal = np.full(len(self._seen), 1 / len(self._seen))
-                self._aim(np.array(self._seen), equal, self._least)
+                self._aim(np.array(self._seen), equal, self._narrowest)
 
     def draw(self, shares: Floats) -> dict[str, float]:
         """The parameters, and what the cells' shares with a draw of the factors imply
@@ -154,12 +161,21 @@ class Departures:
         spread = [max(high - low, 0.02) / 2, power.quantile(0.84) - power.quantile(0.16), 0.5]
         self._middle = np.array([middle, power.quantile(0.5), log(self._n)])
         self._root = np.diag(spread)
+        point = np.diag(np.minimum([1e-6, 1e-6, 1e-8], (2e-3 * np.array(spread)) ** 2))
+        highest = -np.inf
         for _ in range(_ROUNDS):
             tried = self._candidates(_TRIED)
-            logs = self._log_density(tried, counts, times, log_shares) - self._log_proposal(tried)
-            if np.isfinite(logs).sum() > _COUNTING:
-                self._aim(tried, _tempered(logs), np.diag([1e-6, 1e-6, 1e-8]))
-        self._least = self._root @ self._root.T / (2 * _WIDER) ** 2
+            density = self._log_density(tried, counts, times, log_shares)
+            if density.max() > highest:
+                highest, self._best = density.max(), tried[density.argmax()]
+            if np.isfinite(density).sum() > _COUNTING:
+                self._aim(tried, _tempered(density - self._log_proposal(tried)), point)
+        if highest == -np.inf:
+            raise PriorError(
+                "the priors of the departures have next to nothing where these can be computed:"
+                f" 'nu' {nu!r}, 'power' {power!r}"
+            )
+        self._narrowest = self._root @ self._root.T / (2 * _WIDER) ** 2
 
     def _aim(self, tried: Floats, weights: Floats, least: Floats) -> None:
         """Give the candidates the mean and, a little wider, the spread of values with

@@ -49,7 +49,7 @@ _THIN: Final = 5
 _AIMING: Final = 100
 """Sweeps at the end of the warm-up in which departures are drawn, too."""
 _NAMES: Final = frozenset(
-    {"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight", *NAMES}
+    {"class", "classes", "concentration", "expected_tau1", "sample_coverage", "weight"}
 )
 
 
@@ -107,8 +107,8 @@ class LatentClass(BayesianEstimator):
     *Two steps.* The classes are learned as if no cell departed, and the departures
     given each draw of them: nothing that is learned of departures goes back to the
     classes (a cut, Plummer 2015). Letting it go back was tried, roughly, and explained
-    by departures what classes should. Each step is exact; together they are not the
-    posterior of one model, and what is claimed for them rests on repeated samples. For
+    by departures what classes should. Each step keeps its own target; together they are
+    not the posterior of one model, and what is claimed rests on repeated samples. For
     the same reason there are no leave-one-out terms: `compare`, `stack` and those
     functions of ArviZ that ask for ``log_likelihood`` take a fit without departures.
 
@@ -131,15 +131,15 @@ class LatentClass(BayesianEstimator):
     :math:`\sum_{f_i = 1} (1 - p_i)^{N - n}`, and ``sample_coverage``,
     :math:`\sum_{f_i > 0} p_i`, as well as R2. ``concentration`` and ``classes``, the
     number of classes with a sampled individual, mix slowly, as similar classes come and
-    go, and with them ``nu`` and ``power``.
+    go, and with them ``nu`` and ``power``. With departures :math:`p_i` contains a draw
+    of the factors, so that chains are told apart by what matters beside these.
 
     *Structural zeros.* The population is the mixture without them, with :math:`\pi`
     renormalised over the other cells. The sampler adds the individuals that the model
     would have put there (Manrique-Vallier & Reiter 2014).
 
-    *What it is not for.* Tables of two variables, above all tables by area: there,
-    classes add nothing to the rows; use `LinearPool`, which was chosen for its
-    coverage.
+    *Tables of two variables* are what `LinearPool` was chosen for, on far more samples
+    and with large tables of flows among them, which were not tried here.
 
     References
     ----------
@@ -160,7 +160,7 @@ class LatentClass(BayesianEstimator):
     >>> settings = {"draws": 500, "tune": 200, "random_seed": 1, "progressbar": False}
     >>> fit = tc.LatentClass().fit(sample, population_size=2449, **settings)
     >>> sorted(fit["posterior"].data_vars)[:4]
-    ['classes', 'concentration', 'expected_tau1', 'profile_area']
+    ['classes', 'concentration', 'expected_tau1', 'intensity']
     """
 
     priors: Mapping[str, Prior] = field(default_factory=dict)
@@ -183,7 +183,9 @@ class LatentClass(BayesianEstimator):
         return told[varying] if varying else posterior[["concentration"]]
 
     def priors_for(self, problem: Problem) -> dict[str, Prior]:
-        """Return the priors of the concentration and of the profile weights."""
+        """Return the priors of the concentration, of the profile weights and of the
+        departures.
+        """
         defaults = {"concentration": Prior("Gamma", alpha=0.25, beta=0.25)}
         defaults |= {
             f"profile_{dim}": Prior("LogNormal", mu=0.0, sigma=2.0) for dim in problem.variables
@@ -192,7 +194,8 @@ class LatentClass(BayesianEstimator):
             defaults["nu"] = Prior("LogNormal", mu=1.0, sigma=3.0)
             defaults["power"] = Prior("Uniform", lower=0.0, upper=1.0)
         shares = {f"share_{dim}" for dim in problem.variables}
-        problem.refuse_names({*defaults, *shares, *_NAMES})
+        own = NAMES if self.departures else ()
+        problem.refuse_names({*defaults, *shares, *_NAMES, *own})
         return merge_priors(defaults, self.priors)
 
     def learn_fast(
@@ -285,8 +288,8 @@ class LatentClass(BayesianEstimator):
         return np.asarray(terms.reshape(sizes["chain"], sizes["draw"], -1))
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Logarithm of p(sample, intensity | parameters), up to a constant; without
-        departures, of the multinomial probability.
+        """Logarithm of p(sample, intensity | parameters), up to a constant, that of the
+        second step; without departures, of the multinomial probability.
         """
         assert parameters.posterior is not None
         shares = all_shares(problem, parameters)

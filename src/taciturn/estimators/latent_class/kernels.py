@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _SCANS = 4  # restricted Gibbs scans of two classes, before the one that is proposed
-_NARROWEST = 1e-10  # shape: below it rounding would take over
+_SHAPES = (-23.0, 40.0)  # logarithms: beyond, rounding would take over
 _EMPTY = 0.5  # a class with a smaller (floating-point) count is empty
 
 
@@ -327,9 +327,14 @@ def log_of_departures(counts, times, log_shares, cells, tried, out):  # type: ig
     for i in range(counts.size):
         size = log1p(cells * exp(log_shares[i]))
         for a in range(tried.shape[0]):
-            shape = min(max(tried[a, 0] + tried[a, 1] * size, -230.0), 40.0)
+            shape = _log_shape(tried[a, 0], tried[a, 1], size)
             mean = max(tried[a, 2] + log_shares[i], -460.0)
             out[a] += times[i] * one_inverse_gaussian_mixed(counts[i], mean, shape)
+
+
+@njit(cache=True, nogil=True)
+def _log_shape(log_nu, power, size):  # type: ignore[no-untyped-def] # pragma: no cover
+    return min(max(log_nu + power * size, _SHAPES[0]), _SHAPES[1])
 
 
 @njit(cache=True, nogil=True)
@@ -338,9 +343,10 @@ def multiply_by_factors(shares, counts, cells, nu, power, intensity, rng):  # ty
     counts and an intensity of 0, by factors that no sample informs.
     """
     for a in range(shares.shape[0]):
+        log_nu = log(max(nu[a], 1e-300))
         for i in range(shares.shape[1]):
             if shares[a, i] > 0.0:
-                r = max(nu[a] * (1.0 + cells * shares[a, i]) ** power[a], _NARROWEST)
+                r = exp(_log_shape(log_nu, power[a], log1p(cells * shares[a, i])))
                 m = intensity[a] * shares[a, i]
                 if counts[i] > 0:
                     shares[a, i] *= one_factor(counts[i] - 0.5, r, r + 2.0 * m, rng)

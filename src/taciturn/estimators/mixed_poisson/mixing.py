@@ -19,6 +19,7 @@ from taciturn.estimators.sampling.draws import draw_log_gammas
 __all__ = ["MIXING", "Mixing"]
 
 _NARROWEST: Final = 1e-10  # shape: below it rounding would take over, and all are empty
+_WIDEST: Final = 1e17  # shape: beyond, squares would overflow, and factors are 1
 _HEAD: Final = 30  # counts up to this have the sum of a Bessel function in closed form
 
 Floats = npt.NDArray[np.float64]
@@ -109,7 +110,7 @@ class _InverseGaussian(Mixing):
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         # Generalised inverse Gaussian of order f - 1/2; without a count itself inverse
         # Gaussian.
-        shape = np.maximum(shape, _NARROWEST)
+        shape = np.clip(shape, _NARROWEST, _WIDEST)
         found = rng.wald(1 / np.sqrt(1 + 2 * mean / shape), shape)
         occupied = np.flatnonzero(counts)
         chi = np.ascontiguousarray(shape[:, occupied])
