@@ -224,7 +224,14 @@ def test_it_agrees_with_nuts(mixing, religion_sample):
     """Mean and standard deviation of R2, and of the parameters."""
     model = tc.MixedPoisson(mixing=mixing)
     fits = [
-        model.fit(religion_sample, population_size=2449, random_seed=2, method=method, **QUICK)
+        model.fit(
+            religion_sample,
+            population_size=2449,
+            draws=2000,
+            random_seed=2,
+            method=method,
+            **QUICK,
+        )
         for method in ("fast", "nuts")
     ]
     risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
@@ -232,7 +239,8 @@ def test_it_agrees_with_nuts(mixing, religion_sample):
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.1)
     for name in ("power", "intensity", "mixing"):
         first, second = (fit["posterior"][name].values for fit in fits)
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std() + 1e-12)
+        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
 
 
 def flows(a, b):
@@ -263,7 +271,8 @@ def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.15)
     for name in ("power", "intensity", "mixing"):
         first, second = (fit["posterior"][name].values for fit in fits)
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * second.std() + 1e-12)
+        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
 
 
 def test_structural_zeros_and_uniform_variables():
