@@ -23,11 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from default_estimator import HERE, joined, write
 
 import taciturn as tc
+from taciturn.studies.scores import INTERVAL, MEASURES
 
 Floats = npt.NDArray[np.float64]
 FRACTIONS = (0.1, 0.02)
-MEASURES = ("R1", "R2", "tau1")
-LEVEL = 0.95
 ESTIMATORS: dict[str, tc.estimators.Estimator] = {
     "LinearPool": tc.LinearPool(),
     "MixedPoisson": tc.MixedPoisson(),
@@ -191,7 +190,7 @@ def scored(store: Path, population: xr.DataArray) -> Iterator[dict[str, object]]
                 "rmse": ((mean - truth) ** 2).mean() ** 0.5,
                 "coverage": (off <= 1e-9).mean(),
                 "width": (high - low).mean(),
-                "score": (high - low + 2 / (1 - LEVEL) * off).mean(),
+                "score": (high - low + 2 / (1 - INTERVAL) * off).mean(),
             }
 
 

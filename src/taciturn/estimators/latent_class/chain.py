@@ -22,7 +22,7 @@ from taciturn.estimators.latent_class.kernels import (
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
-__all__ = ["Chain", "Draw", "Layout", "sticks"]
+__all__ = ["Chain", "Draw", "Layout", "implied", "sticks"]
 
 _HIGHEST: Final = 1e12
 _LOWEST: Final = 1e-100
@@ -55,6 +55,7 @@ class Layout:
         self.shape = problem.sample.shape
         self.sizes = np.array(self.shape, dtype=np.int64)
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        self.fillable = problem.fillable.ravel()
         self.in_first_half = len(halves(dict(zip(problem.variables, self.shape, strict=True)))[0])
 
     def levels(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -88,6 +89,26 @@ class Layout:
         ).T
         return out.ravel()
 
+    def shares(self, weight: Floats, share: Floats) -> Floats:
+        """The same of the cells that can be filled, adding up to 1."""
+        out = self.all_cells(weight, share)
+        out[~self.fillable] = 0.0
+        return out / out.sum()
+
+
+def implied(
+    shares: Floats, alone: npt.NDArray[np.bool_], rest: int, *, all_cells: bool
+) -> dict[str, float]:
+    """What the shares of the occupied cells imply for the risk, if `rest` individuals
+    were not sampled: τ1, as expected from the cells with one, and the share of the
+    population in all of them, 1 where no others are.
+    """
+    single = np.minimum(shares[alone], 1 - 1e-16)
+    return {
+        "expected_tau1": float(np.exp(rest * np.log1p(-single)).sum()),
+        "sample_coverage": 1.0 if all_cells else float(shares.sum()),
+    }
+
 
 def _together(parts: list[Floats], classes: int) -> Floats:
     """Shares of the combinations of some variables' categories, (combination,
@@ -119,8 +140,7 @@ class Chain:
         self.sample = rng.permutation(self.table.levels(np.repeat(np.arange(counts.size), counts)))
         self.occupied, self.cells = self.table.levels(problem.occupied), problem.cells
         self.alone = counts[problem.occupied] == 1
-        self.fillable = problem.fillable.ravel()
-        self.zeros = self.table.levels(np.flatnonzero(~self.fillable))
+        self.zeros = self.table.levels(np.flatnonzero(~self.table.fillable))
         self.rest = problem.population_size - problem.sample_size
         started = {name: _on_logarithm(name, prior) for name, prior in priors.items()}
         self.logs = {name: start for name, (start, _) in started.items()}
@@ -147,19 +167,18 @@ class Chain:
         self._recount(self.used + _SPARE)
 
     def draw(self) -> Draw:
-        """All quantities of interest; weights and shares are drawn given classes."""
+        """All parameters; weights and shares are drawn given classes."""
         weight, share = self._weights_and_shares()
         order = np.argsort(-weight, kind="stable")
-        weight, share = weight[order], share[:, order]
-        shares = self._shares(self.occupied, weight, share) / (
-            1 - self._shares(self.zeros, weight, share).sum()
-        )
         numbers = {name: float(np.exp(x)) for name, x in self.logs.items()}
         numbers["classes"] = len(np.unique(self.classes[: len(self.sample)]))
-        alone = np.minimum(shares[self.alone], 1 - 1e-16)
-        numbers["expected_tau1"] = float(np.exp(self.rest * np.log1p(-alone)).sum())
-        numbers["sample_coverage"] = float(shares.sum()) if len(shares) < self.cells else 1.0
-        return numbers, weight, share
+        return numbers, weight[order], share[:, order]
+
+    def implied(self, weight: Floats, share: Floats) -> dict[str, float]:
+        """What the classes imply for the risk, without shares of empty cells."""
+        shares = self._shares(self.occupied, weight, share)
+        shares /= 1 - self._shares(self.zeros, weight, share).sum()
+        return implied(shares, self.alone, self.rest, all_cells=len(shares) == self.cells)
 
     @property
     def _profile_weights(self) -> Floats:

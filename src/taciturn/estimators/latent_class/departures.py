@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import PriorError
+from taciturn.estimators.latent_class.chain import implied
 from taciturn.estimators.latent_class.kernels import (
     group_cells,
     log_of_departures,
@@ -64,7 +65,7 @@ class Departures:
         self.rng = rng
         self._priors, self._cells = priors, problem.cells
         self._counts = problem.counts.astype(float)
-        self._alone = np.flatnonzero(problem.counts == 1)
+        self._alone = problem.counts[problem.occupied] == 1
         self._rest = problem.population_size - problem.sample_size
         self._occupied = problem.occupied
         self._empty = np.flatnonzero(problem.fillable.ravel() & (problem.counts == 0))
@@ -106,13 +107,12 @@ class Departures:
         weights = np.array(shares[None])
         multiply_by_factors(weights, self._counts, self._cells, nu, power, intensity, self.rng)
         own = weights[0] / weights.sum()
-        alone = np.minimum(own[self._alone], 1 - 1e-16)
+        occupied, none_empty = own[self._occupied], len(self._empty) == 0
         return {
             "nu": float(nu[0]),
             "power": float(power[0]),
             "intensity": float(intensity[0]),
-            "expected_tau1": float(np.exp(self._rest * np.log1p(-alone)).sum()),
-            "sample_coverage": float(own[self._occupied].sum()) if len(self._empty) else 1.0,
+            **implied(occupied, self._alone, self._rest, all_cells=none_empty),
         }
 
     def _grouped(self, shares: Floats) -> tuple[Floats, Floats, Floats]:

@@ -63,12 +63,10 @@ def all_shares(problem: Problem, parameters: Parameters) -> Floats:
         for dim in problem.variables
     ]
     shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1])
-    out, fillable = np.empty((len(weight), problem.sample.size)), problem.fillable.ravel()
+    out = np.empty((len(weight), problem.sample.size))
     for draw, (w, share) in enumerate(zip(weight, shares, strict=True)):
         used = w > 0
-        out[draw] = table.all_cells(w[used], share[used].T.astype(float))
-        out[draw, ~fillable] = 0.0
-        out[draw] /= out[draw].sum()
+        out[draw] = table.shares(w[used], share[used].T.astype(float))
     return out
 
 

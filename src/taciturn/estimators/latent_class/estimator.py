@@ -216,15 +216,13 @@ class LatentClass(BayesianEstimator):
                 for number in range(sweeps):
                     if stop.is_set():
                         break
-                    for _ in range(_THIN if number >= settings.tune else 1):
-                        chain.sweep()
                     warm = number < settings.tune
-                    if not warm or (departures and number >= settings.tune - _AIMING):
-                        draw = chain.draw()
-                        if departures:
-                            draw = _departing(chain, departures, draw, warm)
-                        if not warm:
-                            kept.append(draw)
+                    for _ in range(1 if warm else _THIN):
+                        chain.sweep()
+                    if not warm:
+                        kept.append(_draw(chain, departures, adapt=False))
+                    elif departures and number >= settings.tune - _AIMING:
+                        _draw(chain, departures, adapt=True)
                     bar.advance()
             return kept
 
@@ -309,7 +307,7 @@ class LatentClass(BayesianEstimator):
         """Draw parameters, samples and populations."""
         priors = self.priors_for(problem)
         parameters = {name: prior.draw(rng, draws) for name, prior in priors.items()}
-        table, fillable = Layout(problem), problem.fillable.ravel()
+        table = Layout(problem)
         shares = np.zeros((draws, problem.sample.size))
         for number in range(draws):
             concentration = parameters["concentration"][number]
@@ -318,7 +316,7 @@ class LatentClass(BayesianEstimator):
             while not shares[number].any():  # redrawn if every share is at structural zeros
                 weight = sticks(1.0, concentration, 1e-12, 10_000, rng)
                 share = table.profiles(np.repeat(each[:, None], len(weight), axis=1), rng)
-                shares[number] = table.all_cells(weight, share) * fillable
+                shares[number] = table.all_cells(weight, share) * table.fillable
         if self.departures:
             shares /= shares.sum(axis=1, keepdims=True)
             none, zero = np.zeros(shares.shape[1]), np.zeros(draws)
@@ -333,11 +331,11 @@ class LatentClass(BayesianEstimator):
         return PriorDraws(parameters, np.array(sample), population)
 
 
-def _departing(chain: Chain, departures: Departures, draw: Draw, adapt: bool) -> Draw:
-    """A draw of the classes with one of the departures from them."""
-    numbers, weight, share = draw
-    shares = chain.table.all_cells(weight, share)
-    shares[~chain.fillable] = 0.0
-    shares /= shares.sum()
+def _draw(chain: Chain, departures: Departures | None, *, adapt: bool) -> Draw:
+    """A draw of the classes, and of the departures from them."""
+    numbers, weight, share = chain.draw()
+    if departures is None:
+        return {**numbers, **chain.implied(weight, share)}, weight, share
+    shares = chain.table.shares(weight, share)
     departures.step(shares, adapt=adapt)
     return {**numbers, **departures.draw(shares)}, weight, share
