@@ -4,6 +4,7 @@ written."""
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,6 +26,17 @@ def write():
 sys.argv = ["taciturn", "write"]
 main()
 """
+
+
+@pytest.fixture(autouse=True)
+def signals_as_by_default() -> Iterator[None]:
+    """Under `nohup` and some runners HUP is ignored, by what they start too."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    for each in before:
+        signal.signal(each, signal.SIG_DFL)
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
 
 
 @pytest.mark.parametrize(
