@@ -41,7 +41,7 @@ def draw_picture() -> None:
     with the true value."""
     sample = tc.read_table(ROOT / "examples" / "area_by_religion_sample.csv")
     estimators = {
-        "linear pool (default)": tc.LinearPool(),
+        "default": tc.default_estimator(sample),
         "Dirichlet log-linear": tc.DirichletLogLinear(),
         "log-linear, plug-in": tc.LogLinear(),
         "Pólya urn, plug-in": tc.PolyaUrn(),

@@ -1,5 +1,5 @@
-"""The study behind the default estimator: census and generated tables at three sampling
-fractions.
+"""The study behind `LinearPool()`, its members and the plug-in estimators: census and
+generated tables at three sampling fractions.
 
 Run as ``python docs/studies/default_estimator.py --part census`` and ``--part
 generated``. It can be interrupted: what is done is kept in ``--store`` (a folder) and

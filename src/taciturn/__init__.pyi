@@ -35,6 +35,7 @@ from .estimators import (
     MixedPoisson as MixedPoisson,
     PolyaUrn as PolyaUrn,
     Prior as Prior,
+    default_estimator as default_estimator,
 )
 from .fits import (
     assess as assess,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import taciturn as tc
 from taciturn import cli
@@ -234,9 +235,9 @@ def test_strata_and_weights(taciturn, tmp_path):
     sizes = tc.load_dataset("area_by_religion").sum("religion").to_series()
     strata = tmp_path / "sizes.csv"
     sizes.rename("count").to_csv(strata)
-    model = ["--model", "dirichlet-log-linear", "--draws", "50", "--seed", "1"]
+    quick = ["--draws", "50", "--seed", "1"]
     known = ["--population-size", "2449", "--strata", strata]
-    status, out, _ = taciturn("assess", SAMPLE, *known, *model)
+    status, out, _ = taciturn("assess", SAMPLE, *known, *quick)
     assert status == 0
     assert "; by area, fractions from" in out
 
@@ -244,14 +245,49 @@ def test_strata_and_weights(taciturn, tmp_path):
     rows = [f"{'ab'[k % 2]},{'xyz'[k % 3]},{1 + k % 4}" for k in range(60)]
     people.write_text("\n".join(["area,age,weight", *rows]), encoding="utf-8")
     weighted = ["--variables", "area,age", "--sampling-weights", "weight"]
-    status, out, _ = taciturn("assess", people, "--population-size", "150", *weighted, *model)
+    status, out, _ = taciturn("assess", people, "--population-size", "150", *weighted, *quick)
     weights = np.array([1 + k % 4 for k in range(60)])
     assert status == 0
     assert f"says as much as {weights.sum() ** 2 / (weights**2).sum():.4g} of" in out
     status, out, _ = taciturn(
-        "assess", people, "--population-size", "150", *weighted, "--effective-size", "20", *model
+        "assess", people, "--population-size", "150", *weighted, "--effective-size", "20", *quick
     )
     assert "says as much as 20 of" in out
+
+
+@pytest.mark.parametrize(
+    ("dims", "options", "call"),
+    [
+        (
+            "ab",
+            [],
+            "LinearPool(members={'gamma': MixedPoisson(mixing='gamma'), 'wald': MixedPoisson(",
+        ),
+        ("abc", [], "LatentClass()"),
+        (
+            "abc",
+            ["--formula", "~ a + b"],
+            "'wald': MixedPoisson(formula='~ a + b', mixing='inverse",
+        ),
+    ],
+    ids=["two", "three", "formula"],
+)
+def test_the_default_goes_by_the_variables(taciturn, tmp_path, dims, options, call):
+    counts = np.arange(2 ** len(dims)).reshape((2,) * len(dims))
+    path = tmp_path / "table.csv"
+    xr.DataArray(counts, dims=tuple(dims), name="count").to_series().to_csv(path)
+    quick = ["--draws", "30", "--tune", "10", "--seed", "1"]
+    status, out, _ = taciturn("assess", path, "--population-size", "90", *options, *quick)
+    assert status in (0, 3)  # too few draws to converge
+    assert call in out
+
+
+def test_latent_classes_are_not_sampled_by_nuts(taciturn, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,count\nx,1,u,3\nx,2,v,4\ny,1,v,2\n", encoding="utf-8")
+    status, _, err = taciturn("assess", path, "--population-size", "90", "--method", "nuts")
+    assert status == 2
+    assert "--method nuts does not apply to latent-class" in err
 
 
 def test_weights_of_no_individuals(taciturn):

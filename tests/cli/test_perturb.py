@@ -297,8 +297,9 @@ def test_with_a_population_size_the_risk_is_that_of_assess(capsys, monkeypatch) 
     status, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
     assert status == 0
     assert "Risk of the population of 2,449 that the sample comes from" in shown
-    fit = tc.LinearPool().fit(
-        tc.read_table(SAMPLE), population_size=2449, random_seed=1, progressbar=False
+    sample = tc.read_table(SAMPLE)
+    fit = tc.default_estimator(sample).fit(
+        sample, population_size=2449, random_seed=1, progressbar=False
     )
     risk = float(tc.assess(fit)["risk"]["R2"].mean())
     line = next(line for line in shown.splitlines() if line.startswith("R2"))

@@ -70,7 +70,7 @@ def test_measures_at_their_edges():
 def test_arithmetic_of_an_estimator_that_knows_the_truth():
     knows = Truth(population=dict(zip("abcd", POPULATION.values.tolist(), strict=True)))
     result = tc.study(POPULATION, {"truth": knows}, fractions=[0.5], samples=9, draws=10, **QUIET)
-    for name in ("bias", "rmse", "width", "bias_mcse", "rmse_mcse", "width_mcse"):
+    for name in ("bias", "rmse", "width", "score", "bias_mcse", "rmse_mcse", "width_mcse"):
         np.testing.assert_allclose(result[name].values, 0.0, atol=1e-15)
     np.testing.assert_array_equal(result.coverage.values, 1.0)
     # Beta(9 + 1/2, 1/2): variance a b / ((a + b)^2 (a + b + 1))
@@ -94,6 +94,10 @@ def test_arithmetic_of_scripted_draws():
     assert {int(f.sum()) for f in seen} == {n}
     for name in ("R1", "R2", "tau1"):
         truth, mean, low, high = np.array([scripted_by_hand(f, name, N - n) for f in seen]).T
+        score = [
+            b - a + (40 * (a - t) if t < a else 40 * (t - b) if t > b else 0)
+            for t, a, b in zip(truth, low, high, strict=True)
+        ]
         expected = {
             "truth": truth.mean(),
             "estimate": mean.mean(),
@@ -101,6 +105,8 @@ def test_arithmetic_of_scripted_draws():
             "rmse": ((mean - truth) ** 2).mean() ** 0.5,
             "coverage": ((low <= truth) & (truth <= high)).mean(),
             "width": (high - low).mean(),
+            "score": np.mean(score),
+            "score_mcse": np.std(score, ddof=1) / S**0.5,
             "truth_mcse": np.std(truth, ddof=1) / S**0.5,
             "bias_mcse": np.std(mean - truth, ddof=1) / S**0.5,
             "width_mcse": np.std(high - low, ddof=1) / S**0.5,

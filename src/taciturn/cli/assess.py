@@ -35,6 +35,8 @@ from taciturn.estimators.registry import COMMANDS
 from taciturn.files import TableFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import xarray as xr
 
     import taciturn as tc
@@ -57,9 +59,9 @@ __all__ = ["assess"]
     "--model",
     type=Model(),
     metavar="NAME|CARD.toml",
-    default="linear-pool",
-    show_default=True,
-    help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card.",
+    help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card. By default"
+    " latent-class for three or more variables; for fewer, or with a formula, known margins or"
+    " strata, a pool of mixed-poisson with two kinds of departures; with weights, one of these.",
 )
 @click.option(
     "--known-margins",
@@ -133,7 +135,7 @@ def assess(
     population_size: int,
     count: str,
     variables: tuple[str, ...] | None,
-    model: str,
+    model: str | None,
     known_margins: TableFile | None,
     strata: TableFile | None,
     sampling_weights: str | None,
@@ -173,13 +175,13 @@ def assess(
     with working("loading libraries, reading the table"):
         read = partial(read_counts, count=count, sep=sep, encoding=encoding)
         table = read(sample, variables=variables)
-        files = {"known_margins": known_margins, "strata": strata}
-        known = {name: file and read(file, variables=None) for name, file in files.items()}
+        known = _known(read, known_margins=known_margins, strata=strata)
         known["sampling_weights"] = _weights_of(sample, variables, sampling_weights, sep, encoding)
         from taciturn.fits.risk import check_by  # after reading, which needs much less
 
         check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
-        estimator = _estimator(model, formula)
+        estimator = _estimator(model, formula, table, known)
+        _check_method(method, estimator)
     settings = {"draws": draws, "tune": tune, "chains": chains, "method": method}
     size = {"population_size": population_size, "effective_size": effective_size}
     fit = fitted(estimator, table, random_seed=seed, **size, **known, **settings)
@@ -189,6 +191,15 @@ def assess(
     if save is not None:
         tc.save_fit(fit, save, overwrite=force)
     print_summary(found, form, fit, fail_on)
+
+
+def _known(
+    read: "Callable[..., xr.DataArray]", **files: TableFile | None
+) -> dict[str, "xr.DataArray | None"]:
+    """The tables that are known of the population."""
+    return {
+        name: None if file is None else read(file, variables=None) for name, file in files.items()
+    }
 
 
 def _check_weights(sample: TableFile, variables: object, sampling_weights: str | None) -> None:
@@ -213,11 +224,30 @@ def _weights_of(
     )
 
 
-def _estimator(model: str, formula: str | None) -> "tc.estimators.Estimator":
-    """The estimator of that name or card, with the formula if there is one."""
+def _estimator(
+    model: str | None,
+    formula: str | None,
+    table: "xr.DataArray",
+    known: dict[str, "xr.DataArray | None"],
+) -> "tc.estimators.Estimator":
+    """The estimator of that name or card, with the formula if there is one; without a
+    name the default for the table.
+    """
     import taciturn as tc
 
+    if model is None:
+        return tc.default_estimator(table, formula=formula, **known)
     if is_card(model):
         return tc.cards.load_card(model).estimator
     estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()
     return estimator if formula is None else estimator.with_formula(formula)
+
+
+def _check_method(method: str, estimator: "tc.estimators.Estimator") -> None:
+    import taciturn as tc
+
+    if method == "nuts" and isinstance(estimator, tc.LatentClass):
+        raise click.UsageError(
+            "--method nuts does not apply to latent-class, the default for three or more"
+            " variables: leave it out, or choose another --model"
+        )

@@ -214,8 +214,10 @@ def is_card(model: str) -> bool:
     return model not in COMMANDS and (model.lower().endswith(".toml") or Path(model).is_file())
 
 
-def check_model(model: str, formula: str | None) -> None:
+def check_model(model: str | None, formula: str | None) -> None:
     """Raise if there is no such card, or if the model does not take the formula."""
+    if model is None:
+        return
     if is_card(model):
         check_readable(Path(model))
         if formula is not None:

@@ -215,7 +215,9 @@ def _population(
         return None, None
     import taciturn as tc
 
-    fit = fitted(tc.LinearPool(), sample, population_size=population_size, random_seed=seed)
+    fit = fitted(
+        tc.default_estimator(sample), sample, population_size=population_size, random_seed=seed
+    )
     found = tc.summary(tc.assess(fit))
     return fit["posterior_predictive"].to_dataset()["population"], found
 

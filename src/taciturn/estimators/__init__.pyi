@@ -1,5 +1,6 @@
 from .base import Estimator as Estimator
 from .bayesian import BayesianEstimator as BayesianEstimator
+from .default import default_estimator as default_estimator
 from .latent_class import LatentClass as LatentClass
 from .log_linear import (
     DirichletLogLinear as DirichletLogLinear,

@@ -44,9 +44,9 @@ class LinearPool(Estimator):
     .. math:: p(F \mid f) = \sum_m w_m \, p_m(F \mid f)
 
     Each member is fitted separately; member `m` makes a share :math:`w_m` of the draws.
-    By default the members are the two families of this package in equal shares:
-    `DirichletLogLinear`, which learns from the margins which cells are filled, and
-    `ChineseRestaurant`, which learns from the counts how many are filled.
+    By default the members are two families in equal shares: `DirichletLogLinear`, which
+    learns from the margins which cells are filled, and `ChineseRestaurant`, which
+    learns from the counts how many are filled. `default_estimator` has other members.
 
     Parameters
     ----------

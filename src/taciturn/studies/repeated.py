@@ -68,8 +68,12 @@ def study(
         \text{bias} &= \overline{m_s - T_s}, &
         \text{rmse} &= \sqrt{\overline{(m_s - T_s)^2}}, \\
         \text{coverage} &= \overline{1[l_s \le T_s \le u_s]}, &
-        \text{width} &= \overline{u_s - l_s}
+        \text{width} &= \overline{u_s - l_s}, \\
+        \text{score} &= \overline{u_s - l_s
+            + 40 \max(l_s - T_s,\, T_s - u_s,\, 0)}
 
+    The interval score is the smaller the better: in expectation, no interval has a
+    smaller one than that between the 2.5 and 97.5 % quantiles of the truth.
     All estimators are given the same samples. `R2` and `tau1` are properties of a
     sample, so the truth differs between samples as well.
 
@@ -111,9 +115,9 @@ def study(
     Dataset
         Dims ``estimator``, ``fraction`` and ``measure`` (``R1``, ``R2``, ``tau1``).
         ``truth`` and ``estimate`` are means over samples of `T_s` and `m_s`; ``bias``,
-        ``rmse``, ``coverage`` and ``width`` as above; each has its Monte Carlo standard
-        error ``<name>_mcse``. ``failures`` and ``unconverged`` (estimator, fraction)
-        count samples. The attribute ``settings`` is JSON.
+        ``rmse``, ``coverage``, ``width`` and ``score`` as above; each has its Monte
+        Carlo standard error ``<name>_mcse``. ``failures`` and ``unconverged``
+        (estimator, fraction) count samples. The attribute ``settings`` is JSON.
 
     Raises
     ------
@@ -151,8 +155,9 @@ def study(
 
     References
     ----------
-    Morris, White & Crowther (2019), Using simulation studies to evaluate statistical
-    methods, Statistics in Medicine 38.
+    Gneiting & Raftery (2007), Strictly proper scoring rules, prediction, and
+    estimation, JASA 102, Eq. 43 (interval score); Morris, White & Crowther (2019),
+    Using simulation studies to evaluate statistical methods, Statistics in Medicine 38.
 
     Examples
     --------

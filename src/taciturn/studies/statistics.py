@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["STATISTICS", "study_table", "summarise"]
 
 Floats = npt.NDArray[np.float64]
-STATISTICS: Final = ("truth", "estimate", "bias", "rmse", "coverage", "width")
+STATISTICS: Final = ("truth", "estimate", "bias", "rmse", "coverage", "width", "score")
 """What a study reports for each estimator, each with its Monte Carlo error
 ``<name>_mcse``."""
 _ROUNDING: Final = 1e-12  # the truth may equal an end of the interval up to rounding
@@ -75,7 +75,10 @@ def _statistics(
     truth = np.array([r["truth"][k] for r in fitted])
     mean = np.array([r["mean"][k] for r in fitted])
     low, high = np.array([r["interval"][k] for r in fitted]).reshape(-1, 2).T
-    for name, values in {"estimate": mean, "bias": mean - truth, "width": high - low}.items():
+    missed = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    score = high - low + 2 / (1 - INTERVAL) * missed
+    each = {"estimate": mean, "bias": mean - truth, "width": high - low, "score": score}
+    for name, values in each.items():
         found[name], found[f"{name}_mcse"] = _mean_and_error(values)
     square, error = _mean_and_error((mean - truth) ** 2)
     found["rmse"] = square**0.5

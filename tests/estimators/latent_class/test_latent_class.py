@@ -143,10 +143,10 @@ def test_a_chain_may_start_with_fewer_classes(seed) -> None:
 
 
 @pytest.mark.slow
-def test_one_variable_at_a_time_the_gibbs_step_alone_reaches_the_same(monkeypatch) -> None:
-    """Splits and mergers only help: without them the divisions have the same
-    chances."""
-    monkeypatch.setattr("taciturn.estimators.latent_class.chain._PROPOSALS", 0)
+@pytest.mark.parametrize(("name", "value"), [("_PROPOSALS", 0), ("_LARGE", 1)])
+def test_with_fewer_splits_and_mergers_the_chances_are_the_same(name, value, monkeypatch) -> None:
+    """They only help: without any, and with as few as for a large sample."""
+    monkeypatch.setattr(f"taciturn.estimators.latent_class.chain.{name}", value)
     chain = Chain(make_problem(SAMPLE, 50), fixed(ALPHA, **PROFILES), np.random.default_rng(2))
     layout, shares = Layout(make_problem(SAMPLE, 50)), []
     for _ in range(20_000):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from taciturn.estimators.mixed_poisson.kernels import solve_factored
 from taciturn.estimators.mixed_poisson.mixing import MIXING
 from taciturn.estimators.mixed_poisson.target import Points, Target
 from taciturn.estimators.priors import Prior
@@ -142,3 +143,14 @@ def test_probabilities_hold_to_many_digits_for_shapes_of_any_size(name):
                     found = MIXING[name].log_pmf(np.array([float(count)]), *cell)
                     by_hand = float(exact(name, count, log_mean, log_shape))
                     np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=1e-9)
+
+
+def test_equations_are_solved_from_cholesky_factors() -> None:
+    rng = np.random.default_rng(1)
+    matrices = rng.normal(size=(5, 7, 7))
+    matrices = matrices @ matrices.transpose(0, 2, 1) + np.eye(7)
+    right = rng.normal(size=(5, 7))
+    found = np.empty_like(right)
+    solve_factored(np.linalg.cholesky(matrices), right, found)
+    expected = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import log
+from math import ceil, log
 from typing import Final
 
 import numpy as np
@@ -34,7 +34,9 @@ enough to leave to the last of them."""
 _SPARE: Final = 64
 """Number of classes that can open in one sweep."""
 _PROPOSALS: Final = 10
-"""Proposals to split or merge classes, per sweep."""
+"""Proposals to split or merge classes, per sweep,"""
+_LARGE: Final = 10_000
+"""and the size of a sample beyond which there are fewer, as each looks at everybody."""
 _MOST_UNSEEN: Final = 100
 _START: Final = 3
 """Number of classes a chain starts with; if there were many, the sampler would take
@@ -161,7 +163,7 @@ class Chain:
         if len(self.zeros):
             self._add_misses()
         alpha, profile = float(np.exp(self.logs["concentration"])), self._profile_weights
-        for _ in range(_PROPOSALS):
+        for _ in range(ceil(_PROPOSALS * _LARGE / max(len(self.sample), _LARGE))):
             self._step(split_or_merge, alpha, profile)
         self._step(assign_classes, alpha, profile)
         self._recount(self.used + _SPARE)

@@ -138,8 +138,8 @@ class LatentClass(BayesianEstimator):
     renormalised over the other cells. The sampler adds the individuals that the model
     would have put there (Manrique-Vallier & Reiter 2014).
 
-    *Tables of two variables* are what `LinearPool` was chosen for, on far more samples
-    and with large tables of flows among them, which were not tried here.
+    *Tables of two variables* that depend strongly on each other are missed, with R2 too
+    low or too high: see the page on coverage. `default_estimator` has a pool for them.
 
     References
     ----------

@@ -20,8 +20,10 @@ import numpy.typing as npt
 from scipy.interpolate import RegularGridInterpolator
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.estimators.mixed_poisson.kernels import solve_factored
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
 from taciturn.estimators.priors import Prior
@@ -64,9 +66,10 @@ def sample_main_effects(
     each of `dims`, (draws, categories); the other variables are uniform.
     """
     fitted: list[_Fitted] = []
-    for mixing in mixings:
-        target, other = Target(problem, dims, priors, mixing), fitted[-1] if fitted else None
-        fitted.append(_Fitted.to(target, priors, other))
+    with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
+        for mixing in mixings:
+            target, other = Target(problem, dims, priors, mixing), fitted[-1] if fitted else None
+            fitted.append(_Fitted.to(target, priors, other))
     highest = max(own.evidence for own in fitted)
     counting = [k for k, own in enumerate(fitted) if own.evidence > highest - _NEGLIGIBLE]
     for number in _PROPOSALS:
@@ -298,8 +301,9 @@ def _step(bends: Bends, roots: Floats, slopes: Floats) -> Floats:
     strata = bends.intensities.shape[1]
     ratio = slopes[:, :strata] / bends.intensities
     rest = slopes[:, strata:] - np.einsum("rs,rsj->rj", ratio, bends.between)
-    half = np.linalg.solve(roots, rest[:, :, None])
-    rates = np.clip(np.linalg.solve(roots.transpose(0, 2, 1), half)[:, :, 0], -1, 1)
+    rates = np.empty_like(rest)
+    solve_factored(roots, rest, rates)
+    np.clip(rates, -1, 1, out=rates)
     carried = np.einsum("rsj,rj->rs", bends.between, rates) / bends.intensities
     return np.concatenate([np.clip(ratio - carried, -1, 1), rates], axis=1)
 

@@ -18,6 +18,7 @@ __all__ = [
     "one_factor",
     "one_inverse_gaussian_mixed",
     "scale_to",
+    "solve_factored",
     "sum_levels",
 ]
 
@@ -245,6 +246,24 @@ def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: 
             for k in range(columns.shape[1]):
                 total += levels[a, columns[i, k]]
             out[a, i] = total
+
+
+@njit(cache=True, nogil=True)
+def solve_factored(roots, right, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Solve for each of several matrices, given by the lower triangular ``L`` of ``L
+    L'``, one system of equations.
+    """
+    size = right.shape[1]
+    for a in range(right.shape[0]):
+        for j in range(size):
+            total = right[a, j]
+            for k in range(j):
+                total -= roots[a, j, k] * out[a, k]
+            out[a, j] = total / roots[a, j, j]
+        for j in range(size - 1, -1, -1):
+            out[a, j] /= roots[a, j, j]
+            for k in range(j):
+                out[a, k] -= roots[a, j, k] * out[a, j]
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,80 @@
+"""Which estimator to begin with, by what is known of a table."""
+
+import xarray as xr
+
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.latent_class import LatentClass
+from taciturn.estimators.mixed_poisson import MixedPoisson
+from taciturn.estimators.pool import LinearPool
+from taciturn.tables.checks import check_table
+
+__all__ = ["default_estimator"]
+
+
+def default_estimator(
+    sample: xr.DataArray,
+    *,
+    formula: str | None = None,
+    known_margins: xr.DataArray | None = None,
+    strata: xr.DataArray | None = None,
+    sampling_weights: xr.DataArray | None = None,
+) -> Estimator:
+    """The estimator to begin with, by the number of variables and what is known.
+
+    For one or two variables it is a `LinearPool` of `MixedPoisson` with gamma and with
+    inverse Gaussian departures, in equal shares; for three or more, `LatentClass`. With
+    what latent classes cannot take, a formula, known margins or strata, it is the pool
+    for any number of variables; with weights, `MixedPoisson` with gamma departures.
+
+    Parameters
+    ----------
+    sample : DataArray
+        The sample's table; only its variables matter.
+    formula : str, optional
+        Log-linear formula.
+    known_margins, strata, sampling_weights : DataArray, optional
+        As in `Estimator.fit`, to which they are still to be given.
+
+    Returns
+    -------
+    Estimator
+        To be fitted, or looked at: it prints as the call that makes it.
+
+    Raises
+    ------
+    TableError
+        A sample that is not a table.
+
+    Notes
+    -----
+    The choice for two variables, and that for more, rest on how often intervals held
+    and how wide they were in repeated samples: see the page on coverage. The others
+    follow from what the estimators can take. `LatentClass` samples by a Markov chain:
+    seconds for a small table, minutes for a large one.
+
+    See Also
+    --------
+    study : How often its intervals hold on a population that you know.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
+    >>> estimator = tc.default_estimator(sample)
+    >>> list(estimator.members.values())
+    [MixedPoisson(mixing='gamma'), MixedPoisson(mixing='inverse Gaussian')]
+    >>> fit = estimator.fit(sample, population_size=2449, random_seed=1)
+    """
+    sample = check_table(sample, name="sample")
+    if sampling_weights is not None:
+        return MixedPoisson(formula, mixing="gamma")
+    told = (formula, known_margins, strata)
+    if sample.ndim > 2 and all(given is None for given in told):
+        return LatentClass()
+    return LinearPool(
+        {
+            "gamma": MixedPoisson(formula, mixing="gamma"),
+            "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
+        }
+    )

@@ -1,0 +1,68 @@
+"""The default: by the variables of a table, and by what latent classes cannot take."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.estimators.registry import estimator_from_spec
+
+
+def sample_of(variables: int) -> xr.DataArray:
+    dims = tuple("abcde"[:variables])
+    return xr.DataArray(np.arange(2**variables).reshape((2,) * variables), dims=dims)
+
+
+def pool(formula: str | None = None) -> tc.LinearPool:
+    return tc.LinearPool(
+        {
+            "gamma": tc.MixedPoisson(formula, mixing="gamma"),
+            "wald": tc.MixedPoisson(formula, mixing="inverse Gaussian"),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "given", "expected"),
+    [
+        (1, {}, pool()),
+        (2, {}, pool()),
+        (3, {}, tc.LatentClass()),
+        (5, {}, tc.LatentClass()),
+        (2, {"formula": "~ a * b"}, pool("~ a * b")),
+        (3, {"formula": "~ a * b + c"}, pool("~ a * b + c")),
+        (3, {"known_margins": sample_of(1)}, pool()),
+        (3, {"strata": sample_of(1)}, pool()),
+        (2, {"sampling_weights": sample_of(2)}, tc.MixedPoisson(mixing="gamma")),
+        (3, {"sampling_weights": sample_of(3)}, tc.MixedPoisson(mixing="gamma")),
+    ],
+)
+def test_the_default_for_a_table(variables, given, expected) -> None:
+    found = tc.default_estimator(sample_of(variables), **given)
+    assert found == expected
+    assert estimator_from_spec(found.saved_spec()) == found
+
+
+@pytest.mark.parametrize("name", ["known_margins", "strata"])
+def test_it_takes_what_it_was_asked_for(name, tmp_path) -> None:
+    """Sizes of areas, which every draw of the population then has; of a stratified
+    sample, whatever the sampling fractions."""
+    population = tc.load_dataset("area_by_religion")
+    told = population.sum("religion")
+    sample = population // xr.DataArray([2, 9] * 5, dims="area")
+    estimator = tc.default_estimator(sample, **{name: told})
+    fit = estimator.fit(
+        sample, population_size=2449, random_seed=1, draws=50, progressbar=False, **{name: told}
+    )
+    drawn = fit["posterior_predictive"]["population"].sum("religion")
+    assert (drawn == told).all()
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    again = tc.fits.repeat_fit(tc.read_fit(tmp_path / "fit.nc"), progressbar=False)
+    for group in ("posterior", "posterior_predictive"):
+        xr.testing.assert_equal(again[group].to_dataset(), fit[group].to_dataset())
+    assert "gamma: no Markov chain" in str(tc.summary(tc.assess(again, by="area")))
+
+
+def test_what_is_not_a_table() -> None:
+    with pytest.raises(tc.errors.TableError, match="sample must be an xarray"):
+        tc.default_estimator([[1, 2], [3, 4]])  # type: ignore[arg-type]
