@@ -39,7 +39,7 @@ class Table(NamedTuple):
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2029)

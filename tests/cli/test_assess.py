@@ -263,28 +263,28 @@ def test_strata_and_weights(taciturn, tmp_path):
             [],
             "LinearPool(members={'gamma': MixedPoisson(mixing='gamma'), 'wald': MixedPoisson(",
         ),
-        ("abc", [], "LatentClass()"),
+        ("abcdef", [], "LatentClass()"),
         (
-            "abc",
+            "abcdef",
             ["--formula", "~ a + b"],
             "'wald': MixedPoisson(formula='~ a + b', mixing='inverse",
         ),
     ],
-    ids=["two", "three", "formula"],
+    ids=["two", "six", "formula"],
 )
 def test_the_default_goes_by_the_variables(taciturn, tmp_path, dims, options, call):
     counts = np.arange(2 ** len(dims)).reshape((2,) * len(dims))
     path = tmp_path / "table.csv"
     xr.DataArray(counts, dims=tuple(dims), name="count").to_series().to_csv(path)
     quick = ["--draws", "30", "--tune", "10", "--seed", "1"]
-    status, out, _ = taciturn("assess", path, "--population-size", "90", *options, *quick)
+    status, out, _ = taciturn("assess", path, "--population-size", "5000", *options, *quick)
     assert status in (0, 3)  # too few draws to converge
     assert call in out
 
 
 def test_latent_classes_are_not_sampled_by_nuts(taciturn, tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("a,b,c,count\nx,1,u,3\nx,2,v,4\ny,1,v,2\n", encoding="utf-8")
+    path.write_text("a,b,c,d,e,f,count\nx,1,u,k,1,1,3\ny,2,v,l,2,2,4\n", encoding="utf-8")
     status, _, err = taciturn("assess", path, "--population-size", "90", "--method", "nuts")
     assert status == 2
     assert "--method nuts does not apply to latent-class" in err

@@ -9,7 +9,7 @@ from taciturn.estimators.registry import estimator_from_spec
 
 
 def sample_of(variables: int) -> xr.DataArray:
-    dims = tuple("abcde"[:variables])
+    dims = tuple("abcdefgh"[:variables])
     return xr.DataArray(np.arange(2**variables).reshape((2,) * variables), dims=dims)
 
 
@@ -27,14 +27,15 @@ def pool(formula: str | None = None) -> tc.LinearPool:
     [
         (1, {}, pool()),
         (2, {}, pool()),
-        (3, {}, tc.LatentClass()),
-        (5, {}, tc.LatentClass()),
+        (5, {}, pool()),
+        (6, {}, tc.LatentClass()),
+        (8, {}, tc.LatentClass()),
         (2, {"formula": "~ a * b"}, pool("~ a * b")),
-        (3, {"formula": "~ a * b + c"}, pool("~ a * b + c")),
-        (3, {"known_margins": sample_of(1)}, pool()),
-        (3, {"strata": sample_of(1)}, pool()),
+        (6, {"formula": "~ a * b + c"}, pool("~ a * b + c")),
+        (6, {"known_margins": sample_of(1)}, pool()),
+        (6, {"strata": sample_of(1)}, pool()),
         (2, {"sampling_weights": sample_of(2)}, tc.MixedPoisson(mixing="gamma")),
-        (3, {"sampling_weights": sample_of(3)}, tc.MixedPoisson(mixing="gamma")),
+        (6, {"sampling_weights": sample_of(6)}, tc.MixedPoisson(mixing="gamma")),
     ],
 )
 def test_the_default_for_a_table(variables, given, expected) -> None:

@@ -60,7 +60,7 @@ __all__ = ["assess"]
     type=Model(),
     metavar="NAME|CARD.toml",
     help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card. By default"
-    " latent-class for three or more variables; for fewer, or with a formula, known margins or"
+    " latent-class for six or more variables; for fewer, or with a formula, known margins or"
     " strata, a pool of mixed-poisson with two kinds of departures; with weights, one of these.",
 )
 @click.option(
@@ -248,6 +248,6 @@ def _check_method(method: str, estimator: "tc.estimators.Estimator") -> None:
 
     if method == "nuts" and isinstance(estimator, tc.LatentClass):
         raise click.UsageError(
-            "--method nuts does not apply to latent-class, the default for three or more"
+            "--method nuts does not apply to latent-class, the default for six or more"
             " variables: leave it out, or choose another --model"
         )

@@ -1,5 +1,7 @@
 """Which estimator to begin with, by what is known of a table."""
 
+from typing import Final
+
 import xarray as xr
 
 from taciturn.estimators.base import Estimator
@@ -9,6 +11,8 @@ from taciturn.estimators.pool import LinearPool
 from taciturn.tables.checks import check_table
 
 __all__ = ["default_estimator"]
+
+_MOST_POOLED: Final = 5  # variables, of the tables on which the pool was tried
 
 
 def default_estimator(
@@ -21,8 +25,8 @@ def default_estimator(
 ) -> Estimator:
     """The estimator to begin with, by the number of variables and what is known.
 
-    For one or two variables it is a `LinearPool` of `MixedPoisson` with gamma and with
-    inverse Gaussian departures, in equal shares; for three or more, `LatentClass`. With
+    For up to five variables it is a `LinearPool` of `MixedPoisson` with gamma and with
+    inverse Gaussian departures, in equal shares; for six or more, `LatentClass`. With
     what latent classes cannot take, a formula, known margins or strata, it is the pool
     for any number of variables; with weights, `MixedPoisson` with gamma departures.
 
@@ -47,10 +51,10 @@ def default_estimator(
 
     Notes
     -----
-    The choice for two variables, and that for more, rest on how often intervals held
-    and how wide they were in repeated samples: see the page on coverage. The others
-    follow from what the estimators can take. `LatentClass` samples by a Markov chain:
-    seconds for a small table, minutes for a large one.
+    The choice for two variables, that for three to five, and that for eight rest on how
+    often intervals held and how wide they were in repeated samples: see the pages on
+    coverage and on large tables. The others follow from what the estimators can take.
+    `LatentClass` samples by a Markov chain, which takes minutes for a large table.
 
     See Also
     --------
@@ -70,7 +74,7 @@ def default_estimator(
     if sampling_weights is not None:
         return MixedPoisson(formula, mixing="gamma")
     told = (formula, known_margins, strata)
-    if sample.ndim > 2 and all(given is None for given in told):
+    if sample.ndim > _MOST_POOLED and all(given is None for given in told):
         return LatentClass()
     return LinearPool(
         {
