@@ -6,7 +6,6 @@ kept in ``--store`` (a folder) and the same command continues. The result is
 ``docs/explanation/_alternatives_table.md`` and ``docs/studies/alternatives.csv``. Seeds
 are fixed; the samples are the first of those of ``default_estimator.py``."""
 
-import argparse
 import sys
 import warnings
 from abc import abstractmethod
@@ -24,7 +23,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import CENSUS, FRACTIONS, joined, populations, write
+from default_estimator import CENSUS, FRACTIONS, joined, populations, study_parser, write
 
 import taciturn as tc
 from taciturn.diagnostics import ImportanceDiagnostics
@@ -354,13 +353,7 @@ VARIANTS: dict[str, tc.estimators.Estimator] = {
 
 def main() -> None:
     """Run or continue every study, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=60)
-    parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
-    parser.add_argument("--store", type=Path, default=HERE / "_store")
+    parser = study_parser(__doc__, samples=60, draws=1000, seed=2026)
     parser.add_argument("--output", type=Path, default=HERE / "alternatives.csv")
     parser.add_argument(
         "--fragment", type=Path, default=HERE.parent / "explanation" / "_alternatives_table.md"

@@ -7,17 +7,18 @@ continues; a larger number after ``--samples`` adds to the samples already there
 results are ``docs/studies/candidates.csv`` and, in ``docs/explanation``,
 ``_candidates.md`` and ``_candidates_cells.md``. Seeds are fixed."""
 
-import argparse
 import sys
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import FRACTIONS, HERE, joined, populations, write
+from default_estimator import FRACTIONS, HERE, joined, populations, study_parser, write
 
 import taciturn as tc
 
@@ -37,37 +38,23 @@ CANDIDATES: dict[str, tc.estimators.Estimator] = {
 EVEN = "area_by_sex"
 
 
+# What is shown of R2, and how.
+SHOWN = {"coverage": ".2f", "bias": "+.3f", "rmse": ".3f", "width": ".3f", "score": ".3f"}
+
+
+class Table(NamedTuple):
+    """A population, and where nobody can be."""
+
+    population: xr.DataArray
+    structural_zeros: xr.DataArray | None = None
+
+
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=40)
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2031)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
-    parser.add_argument("--store", type=Path, default=HERE / "_store")
-    given = parser.parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
-    frames = []
-    for name, population in tables():
-        if given.tables and not any(some in name for some in given.tables):
-            continue
-        print(name, file=sys.stderr, flush=True)
-        result = tc.study(
-            population,
-            CANDIDATES,
-            fractions=FRACTIONS,
-            samples=given.samples,
-            draws=given.draws,
-            random_seed=given.seed,
-            workers=given.workers,
-            store=given.store / f"candidates_{name}.jsonl",
-            progressbar=False,
-        )
-        frames.append(tc.studies.study_table(result).assign(table=name))
+    given = study_parser(__doc__, samples=40, draws=500, seed=2031).parse_args()
+    rows = studied(given, "candidates", tables(), CANDIDATES, FRACTIONS)
     if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{cells(pd.concat(frames))}")
-    rows = pd.concat(frames)
+        sys.exit(f"not written, as not all tables were asked for:\n{cells(rows)}")
     write(HERE / "candidates.csv", rows.to_csv(index=False, float_format="%.6g"))
     pages, caption = HERE.parent / "explanation", f"{given.samples} samples a cell.\n\n"
     write(pages / "_candidates.md", caption + summary(rows))
@@ -75,11 +62,45 @@ def main() -> None:
     print(summary(rows), cells(rows), sep="\n")
 
 
-def tables() -> Iterator[tuple[str, xr.DataArray]]:
+def studied(
+    given: Namespace,
+    prefix: str,
+    tables: Iterable[tuple[str, Table]],
+    estimators: Mapping[str, tc.estimators.Estimator],
+    fractions: Sequence[float],
+) -> pd.DataFrame:
+    """What the study of each table that was asked for found, run or continued."""
+    given.store.mkdir(parents=True, exist_ok=True)
+    frames = []
+    for name, table in tables:
+        if given.tables and not any(some in name for some in given.tables):
+            continue
+        print(name, file=sys.stderr, flush=True)
+        result = tc.study(
+            table.population,
+            estimators,
+            fractions=fractions,
+            samples=given.samples,
+            draws=given.draws,
+            structural_zeros=table.structural_zeros,
+            random_seed=given.seed,
+            workers=given.workers,
+            store=given.store / f"{prefix}_{name}.jsonl",
+            progressbar=False,
+        )
+        shape = " x ".join(map(str, table.population.shape))
+        frames.append(tc.studies.study_table(result).assign(table=name, cells=shape))
+    if not frames:
+        sys.exit(f"no table name contains any of {given.tables}")
+    return pd.concat(frames)
+
+
+def tables() -> Iterator[tuple[str, Table]]:
     """Populations by name: those of the default's study, generated with its seed."""
-    yield EVEN, tc.load_dataset(EVEN)
+    yield EVEN, Table(tc.load_dataset(EVEN))
     for part in ("census", "generated"):
-        yield from populations(part, 2027)
+        for name, population in populations(part, 2027):
+            yield name, Table(population)
 
 
 def summary(rows: pd.DataFrame) -> str:
@@ -118,13 +139,7 @@ def cells(rows: pd.DataFrame) -> str:
     for table, fraction in dict.fromkeys(zip(rows["table"], rows["fraction"], strict=True)):
         r2, r1 = by.loc[(table, fraction, "R2")], by.loc[(table, fraction, "R1")]
         line = [table, f"{fraction:g}", f"{r2['truth'].iloc[0]:.3f}"]
-        for what, form in (
-            ("coverage", ".2f"),
-            ("bias", "+.3f"),
-            ("rmse", ".3f"),
-            ("width", ".3f"),
-            ("score", ".3f"),
-        ):
+        for what, form in SHOWN.items():
             line.append(", ".join(format(r2.loc[name, what], form) for name in CANDIDATES))
         line.append(", ".join(f"{r1.loc[name, 'coverage']:.2f}" for name in CANDIDATES))
         lines.append(joined(line))

@@ -36,17 +36,11 @@ ESTIMATORS: dict[str, tc.estimators.Estimator] = {
 
 def main() -> None:
     """Run or continue every study, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = study_parser(__doc__, samples=200, draws=1000, seed=2027)
     parser.add_argument("--part", choices=["census", "generated"], required=True)
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2027)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
     parser.add_argument(
         "--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS)
     )
-    parser.add_argument("--store", type=Path, default=HERE / "_store")
     given = parser.parse_args()
     pages = HERE.parent / "explanation"
     given.store.mkdir(parents=True, exist_ok=True)
@@ -87,6 +81,20 @@ def main() -> None:
     write(pages / f"_study_table_{given.part}.md", caption + markdown(rows))
     write(pages / f"_study_overview_{given.part}.md", overview(rows))
     print(markdown(rows))
+
+
+def study_parser(
+    description: str | None, *, samples: int, draws: int, seed: int
+) -> argparse.ArgumentParser:
+    """What every study of several tables is told on its command line."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--samples", type=int, default=samples)
+    parser.add_argument("--draws", type=int, default=draws)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--seed", type=int, default=seed)
+    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
+    parser.add_argument("--store", type=Path, default=HERE / "_store")
+    return parser
 
 
 def populations(part: str, seed: int) -> Iterable[tuple[str, xr.DataArray]]:

@@ -6,11 +6,9 @@ interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The results are ``docs/studies/fresh_tables.csv`` and
 ``docs/explanation/_fresh_tables.md``. Seeds are fixed."""
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +17,8 @@ import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from candidates import CANDIDATES
-from default_estimator import HERE, joined, write
+from candidates import CANDIDATES, SHOWN, Table, studied
+from default_estimator import HERE, joined, study_parser, write
 
 import taciturn as tc
 
@@ -29,44 +27,10 @@ FRACTIONS = (0.1, 0.02)
 ESTIMATORS = {**CANDIDATES, "LatentClass": tc.LatentClass()}
 
 
-class Table(NamedTuple):
-    """A population, and where nobody can be."""
-
-    population: xr.DataArray
-    structural_zeros: xr.DataArray | None = None
-
-
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=12)
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2029)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
-    parser.add_argument("--store", type=Path, default=HERE / "_store")
-    given = parser.parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
-    frames = []
-    for name, table in tables(given.seed):
-        if given.tables and not any(some in name for some in given.tables):
-            continue
-        print(name, file=sys.stderr, flush=True)
-        result = tc.study(
-            table.population,
-            ESTIMATORS,
-            fractions=FRACTIONS,
-            samples=given.samples,
-            draws=given.draws,
-            structural_zeros=table.structural_zeros,
-            random_seed=given.seed,
-            workers=given.workers,
-            store=given.store / f"fresh_{name}.jsonl",
-            progressbar=False,
-        )
-        cells = " x ".join(map(str, table.population.shape))
-        frames.append(tc.studies.study_table(result).assign(table=name, cells=cells))
-    frame = pd.concat(frames)
+    given = study_parser(__doc__, samples=12, draws=500, seed=2029).parse_args()
+    frame = studied(given, "fresh", tables(given.seed), ESTIMATORS, FRACTIONS)
     text = markdown(frame, given.samples)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{text}")
@@ -170,14 +134,7 @@ def markdown(frame: pd.DataFrame, samples: int) -> str:
     for (table, shape, fraction, estimator), own in frame.groupby(keys, sort=False):
         by = own.set_index("measure")
         cells = [str(table), str(shape), f"{fraction:g}", f"`{estimator}`"]
-        for column, form in (
-            ("truth", ".3f"),
-            ("coverage", ".2f"),
-            ("bias", "+.3f"),
-            ("rmse", ".3f"),
-            ("width", ".3f"),
-            ("score", ".3f"),
-        ):
+        for column, form in {"truth": ".3f", **SHOWN}.items():
             cells.append(format(by.loc["R2", column], form))
         cells += [f"{by.loc[measure, 'coverage']:.2f}" for measure in ("R1", "tau1")]
         lines.append(joined(cells))

@@ -6,7 +6,6 @@ interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The result is ``docs/explanation/_known_margins.md`` and
 ``docs/studies/known_margins.csv``. Seeds are fixed."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import FRACTIONS, joined, populations, write
+from default_estimator import FRACTIONS, joined, populations, study_parser, write
 
 import taciturn as tc
 
@@ -32,13 +31,7 @@ BY = ["table", "fraction", "measure", "estimator"]
 
 def main() -> None:
     """Run or continue both studies of every table, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--seed", type=int, default=2028)
-    parser.add_argument("--tables", nargs="+", help="only tables whose name contains one of these")
-    parser.add_argument("--store", type=Path, default=HERE / "_store")
+    parser = study_parser(__doc__, samples=100, draws=1000, seed=2028)
     parser.add_argument("--output", type=Path, default=HERE / "known_margins.csv")
     parser.add_argument(
         "--fragment", type=Path, default=HERE.parent / "explanation" / "_known_margins.md"

@@ -83,7 +83,7 @@ def _statistics(
     square, error = _mean_and_error((mean - truth) ** 2)
     found["rmse"] = square**0.5
     found["rmse_mcse"] = error / (2 * found["rmse"]) if found["rmse"] > 0 else error
-    held, out = int(((low - _ROUNDING <= truth) & (truth <= high + _ROUNDING)).sum()), len(cell)
+    held, out = int((missed <= _ROUNDING).sum()), len(cell)
     a, b = held + 0.5, out - held + 0.5
     found["coverage"], found["coverage_mcse"] = held / out, (a * b / (a + b + 1)) ** 0.5 / (a + b)
     return found

@@ -218,6 +218,13 @@ def test_the_sample_decides_between_distributions():
     assert found == pytest.approx(exact[0] / sum(exact), abs=0.02)
 
 
+def check_parameters_agree(fits):
+    for name in ("power", "intensity", "mixing"):
+        first, second = (fit["posterior"][name].values for fit in fits)
+        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
+
+
 @every
 @pytest.mark.slow
 def test_it_agrees_with_nuts(mixing, religion_sample):
@@ -237,10 +244,7 @@ def test_it_agrees_with_nuts(mixing, religion_sample):
     risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
     assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.003)
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.1)
-    for name in ("power", "intensity", "mixing"):
-        first, second = (fit["posterior"][name].values for fit in fits)
-        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
+    check_parameters_agree(fits)
 
 
 def flows(a, b):
@@ -269,10 +273,7 @@ def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
     # Each has some hundred effective draws or more.
     assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.2 * risks[1].std())
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.15)
-    for name in ("power", "intensity", "mixing"):
-        first, second = (fit["posterior"][name].values for fit in fits)
-        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
+    check_parameters_agree(fits)
 
 
 def test_structural_zeros_and_uniform_variables():
