@@ -17,7 +17,7 @@ import xarray as xr
 from hypothesis import assume, given, settings, strategies as st
 
 import taciturn as tc
-from taciturn import attack, cards, diagnostics, estimators, magnitude
+from taciturn import attack, cards, diagnostics, estimators, magnitude, many
 from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
 from taciturn.attack.posterior import cells as posteriors, parts
@@ -62,6 +62,7 @@ MARGINS = [("a", "b"), ("a",), ("b",), ()]
 HOLD_NO_TABLE_BY_KIND = (BaseException, Warning, estimators.Estimator, magnitude.Rule)
 HOLD_NO_TABLE = {
     # What an estimator believes and how it samples.
+    many.SharedProfile,
     estimators.Prior,
     estimators.Parameters,
     # What a prior makes of a shape; no table enters.

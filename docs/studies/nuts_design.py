@@ -26,7 +26,7 @@ from taciturn.errors import ConvergenceWarning
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.sampling import nuts
 from taciturn.estimators.settings import SamplerSettings
-from taciturn.studies.store import Store
+from taciturn.store import Store
 
 HERE = Path(__file__).resolve().parent
 ESTIMATORS: dict[str, tc.estimators.Estimator] = {

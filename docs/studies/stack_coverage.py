@@ -29,10 +29,10 @@ import taciturn as tc
 from taciturn.errors import ComparisonWarning, ConvergenceWarning
 from taciturn.estimators.mixture import turns
 from taciturn.fits.mixtures import stack_weights
+from taciturn.fits.unlabelled import interval
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.studies.jobs import Job, _sequence, draw_job_sample
-from taciturn.studies.scores import interval
-from taciturn.studies.store import Store
+from taciturn.store import Store
 
 HERE = Path(__file__).resolve().parent
 MEMBERS = {name: ESTIMATORS[name] for name in ("DirichletLogLinear", "ChineseRestaurant")}

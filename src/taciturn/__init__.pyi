@@ -6,6 +6,7 @@ from . import (
     fits as fits,
     information as information,
     magnitude as magnitude,
+    many as many,
     perturbation as perturbation,
     publication as publication,
     reports as reports,
@@ -51,6 +52,10 @@ from .magnitude import (
     PPercent as PPercent,
     sensitive_cells as sensitive_cells,
     tabulate_magnitude as tabulate_magnitude,
+)
+from .many import (
+    SharedProfile as SharedProfile,
+    assess_many as assess_many,
 )
 from .perturbation import (
     add_noise as add_noise,

@@ -19,8 +19,8 @@ import taciturn as tc
 from taciturn import cli
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.estimators.problem import make_problem
+from taciturn.fits.unlabelled import fit_draws, interval, measure
 from taciturn.studies.jobs import Job, draw_job_sample
-from taciturn.studies.scores import fit_draws, interval, measure
 from toys import Refuses, Scripted, Slow, Truth, running_children
 
 QUIET = {"progressbar": False, "random_seed": 1, "workers": 1}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import exp, lgamma, log
+from math import exp, lgamma, log, pi
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,6 +33,8 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
 _LARGEST_EXPONENT: Final = 700.0  # exp of more is infinite, of less than its negative 0
 _REAL: Final = frozenset({"mu", "lower", "upper"})
 _BOUNDED: Final = frozenset({"Beta", "Dirichlet", "Uniform"})
+_NORMAL: Final = -0.5 * log(2 * pi)
+_HALF_NORMAL: Final = 0.5 * log(2 / pi)
 _SMALLEST: Final = 1e-300  # a proportion that underflowed
 
 
@@ -110,6 +112,22 @@ class Prior:
     def logpdf(self, values: Floats) -> Floats:
         """Logarithm of the density of positive numbers."""
         return np.asarray(_frozen(self).logpdf(values), dtype=float)
+
+    def log_at(self, value: float) -> float:
+        """The same of one number, for Markov chains that ask for one after the other:
+        SciPy takes a hundred times as long.
+        """
+        x = self.parameters
+        match self.distribution:
+            case "HalfNormal" if value >= 0:
+                return _HALF_NORMAL - log(x["sigma"]) - 0.5 * (value / x["sigma"]) ** 2
+            case "LogNormal" if value > 0:
+                y = log(value)
+                away = (y - x["mu"]) / x["sigma"]
+                return _NORMAL - log(x["sigma"]) - y - 0.5 * away**2
+            case "Uniform" if x["lower"] <= value <= x["upper"]:
+                return -log(x["upper"] - x["lower"])
+        return float(self.logpdf(np.array([value]))[0])
 
     @property
     def is_bounded(self) -> bool:

@@ -17,11 +17,11 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.settings import check_method
+from taciturn.fits.unlabelled import MEASURES, fit_draws, measure
+from taciturn.parallel import run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
-from taciturn.studies.parallel import run_all
-from taciturn.studies.scores import MEASURES, fit_draws, measure
 from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]

@@ -12,7 +12,7 @@ import xarray as xr
 from taciturn.errors import TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import Problem, make_problem
-from taciturn.studies.scores import (
+from taciturn.fits.unlabelled import (
     MEASURES,
     fit_draws,
     interval,

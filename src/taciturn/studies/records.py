@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from taciturn.errors import FileFormatError
+from taciturn.fits.unlabelled import MEASURES
 from taciturn.studies.jobs import Job, problem_and_truth
-from taciturn.studies.scores import MEASURES
 from taciturn.validate import is_real
 
 __all__ = ["check_records"]

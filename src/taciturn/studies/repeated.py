@@ -19,17 +19,17 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import check_method
 from taciturn.files import check_output
+from taciturn.parallel import run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.store import Store, recorded
 from taciturn.studies.jobs import (
     Job,
     jobs_left,
     known_table,
     run_job,
 )
-from taciturn.studies.parallel import run_all
 from taciturn.studies.records import check_records
 from taciturn.studies.statistics import summarise
-from taciturn.studies.store import Store, recorded
 from taciturn.tables.checks import check_table
 from taciturn.validate import (
     check_weights,

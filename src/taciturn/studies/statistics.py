@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.studies.scores import (
+from taciturn.fits.unlabelled import (
     INTERVAL,
     MEASURES,
 )

@@ -16,6 +16,7 @@ __all__ = [
     "log_gamma_mixed",
     "log_inverse_gaussian_mixed",
     "one_factor",
+    "one_gamma_mixed",
     "one_inverse_gaussian_mixed",
     "scale_to",
     "solve_factored",
@@ -32,7 +33,7 @@ def log_gamma_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untype
     """Logarithm of ``f! p(f)``, negative binomial, for each row."""
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            out[a, i] = _log_gamma_mixed(counts[i], log_mean[a, i], log_shape[a, i])
+            out[a, i] = one_gamma_mixed(counts[i], log_mean[a, i], log_shape[a, i])
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +111,7 @@ def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # prag
 
 @njit(cache=True, nogil=True)
 def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
-    return _log_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
+    return one_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +125,8 @@ def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # typ
 
 
 @njit(cache=True, nogil=True)
-def _log_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """`log_gamma_mixed` of one count."""
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
     if f == 0:
         return -r * excess

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.studies.parallel import run_all
+from taciturn.parallel import run_all
 from toys import running_children
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 CODE = """
 import signal, sys, time
-from taciturn.studies.parallel import run_all
+from taciturn.parallel import run_all
 if "clean" in sys.argv:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
 for _ in run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, title=""):

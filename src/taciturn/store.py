@@ -1,5 +1,5 @@
-"""The completed parts of a study, one JSON line each, so that it can continue after an
-interruption.
+"""The completed parts of a study, or of other long work, one JSON line each, so that it
+can continue after an interruption.
 """
 
 import json
@@ -20,8 +20,6 @@ else:
 
 __all__ = ["Store", "recorded"]
 
-_FORMAT: Final = "taciturn study"
-_FIRST: Final = f'{{"format": "{_FORMAT}"'.encode()
 _CHECKSUM: Final = "crc32"
 _BEYOND: Final = 2**40  # bytes, where no store has any
 
@@ -39,6 +37,8 @@ class Store:
         The file, created if there is none; by default records stay in memory only.
     header : mapping
         What identifies the study, in plain values.
+    what : str
+        What a study is called in messages.
 
     Raises
     ------
@@ -47,7 +47,10 @@ class Store:
         was written, or belongs to another study; it is left unchanged.
     """
 
-    def __init__(self, path: str | PathLike[str] | None, header: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str | PathLike[str] | None, header: Mapping[str, Any], what: str = "study"
+    ) -> None:
+        self._what = what
         self.records: list[dict[str, Any]] = []
         self._file: Any = None
         if path is None:
@@ -59,7 +62,7 @@ class Store:
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            self._begin({"format": _FORMAT, **header})
+            self._begin({"format": f"taciturn {what}", **header})
         except BaseException:
             self._file.close()
             raise
@@ -68,17 +71,18 @@ class Store:
         """Read what the file holds, and leave it where the next line is written."""
         if not _locked(self._file):
             raise FileFormatError(
-                f"{self._path}: another study is writing to this store; wait for it to end, or"
-                " give the name of a new file"
+                f"{self._path}: another {self._what} is writing to this store; wait for it to end,"
+                " or give the name of a new file"
             )
         held = self._file.readall()
-        if not (held.startswith(_FIRST) or _FIRST.startswith(held)):
+        first = f'{{"format": "{header["format"]}"'.encode()
+        if not (held.startswith(first) or first.startswith(held)):
             raise FileFormatError(
-                f"{self._path}: not the store of a study; give the name of a new file"
+                f"{self._path}: not the store of a {self._what}; give the name of a new file"
             )
         whole = held.rfind(b"\n") + 1
         if whole:
-            self.records = _read(self._path, held[:whole], header)
+            self.records = _read(self._path, held[:whole], header, self._what)
         try:
             self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
@@ -104,8 +108,8 @@ class Store:
 
     def _unwritable(self, error: OSError) -> FileFormatError:
         return FileFormatError(
-            f"{self._path}: cannot be written: {error.strerror or error}; the same study continues"
-            " from what is there"
+            f"{self._path}: cannot be written: {error.strerror or error}; the same {self._what}"
+            " continues from what is there"
         )
 
     def __enter__(self) -> Self:
@@ -163,7 +167,7 @@ def _value(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _read(path: Path, held: bytes, header: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read(path: Path, held: bytes, header: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, line in enumerate(held.splitlines(keepends=True), start=1):
         value = _value(line)
@@ -175,7 +179,7 @@ def _read(path: Path, held: bytes, header: Mapping[str, Any]) -> list[dict[str, 
     if differ:
         name = differ[0]
         raise FileFormatError(
-            f"{path}: holds another study, its {name.replace('_', ' ')} is"
+            f"{path}: holds another {what}, its {name.replace('_', ' ')} is"
             f" {_short(theirs.get(name))}, here it is {_short(ours.get(name))}; give the name of"
             " a new file"
         )

@@ -12,7 +12,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.errors import FileFormatError
-from taciturn.studies.store import Store, _line
+from taciturn.store import Store, _line
 from toys import Refuses, Scripted
 
 POPULATION = xr.DataArray([5, 3, 1, 1], dims="cell", coords={"cell": list("abcd")})
@@ -114,7 +114,7 @@ def test_a_second_writer_is_told_so_at_once(tmp_path):
     path = tmp_path / "study.jsonl"
     code = f"""
 import sys
-from taciturn.studies.store import Store
+from taciturn.store import Store
 with Store({str(path)!r}, {HEADER!r}) as store:
     print("open", flush=True)
     sys.stdin.read()

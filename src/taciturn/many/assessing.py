@@ -1,0 +1,298 @@
+"""The risk of many tables in one call."""
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.base import Estimator
+from taciturn.fits.risk import check_by
+from taciturn.many.collection import Collection, Stack, collected
+from taciturn.many.results import Results
+from taciturn.many.seeds import seed_of_table
+from taciturn.many.shared_profile.estimator import LearnedProfile, Populations, SharedProfile
+from taciturn.many.tasks import Kept, Task, run_task
+from taciturn.parallel import run_all
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.store import recorded
+from taciturn.validate import (
+    check_weights,
+    names_of,
+    quoted,
+    real_number,
+    seed_number,
+    whole_number,
+)
+
+__all__ = ["assess_many"]
+
+Counts = npt.NDArray[np.int64]
+
+_FEWEST_AREAS: Final = 5
+_TABLES: Final = {"shared": 1000, "alone": 50}
+"""Of a task, which takes some seconds."""
+
+
+def assess_many(
+    tables: Any,
+    *,
+    population_size: Any,
+    over: str | None = None,
+    estimator: Estimator | SharedProfile | None = None,
+    structural_zeros: xr.DataArray | None = None,
+    draws: int = 1000,
+    quantiles: Sequence[float] = (0.025, 0.5, 0.975),
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    by: str | Sequence[str] = (),
+    keep_draws: bool = False,
+    random_seed: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progressbar: bool = True,
+    store: str | PathLike[str] | None = None,
+) -> xr.Dataset:
+    r"""Posterior of the risk of each of many tables: R1, R2 and τ1.
+
+    Parameters
+    ----------
+    tables : DataArray, mapping or iterable
+        Samples. One DataArray holds a table for each category of `over`, such as an
+        area. A mapping of labels to tables, or an iterable of tables, holds tables of
+        any shapes.
+    population_size : int, sequence, mapping or DataArray
+        `N` of each table: one number for all, one for each in the order of the tables,
+        or one by label.
+    over : str, optional
+        The variable of a DataArray whose categories are the tables.
+    estimator : Estimator or SharedProfile, optional
+        An estimator is fitted to each table by itself. `SharedProfile` learns what all
+        tables have in common, which narrows what is said of each; it needs tables in
+        one DataArray, and is the default there from five tables with a sample on.
+        Otherwise the default is `default_estimator` of each table.
+    structural_zeros : DataArray of bool, optional
+        True where a cell cannot be filled: in all tables of a DataArray or, with the
+        dimension `over`, in each.
+    draws : int
+        Populations drawn of each table.
+    quantiles : sequence of float
+        Probabilities in (0, 1).
+    weights : sequence of three floats
+        As in `disclosure_risk`.
+    by : str or sequence of str
+        Variables whose categories are to be assessed, too; for tables in one DataArray.
+    keep_draws : bool
+        Whether the result has the measures of every draw.
+    random_seed : int or Generator, optional
+        The same seed gives the same numbers: those of a table depend on the seed, its
+        label and itself alone, or also on what the tables share, whatever the order of
+        the tables and the number of workers. If no seed is given, that of an existing
+        `store` is used.
+    workers : int, optional
+        Number of processes; all cores by default.
+    progressbar : bool
+        Show progress, on standard error or below the cell of a notebook.
+    store : path, optional
+        A folder for what is done. The same call goes on from there after an
+        interruption; the folder of another call is refused. Needs ``taciturn[many]``.
+
+    Returns
+    -------
+    Dataset
+        By table (the dimension `over`, or ``table``): ``R1``, ``R2`` and ``tau1`` with
+        the dimension ``quantile``; their means ``R1_mean`` and so on; with `by`
+        ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category; with
+        `keep_draws` ``R2_draws``, by ``draw``. ``converged`` says whether the draws can
+        be relied on. A table that cannot be assessed has NaN, and the ``reason`` in
+        words; others have an empty one. ``sample_size`` and ``population_size`` are
+        0 where they are not known. The attribute ``settings`` is JSON.
+
+    Raises
+    ------
+    TableError
+        A DataArray that is not a frequency table; for `SharedProfile`, fewer than two
+        areas with a sample.
+    ParameterError
+        Population sizes that do not match the tables, labels that are no text or
+        numbers, or what else is out of its range.
+    PriorError
+        A prior that the model of what areas share does not have.
+    FileFormatError
+        `store` is of another call, in use or cannot be written.
+
+    Warns
+    -----
+    ConvergenceWarning
+        What areas share was not learned well enough; ``converged`` is False everywhere.
+
+    See Also
+    --------
+    assess : The risk of one fit, with all that ArviZ does.
+
+    Notes
+    -----
+    *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at
+    least that probability at or below them.
+
+    *What a store gives away.* It has the risk of every sample to the last digit and a
+    hash of all tables. Keep it like the samples.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> sample = tc.draw_sample(religion, fraction=0.2, random_seed=1)
+    >>> risk = tc.assess_many(
+    ...     sample,
+    ...     over="area",
+    ...     population_size=religion.sum("religion"),
+    ...     estimator=tc.ChineseRestaurant(),
+    ...     draws=100,
+    ...     random_seed=1,
+    ...     progressbar=False,
+    ...     workers=1,
+    ... )
+    >>> dict(risk["R2"].sizes)
+    {'area': 10, 'quantile': 3}
+    """
+    found = collected(tables, population_size, over, structural_zeros)
+    kept, categories = _kept(found, draws, quantiles, weights, by, keep_draws)
+    chosen = _chosen(found, estimator)
+    if random_seed is None and store is not None:
+        random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)
+    run = _Run(found, chosen, kept, categories, seed_number(random_seed), workers, progressbar)
+    header, shapes = run.header, kept.shapes(categories)
+    with Results(store, header, len(found), run.step, shapes) as results:
+        ready, converged = run.ready(results)
+        run.fill(results, ready)
+        risk = results.dataset(found, kept)
+    risk["converged"] = risk["converged"] & converged
+    return risk.assign_attrs(settings=json.dumps(header))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call, with its arguments checked."""
+
+    tables: Collection
+    estimator: Estimator | SharedProfile | None
+    kept: Kept
+    categories: dict[str, int]
+    seed: int
+    workers: int | None
+    progressbar: bool
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What identifies it."""
+        return {
+            "estimator": None if self.estimator is None else self.estimator.spec(),
+            **asdict(self.kept),
+            "random_seed": self.seed,
+            "tables": self.tables.digest(),
+            "version": version("taciturn"),
+        }
+
+    @property
+    def step(self) -> int:
+        """Number of tables of a task."""
+        return _TABLES["shared" if isinstance(self.estimator, SharedProfile) else "alone"]
+
+    def ready(self, results: Results) -> tuple[Estimator | Populations | None, bool]:
+        """What draws populations, and whether what areas share is known well enough:
+        learned now, or before an interruption.
+        """
+        if not isinstance(self.estimator, SharedProfile):
+            return self.estimator, True
+        assert isinstance(self.tables.tables, Stack)
+        layout, arrays = self.tables.tables.layout, results.shared()
+        if arrays is None:
+            learned = self.estimator.learn(
+                self._learned_from(self.tables.tables.counts, self.estimator.areas),
+                layout,
+                seed=self.seed,
+                workers=self.workers,
+                progressbar=self.progressbar,
+            )
+            arrays = {str(name): values.values for name, values in learned.posterior.items()}
+            results.add_shared(arrays)
+        learned = LearnedProfile.of_arrays(arrays, layout)
+        return learned.populations(self.kept.draws), learned.diagnostics(warn=True).converged
+
+    def _learned_from(self, counts: Counts, most: int) -> Counts:
+        """Samples of areas, in an order of their own, so that the one in which they are
+        given decides nothing.
+        """
+        order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
+        order = order[counts[order].sum(axis=1) > 0][:most]
+        if len(order) < 2:
+            raise TableError(
+                f"{len(order)} of {len(self.tables)} areas has a sample; what areas share needs two"
+            )
+        return counts[order]
+
+    def fill(self, results: Results, ready: Estimator | Populations | None) -> None:
+        """Assess all tables that are still to do."""
+        tasks = [
+            Task(
+                start,
+                self.tables.part(start, start + self.step),
+                ready,
+                self.kept,
+                self.categories,
+                self.seed,
+            )
+            for start in range(0, len(self.tables), self.step)
+            if start not in results.done
+        ]
+        how: Any = {"workers": self.workers, "progressbar": self.progressbar}
+        with closing(run_all(run_task, tasks, title=f"{len(self.tables)} tables", **how)) as parts:
+            for start, arrays in parts:
+                results.add(start, arrays)
+
+
+def _kept(
+    tables: Collection, draws: Any, quantiles: Any, weights: Any, by: Any, keep_draws: bool
+) -> tuple[Kept, dict[str, int]]:
+    """What to keep of each table, and the numbers of categories of `by`."""
+    probabilities = tuple(
+        real_number(value, "a quantile", least=0) for value in np.atleast_1d(quantiles).tolist()
+    )
+    if not probabilities or min(probabilities) <= 0 or max(probabilities) >= 1:
+        raise ParameterError(f"quantiles must be in (0, 1), got {quantiles!r}")
+    draws = whole_number(draws, "draws", least=1)
+    categories: dict[str, int] = {}
+    variables = tuple(names_of(by, "by"))
+    if variables:
+        if not isinstance(tables.tables, Stack):
+            raise ParameterError("by is for tables in one DataArray")
+        categories = tables.tables.layout.sizes
+        variables = check_by(variables, tuple(categories))
+    kept = Kept(draws, probabilities, check_weights(weights), variables, bool(keep_draws))
+    return kept, categories
+
+
+def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | None:
+    """The estimator; None is the default of each table."""
+    stack = tables.tables if isinstance(tables.tables, Stack) else None
+    if estimator is None:
+        if stack is None or (stack.counts.sum(axis=1) > 0).sum() < _FEWEST_AREAS:
+            return None
+        zeros = stack.structural_zeros
+        return None if zeros is not None and tables.over in zeros.dims else SharedProfile()
+    if isinstance(estimator, SharedProfile):
+        if stack is None:
+            raise ParameterError("SharedProfile needs tables in one DataArray: give it and over")
+        return estimator
+    if isinstance(estimator, Estimator):
+        return estimator
+    raise ParameterError(
+        f"estimator must be an Estimator or SharedProfile(), got {quoted(estimator)}"
+    )

@@ -1,0 +1,220 @@
+"""Many tables as they are given, in one form."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import ParameterError, TableError
+from taciturn.many.shared_profile.layout import Layout
+from taciturn.schema import table_dims
+from taciturn.tables.checks import aligned, check_table
+from taciturn.validate import is_whole, quoted
+
+__all__ = ["Collection", "collected", "stacked"]
+
+Counts = npt.NDArray[np.int64]
+
+TABLE = "table"
+"""The dimension of tables that come one by one."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Tables of one shape.
+
+    Attributes
+    ----------
+    tables : DataArray
+        Checked, with the tables first.
+    structural_zeros : DataArray of bool, optional
+        Of each table, the tables first, or of all.
+    """
+
+    tables: xr.DataArray
+    over: str
+    structural_zeros: xr.DataArray | None
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """Of the tables."""
+        return list(self.tables[self.over].values.tolist())
+
+    @property
+    def layout(self) -> Layout:
+        """Variables and categories, and the cells that can be filled."""
+        sizes = {str(dim): self.tables.sizes[dim] for dim in self.tables.dims[1:]}
+        fillable = np.ones(int(np.prod(list(sizes.values()))), dtype=bool)
+        if self.structural_zeros is not None:
+            zeros = self.structural_zeros
+            if self.over in zeros.dims:
+                raise TableError(
+                    f"areas that share a profile have the same structural zeros: give them"
+                    f" without {self.over!r}"
+                )
+            fillable = ~zeros.values.ravel()
+        return Layout(sizes, fillable)
+
+    @property
+    def counts(self) -> Counts:
+        """Of the cells that can be filled, (tables, cells)."""
+        whole = self.tables.values.reshape(self.tables.shape[0], -1)
+        return np.ascontiguousarray(whole[:, self.layout.fillable])
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Tables with the sizes of their populations.
+
+    Attributes
+    ----------
+    over : str
+        The dimension of the result.
+    labels : list
+        One for each table, all different.
+    tables : Stack or list
+        Of one shape, or each of its own.
+    sizes : list
+        What was given as population size of each table.
+    """
+
+    over: str
+    labels: list[Hashable]
+    tables: Stack | list[Any]
+    sizes: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, start: int, stop: int) -> "Collection":
+        """Return some of the tables."""
+        tables = self.tables
+        if isinstance(tables, Stack):
+            zeros = tables.structural_zeros
+            if zeros is not None and self.over in zeros.dims:
+                zeros = zeros[start:stop]
+            tables = Stack(tables.tables[start:stop], self.over, zeros)
+        else:
+            tables = tables[start:stop]
+        return Collection(self.over, self.labels[start:stop], tables, self.sizes[start:stop])
+
+    def table(self, number: int) -> tuple[Any, xr.DataArray | None]:
+        """Return a table and its structural zeros."""
+        tables = self.tables
+        if not isinstance(tables, Stack):
+            return tables[number], None
+        zeros = tables.structural_zeros
+        if zeros is not None and self.over in zeros.dims:
+            zeros = zeros[number].drop_vars(self.over)
+        return tables.tables[number].drop_vars(self.over), zeros
+
+    def digest(self) -> str:
+        """Return a hash of all of it, by which a store is recognised."""
+        found = sha256(repr((self.over, self.labels, self.sizes)).encode())
+        parts = self.tables
+        if isinstance(parts, Stack):
+            parts = [parts.tables, parts.structural_zeros]
+        for array in parts:
+            if isinstance(array, xr.DataArray):
+                found.update(repr((array.dims, array.shape, str(array.dtype))).encode())
+                found.update(np.ascontiguousarray(array.values).tobytes())
+        return found.hexdigest()
+
+
+def collected(
+    tables: Any, population_size: Any, over: str | None, structural_zeros: xr.DataArray | None
+) -> Collection:
+    """Check what `assess_many` is given as a whole; tables that come one by one are
+    checked one by one.
+    """
+    if isinstance(tables, xr.DataArray):
+        if over is None:
+            raise ParameterError(
+                "over must name the variable whose categories are the tables, got None"
+            )
+        stack = stacked(tables, over, structural_zeros)
+        sizes = _sizes(population_size, stack.labels, over)
+        return Collection(over, stack.labels, stack, sizes)
+    if over is not None or structural_zeros is not None:
+        given = "over" if over is not None else "structural_zeros"
+        raise ParameterError(f"{given} is for tables in one DataArray, got {type(tables).__name__}")
+    if isinstance(tables, Mapping):
+        labels, each = list(tables), list(tables.values())
+    elif isinstance(tables, Iterable):
+        each = list(tables)
+        labels = list(range(len(each)))
+    else:
+        raise ParameterError(
+            "tables must be a DataArray, a mapping of labels to tables or an iterable of tables,"
+            f" got {type(tables).__name__}"
+        )
+    for label in labels:
+        if not isinstance(label, str | int | np.integer | np.str_) or isinstance(label, bool):
+            raise ParameterError(
+                f"labels of tables must be text or whole numbers, got {quoted(label)}"
+            )
+    if not labels:
+        raise ParameterError("give at least one table")
+    return Collection(TABLE, labels, each, _sizes(population_size, labels, TABLE))
+
+
+def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | None) -> Stack:
+    """Check tables of one shape, whose labels are the categories of `over`."""
+    table = check_table(tables, name="tables")
+    variables = table_dims(table)
+    if over not in variables:
+        raise ParameterError(f"over must be one of the variables {variables}, got {over!r}")
+    if len(variables) < 2:
+        raise TableError(f"each table needs a variable besides {over!r}")
+    table = table.transpose(over, ...)
+    if structural_zeros is None:
+        return Stack(table, over, None)
+    zeros: Any = structural_zeros
+    if not isinstance(zeros, xr.DataArray) or zeros.dtype != np.bool_:
+        raise TableError(
+            "structural_zeros must be a DataArray of bool, True where a cell cannot be filled"
+        )
+    like = table if over in zeros.dims else table[0].drop_vars(over)
+    zeros = aligned(zeros, like, names=("structural_zeros", "tables")).transpose(*like.dims)
+    return Stack(table, over, zeros)
+
+
+def _sizes(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
+    """The size of each table's population, from one for all, one for each, or one by
+    label.
+    """
+    if is_whole(given):
+        return [int(given)] * len(labels)
+    if isinstance(given, xr.DataArray):
+        if given.dims != (over,):
+            raise ParameterError(
+                f"population_size must have the dimension {over!r} alone, got {given.dims}"
+            )
+        if over in given.coords:
+            given = dict(zip(given[over].values.tolist(), given.values.tolist(), strict=True))
+        else:
+            given = given.values
+    if isinstance(given, Mapping):
+        missing = [label for label in labels if label not in given]
+        if missing:
+            raise ParameterError(f"population_size has no {over} {quoted(missing[0])}")
+        return [_plain(given[label]) for label in labels]
+    if isinstance(given, np.ndarray | Sequence) and not isinstance(given, str | bytes):
+        if len(given) != len(labels):
+            raise ParameterError(
+                f"population_size has {len(given)} values for {len(labels)} tables"
+            )
+        return [_plain(value) for value in given]
+    raise ParameterError(
+        "population_size must be a whole number, one for each table, or a mapping of labels to"
+        f" them, got {quoted(given)}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A number as Python has it; anything else is refused with its table."""
+    return int(value) if is_whole(value) else value

@@ -1,0 +1,145 @@
+"""Where what is kept of each table goes: arrays in memory, or a folder from which an
+interrupted call goes on.
+"""
+
+import warnings
+from collections.abc import Hashable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import FileFormatError
+from taciturn.many.collection import Collection
+from taciturn.many.tasks import Kept
+from taciturn.store import Store
+
+__all__ = ["Results"]
+
+_LOG, _ARRAYS = "log.jsonl", "arrays.zarr"
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Results:
+    """Arrays with a row for each table, in memory or in a folder.
+
+    The folder has the arrays in Zarr, of which each task writes a region, and a log, in
+    which a line says that a region is there; so a region that was being written when
+    the process was killed is written again.
+
+    Raises
+    ------
+    FileFormatError
+        The folder holds something else or other results, is in use, or cannot be
+        written.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str] | None,
+        header: Mapping[str, Any],
+        number: int,
+        step: int,
+        shapes: Mapping[str, tuple[str, tuple[int, ...]]],
+    ) -> None:
+        self._shapes = {name: (kind, (number, *rest)) for name, (kind, rest) in shapes.items()}
+        self._step = step
+        self._path = None if path is None else Path(path)
+        if self._path is None:
+            self._arrays: Any = {
+                name: np.zeros(shape, dtype=kind) for name, (kind, shape) in self._shapes.items()
+            }
+            self._log = Store(None, header)
+            return
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileFormatError(
+                f"{self._path}: cannot be a folder: {error.strerror or error}"
+            ) from error
+        others = {entry.name for entry in self._path.iterdir()} - {_LOG, _ARRAYS}
+        if others:
+            raise FileFormatError(
+                f"{self._path}: holds {min(others)!r}, which is no result of assess_many; give the"
+                " name of a new folder"
+            )
+        self._log = Store(self._path / _LOG, header, "run of assess_many")
+        self._arrays = self._opened()
+
+    def _opened(self) -> Any:
+        """The Zarr group, made if it is not there."""
+        import zarr
+
+        assert self._path is not None
+        place = self._path / _ARRAYS
+        group = zarr.open_group(place, mode="a")
+        for name, (kind, shape) in self._shapes.items():
+            if name not in group:
+                chunks = (min(self._step, shape[0]), *shape[1:])
+                group.create_array(name, shape=shape, dtype=kind, chunks=chunks)
+        return group
+
+    @property
+    def done(self) -> set[int]:
+        """Where the regions that are there start."""
+        return {record["start"] for record in self._log.records if "start" in record}
+
+    def add(self, start: int, arrays: Arrays) -> None:
+        """Keep what is known of some tables."""
+        for name, values in arrays.items():
+            self._arrays[name][start : start + len(values)] = values
+        self._log.add({"start": start})
+
+    def shared(self) -> dict[str, npt.NDArray[Any]] | None:
+        """What the areas share, if that is there."""
+        names = [r["shared"] for r in self._log.records if "shared" in r]
+        return {name: self._arrays[f"shared_{name}"][:] for name in names[0]} if names else None
+
+    def add_shared(self, arrays: Arrays) -> None:
+        """Keep what the areas share."""
+        for name, values in arrays.items():
+            if self._path is None:
+                self._arrays[f"shared_{name}"] = values
+            else:
+                self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
+        self._log.add({"shared": list(arrays)})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._log.__exit__(*error)
+
+    def dataset(self, tables: Collection, kept: Kept) -> xr.Dataset:
+        """All of it, with labels."""
+        arrays = {name: np.asarray(self._arrays[name][:]) for name in self._shapes}
+        reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
+        arrays["reason"] = np.array(reasons, dtype=object)
+        coords: dict[str, Any] = {
+            tables.over: (tables.over, _labels(tables.labels)),
+            "quantile": list(kept.quantiles),
+        }
+        if kept.every_draw:
+            coords["draw"] = np.arange(kept.draws)
+        found = {}
+        for name, values in arrays.items():
+            variable = next((v for v in kept.by if f"_by_{v}" in name), None)
+            rest = [variable] if variable else []
+            if values.ndim > 1 + len(rest):
+                rest.append("draw" if name.endswith("_draws") else "quantile")
+            found[name] = ((tables.over, *rest), values)
+        sizes = np.array([s if isinstance(s, int) else 0 for s in tables.sizes], dtype=np.int64)
+        found["population_size"] = ((tables.over,), sizes)
+        return xr.Dataset(found, coords=coords)
+
+
+def _labels(labels: list[Hashable]) -> npt.NDArray[Any]:
+    """Labels as an array, numbers and text not mixed into text."""
+    kinds = {isinstance(label, str) for label in labels}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.array(labels, dtype=object if len(kinds) > 1 else None)

@@ -1,0 +1,1 @@
+"""Areas that share a profile: the model, the chain that learns it, and populations."""

@@ -1,0 +1,298 @@
+"""Areas that share a profile: what they have in common is learned from all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.special import logsumexp
+
+from taciturn.diagnostics import Diagnostics, check_convergence
+from taciturn.errors import TableError
+from taciturn.estimators.priors import Prior, check_priors, merge_priors
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.specification import Specified
+from taciturn.many.seeds import rng_of
+from taciturn.many.shared_profile.chain import Chain
+from taciturn.many.shared_profile.kernels import draw_populations, find_modes
+from taciturn.many.shared_profile.layout import Layout
+from taciturn.many.shared_profile.model import build_model
+from taciturn.parallel import run_all
+from taciturn.validate import whole_number
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["LearnedProfile", "Populations", "SharedProfile"]
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_STEPS = 3  # of an area's effects between its populations
+
+
+@dataclass(frozen=True, repr=False)
+class SharedProfile(Specified):
+    r"""Areas whose tables have a profile in common, from which each departs by as much
+    as areas do.
+
+    .. math::
+
+        p_{ai} &\propto \exp\Bigl(x_i + \sum_v u_{a,v,v(i)}\Bigr) \, g_{ai} \\
+        x_i &= \sum_v m_{v,v(i)} + z_i, \qquad
+        m_{v,l} \sim N(0, M_v^2), \quad z_i \sim N(0, \omega^2) \\
+        u_{a,v,l} &\sim N(0, \tau_v^2), \qquad
+        g_{ai} \sim \text{Gamma}(r_i, r_i), \quad r_i = \nu e^{\beta x_i} \\
+        f_a \mid p_a &\sim \text{Multinomial}(n_a, p_a), \qquad
+        F_a - f_a \mid f_a, p_a \sim \text{Multinomial}(N_a - n_a, p_a)
+
+    `i` is a cell and `v(i)` its category of variable `v`. The profile `x` has main
+    effects and interactions; an area `a` tilts it by effects of its own for each
+    category, and a factor with mean 1 and variance :math:`1/r_i` departs from that in
+    each cell. How much of all this there is, the data of all areas say: with
+    :math:`\tau = 0` and :math:`\nu \to \infty` areas are alike, with large
+    :math:`\tau` and small :math:`\nu` each stands alone.
+
+    It is given to `assess_many`, which learns what areas share in a first pass and
+    then draws the populations of each area, with the uncertainty of both.
+
+    Parameters
+    ----------
+    priors : mapping of str to Prior, optional
+        Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
+        (:math:`\beta`), ``interactions`` (:math:`\omega`), and for each variable
+        ``main_<variable>`` (:math:`M_v`) and ``tilt_<variable>`` (:math:`\tau_v`).
+    areas : int
+        The first pass learns from at most so many areas, a random choice of all.
+    draws, tune, chains : int
+        Of the first pass: sweeps kept and discarded of each chain.
+
+    Raises
+    ------
+    ParameterError
+        Numbers that are not positive.
+    PriorError
+        On use: a prior for a parameter that the model does not have.
+
+    Notes
+    -----
+    Default priors: ``nu`` is log-normal around `e` with scale 2; ``power`` is uniform
+    between 0 and 1; ``main_<variable>`` is half-normal with scale 2.5;
+    ``tilt_<variable>`` and ``interactions`` are, with scale 1. A table of one variable
+    has no interactions.
+
+    *Computation.* Given an intensity for each area, with a density proportional to its
+    inverse, counts are negative binomial once the factors are integrated out. What
+    areas share is drawn by a Markov chain of slice samplers, in which the effects of an
+    area are moved together by elliptical slice sampling relative to a normal
+    distribution at their mode. `build` returns the same model in PyMC.
+
+    References
+    ----------
+    Rao & Molina (2015), Small Area Estimation, 2nd ed., Wiley, ch. 9 (areas that
+    borrow strength); Nishihara, Murray & Adams (2014), JMLR 15; Yu & Meng (2011),
+    Journal of Computational and Graphical Statistics 20.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> religion = tc.load_dataset("area_by_religion")
+    >>> model = tc.SharedProfile().build(religion, over="area")
+    >>> sorted(v.name for v in model.free_RVs if v.name.endswith("religion"))
+    ['area_effect_religion', 'effect_religion', 'main_religion', 'tilt_religion']
+    """
+
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+    areas: int = 500
+    draws: int = 500
+    tune: int = 300
+    chains: int = 4
+
+    title: ClassVar[str] = "Areas that share a profile, Bayesian"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", check_priors(self.priors))
+        for name in ("areas", "draws", "tune", "chains"):
+            object.__setattr__(self, name, whole_number(getattr(self, name), name, least=1))
+
+    def priors_for(self, layout: Layout) -> dict[str, Prior]:
+        """Return the priors of all parameters but the effects."""
+        scale = {"main": 2.5, "tilt": 1.0, "interactions": 1.0}
+        defaults = {
+            "nu": Prior("LogNormal", mu=1.0, sigma=2.0),
+            "power": Prior("Uniform", lower=0.0, upper=1.0),
+        }
+        for name in layout.names[len(defaults) :]:
+            defaults[name] = Prior("HalfNormal", sigma=scale[name.partition("_")[0]])
+        return merge_priors(defaults, self.priors)
+
+    def build(
+        self,
+        tables: xr.DataArray,
+        *,
+        over: str,
+        structural_zeros: xr.DataArray | None = None,
+    ) -> "pm.Model":
+        """Return the PyMC model of the samples of several areas.
+
+        Parameters
+        ----------
+        tables : DataArray
+            The samples of all areas, none of them empty.
+        over : str
+            The variable whose categories are the areas.
+        structural_zeros : DataArray of bool, optional
+            True where a cell cannot be filled, in any area.
+
+        Returns
+        -------
+        Model
+            Its observed variable is ``count``, (areas, cells that can be filled), with
+            the cells in row-major order.
+
+        Raises
+        ------
+        TableError
+            What `assess_many` refuses; an area with an empty sample.
+        """
+        from taciturn.many.collection import stacked
+
+        found = stacked(tables, over, structural_zeros)
+        counts = found.counts.astype(float)
+        empty = np.flatnonzero(counts.sum(axis=1) == 0)
+        if len(empty):
+            raise TableError(f"the sample of {over}={found.labels[int(empty[0])]} is empty")
+        return build_model(counts, found.layout, self.priors_for(found.layout))
+
+    def learn(
+        self,
+        counts: Counts,
+        layout: Layout,
+        *,
+        seed: int,
+        workers: int | None,
+        progressbar: bool,
+    ) -> "LearnedProfile":
+        """Learn what areas share from their samples, (areas, cells), none empty."""
+        priors = self.priors_for(layout)
+        task = _Task(counts.astype(float), layout, priors, self.tune, self.draws, seed, 0)
+        tasks = [replace(task, chain=chain) for chain in range(self.chains)]
+        title = f"what {len(counts)} areas share: {self.chains} chains"
+        found = dict(run_all(_run, tasks, workers=workers, progressbar=progressbar, title=title))
+        chains = [found[chain] for chain in range(self.chains)]
+        arrays = {name: np.stack([chain[name] for chain in chains]) for name in chains[0]}
+        return LearnedProfile.of_arrays(arrays, layout)
+
+
+@dataclass(frozen=True)
+class _Task:
+    counts: Floats
+    layout: Layout
+    priors: dict[str, Prior]
+    tune: int
+    draws: int
+    seed: int
+    chain: int
+
+
+def _run(task: _Task) -> tuple[int, dict[str, Floats]]:
+    """Draws of one chain, with its number."""
+    rng = rng_of(task.seed, f"chain {task.chain}")
+    chain = Chain(task.counts, task.layout, task.priors, rng)
+    for _ in range(task.tune):
+        chain.sweep()
+    chain.end_warm_up()
+    kept: dict[str, list[Any]] = {name: [] for name in (*task.priors, "profile", "log_shape")}
+    for _ in range(task.draws):
+        chain.sweep()
+        profile = chain.profile
+        for name, value in chain.parameters.items():
+            kept[name].append(value)
+        kept["log_shape"].append(chain.log_shapes(profile))
+        kept["profile"].append(profile)
+    return task.chain, {name: np.array(values) for name, values in kept.items()}
+
+
+@dataclass(frozen=True)
+class LearnedProfile:
+    """What areas share, as draws of its posterior.
+
+    Attributes
+    ----------
+    posterior : Dataset
+        ``profile`` and ``log_shape``, (chain, draw, cell), and the other parameters,
+        (chain, draw).
+    layout : Layout
+        Variables and categories.
+    """
+
+    posterior: xr.Dataset
+    layout: Layout
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Floats], layout: Layout) -> "LearnedProfile":
+        """Label arrays of shape (chain, draw) or (chain, draw, cell)."""
+        dims = ("chain", "draw", "cell")
+        return cls(xr.Dataset({name: (dims[: x.ndim], x) for name, x in arrays.items()}), layout)
+
+    def diagnostics(self, *, warn: bool = False) -> Diagnostics:
+        """r-hat and effective draws of all parameters; the profile's are shares."""
+        shares = self.posterior["profile"] - _log_sum(self.posterior["profile"])
+        return check_convergence(
+            self.posterior.drop_vars("log_shape").assign(profile=shares), None, warn=warn
+        )
+
+    def populations(self, draws: int) -> "Populations":
+        """Return what draws so many populations of an area, each at one of so many
+        draws of the posterior, evenly spaced, or at all of them over and over.
+        """
+        stacked = self.posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
+        number = stacked.sizes["sample"]
+        at = np.arange(draws) * number // draws if draws <= number else np.arange(draws) % number
+        tilts = np.stack([stacked[f"tilt_{name}"].values for name in self.layout.sizes], axis=1)
+        shared = (stacked["profile"].values, stacked["log_shape"].values)
+        return Populations(
+            shared[0][at], shared[1][at], tilts[at][:, self.layout.variable_of], self.layout
+        )
+
+
+@dataclass(frozen=True)
+class Populations:
+    """What areas share at each of some draws, from which populations are drawn.
+
+    Attributes
+    ----------
+    profiles, log_shapes : array, shape (draws, cells)
+    scales : array, shape (draws, effects)
+        Of an area's effects.
+    layout : Layout
+    """
+
+    profiles: Floats
+    log_shapes: Floats
+    scales: Floats
+    layout: Layout
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> Counts:
+        """Populations of an area, (draws, cells of the table)."""
+        counts, levels = problem.counts[self.layout.fillable], self.layout.levels
+        own = counts.astype(float)
+        middle = [x.mean(axis=0) for x in (self.profiles, self.log_shapes, self.scales)]
+        effects = len(middle[2]) + 1
+        modes, roots = np.zeros((1, effects)), np.zeros((1, effects, effects))
+        modes[0, 0] = np.log(own.sum()) - logsumexp(middle[0])
+        find_modes(own[None], *middle[:2], levels, middle[2], modes, roots)
+        found = np.zeros((len(self.profiles), len(own)), dtype=np.int64)
+        rest = problem.population_size - problem.sample_size
+        shared = (self.profiles, self.log_shapes, self.scales)
+        draw_populations(own, rest, shared, levels, (modes[0], roots[0]), _STEPS, rng, found)
+        whole = np.zeros((len(found), problem.sample.size), dtype=np.int64)
+        whole[:, self.layout.fillable] = found
+        return whole
+
+
+def _log_sum(logs: xr.DataArray) -> xr.DataArray:
+    summed: xr.DataArray = logs.reduce(logsumexp, "cell")
+    return summed

@@ -1,0 +1,290 @@
+"""Compiled loops over areas and cells: how likely the counts of areas are, the effects
+of an area given everything that areas share, and populations given these.
+
+A count is negative binomial: Poisson, with a gamma factor that is integrated out. An
+area has the logarithm of its intensity and standard normal effects, one of each
+category; their scales, the profile and the shapes of the factors are shared.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed
+from taciturn.estimators.sampling.kernels import split_sparse
+
+__all__ = [
+    "add_effects",
+    "draw_populations",
+    "find_modes",
+    "log_probability",
+    "step_areas",
+    "step_profile",
+]
+
+_STEPS = 25  # of Newton's method, at most
+_NEAR = 1e-4  # a step that ends it
+_FURTHEST = 2.0  # step of an effect
+_HIGHEST = 60.0  # logarithm of a mean
+_MOST_TOGETHER = 1e6  # shape
+_LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
+_LEAST = 1e-3  # information about an intensity
+_WIDTH = 1.0  # of the first interval of an effect
+_SETTLING = 5  # draws of the shared parameters before those that are kept
+
+
+@njit(cache=True, nogil=True)
+def add_effects(effects, scales, levels, sums, means):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithms of the means of the cells of each area, but for the profile, and these
+    means, both (cells, areas).
+    """
+    for a in range(effects.shape[0]):
+        for i in range(levels.shape[1]):
+            sums[i, a] = min(_sum_effects(effects[a], scales, levels, i), _HIGHEST)
+            means[i, a] = math.exp(sums[i, a])
+
+
+@njit(cache=True, nogil=True)
+def _sum_effects(effects, scales, levels, i):  # type: ignore[no-untyped-def] # pragma: no cover
+    total = effects[0]
+    for v in range(levels.shape[0]):
+        j = levels[v, i]
+        total += scales[j] * effects[1 + j]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_probability(counts, sums, means, profile, log_shapes):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the probability of the counts of all areas, up to a constant."""
+    total = 0.0
+    for i in range(profile.size):
+        total += _log_cell(counts[i], sums[i], means[i], profile[i], log_shapes[i])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _log_cell(counts, sums, means, log_share, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the counts of one cell in all areas. Logarithms of many factors are taken
+    together where that loses nothing.
+    """
+    shape, share = math.exp(log_shape), math.exp(log_share - log_shape)
+    together = shape < _MOST_TOGETHER
+    total, excess, product = 0.0, 0.0, 1.0
+    for a in range(counts.size):
+        ratio = share * means[a]
+        if counts[a] > 0.0:
+            total += one_gamma_mixed(counts[a], log_share + sums[a], log_shape)
+        elif together:
+            product *= 1.0 + ratio
+            if product > 1e200:
+                excess += math.log(product)
+                product = 1.0
+        else:
+            excess += math.log1p(ratio)
+    return total - shape * (excess + math.log(product))
+
+
+@njit(cache=True, nogil=True)
+def find_modes(counts, profile, log_shapes, levels, scales, effects, roots):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move the effects of each area to where they have the largest density; fill
+    `roots` with lower triangular factors of the information there.
+    """
+    for a in range(counts.shape[0]):
+        _find_mode(counts[a], profile, log_shapes, levels, scales, effects[a], roots[a])
+
+
+@njit(cache=True, nogil=True)
+def _find_mode(counts, profile, log_shapes, levels, scales, effects, root):  # type: ignore[no-untyped-def] # pragma: no cover
+    slopes = np.empty(effects.size)
+    for step in range(_STEPS + 1):
+        _inform(counts, profile, log_shapes, levels, scales, effects, slopes, root)
+        _factor(root)
+        if step == _STEPS:
+            return
+        for j in range(slopes.size):
+            for k in range(j):
+                slopes[j] -= root[j, k] * slopes[k]
+            slopes[j] /= root[j, j]
+        _solve_back(root, slopes)
+        longest = np.abs(slopes).max()
+        effects += slopes * min(1.0, _FURTHEST / max(longest, _NEAR))
+        if longest < _NEAR:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _inform(counts, profile, log_shapes, levels, scales, effects, slopes, information):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Slopes of the log density of the effects, and the information about them."""
+    variables = levels.shape[0]
+    columns, values = np.zeros(variables + 1, np.int64), np.ones(variables + 1)
+    slopes[0], slopes[1:] = 0.0, -effects[1:]
+    information[:] = 0.0
+    information[0, 0] = _LEAST
+    for j in range(1, effects.size):
+        information[j, j] = 1.0
+    for i in range(profile.size):
+        log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
+        ratio = math.exp(log_mean - log_shapes[i])
+        share = ratio / (1.0 + ratio)
+        whole = math.exp(log_shapes[i]) + counts[i]
+        slope, bend = counts[i] - whole * share, whole * share * (1.0 - share)
+        for v in range(variables):
+            columns[v + 1], values[v + 1] = 1 + levels[v, i], scales[levels[v, i]]
+        for a in range(variables + 1):
+            slopes[columns[a]] += values[a] * slope
+            for b in range(variables + 1):
+                information[columns[a], columns[b]] += values[a] * values[b] * bend
+
+
+@njit(cache=True, nogil=True)
+def _factor(matrix):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Replace the lower triangle by its Cholesky factor."""
+    for j in range(matrix.shape[0]):
+        for k in range(j + 1):
+            total = matrix[j, k]
+            for m in range(k):
+                total -= matrix[j, m] * matrix[k, m]
+            matrix[j, k] = math.sqrt(max(total, 1e-12)) if j == k else total / matrix[k, k]
+
+
+@njit(cache=True, nogil=True)
+def _solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Solve for the transpose of a lower triangular factor, in place."""
+    for j in range(values.size - 1, -1, -1):
+        values[j] /= root[j, j]
+        for k in range(j):
+            values[k] -= root[j, k] * values[j]
+
+
+@njit(cache=True, nogil=True)
+def step_areas(counts, profile, log_shapes, levels, scales, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move the effects of all areas by steps that leave their distribution as it is."""
+    for a in range(counts.shape[0]):
+        _step(
+            counts[a], profile, log_shapes, levels, scales, effects[a], modes[a], roots[a], steps,
+            rng,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Elliptical slice sampling relative to the normal distribution at a mode
+    (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
+    current point, drawn closer until one is accepted.
+    """
+    size = effects.size
+    now, other, tried, placed = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    for j in range(size):
+        now[j] = 0.0
+        for k in range(j, size):
+            now[j] += root[k, j] * (effects[k] - mode[k])
+    height = _log_density(counts, profile, log_shapes, levels, scales, effects)
+    height += 0.5 * np.dot(now, now)
+    for _ in range(steps):
+        for j in range(size):
+            other[j] = rng.standard_normal()
+        least = height + math.log(1.0 - rng.random())
+        high = rng.random() * 2.0 * math.pi
+        angle, low = high, high - 2.0 * math.pi
+        while True:
+            tried[:] = now * math.cos(angle) + other * math.sin(angle)
+            placed[:] = tried
+            _solve_back(root, placed)
+            placed += mode
+            height = _log_density(counts, profile, log_shapes, levels, scales, placed)
+            height += 0.5 * np.dot(tried, tried)
+            if height > least or high - low < 1e-12:
+                break
+            if angle < 0.0:
+                low = angle
+            else:
+                high = angle
+            angle = low + (high - low) * rng.random()
+        now[:], effects[:] = tried, placed
+
+
+@njit(cache=True, nogil=True)
+def _log_density(counts, profile, log_shapes, levels, scales, effects):  # type: ignore[no-untyped-def] # pragma: no cover
+    total = 0.0
+    for i in range(profile.size):
+        log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
+        total += one_gamma_mixed(counts[i], log_mean, log_shapes[i])
+    for j in range(1, effects.size):
+        total -= 0.5 * effects[j] * effects[j]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def step_profile(counts, sums, means, profile, cells, starts, scale, log_nu, power, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move effects of the profile by slice sampling, each with the others held, and the
+    profile with them. Effect `j` is that of `cells` from ``starts[j]`` to ``starts[j +
+    1]``.
+    """
+    for j in range(effects.size):
+        own, now = cells[starts[j] : starts[j + 1]], effects[j]
+        given = (counts, sums, means, profile, own, scale, log_nu, power, now)
+        least = _log_effect(*given, now) + math.log(1.0 - rng.random())
+        low = now - _WIDTH * rng.random()
+        high = low + _WIDTH
+        while _log_effect(*given, low) > least:
+            low -= _WIDTH
+        while _log_effect(*given, high) > least:
+            high += _WIDTH
+        while True:
+            tried = low + (high - low) * rng.random()
+            height = _log_effect(*given, tried)
+            if height > least or high - low < 1e-12:
+                break
+            if tried < now:
+                low = tried
+            else:
+                high = tried
+        effects[j] = tried
+        for i in own:
+            profile[i] += scale * (tried - now)
+
+
+@njit(cache=True, nogil=True)
+def _log_effect(counts, sums, means, profile, own, scale, log_nu, power, now, tried):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the density of an effect: all areas' counts of its cells, and its prior, which
+    ends every line.
+    """
+    total = -0.5 * tried * tried
+    for i in own:
+        log_share = profile[i] + scale * (tried - now)
+        log_shape = min(max(log_nu + power * log_share, -_LARGEST_SHAPE), _LARGEST_SHAPE)
+        total += _log_cell(counts[i], sums[i], means[i], log_share, log_shape)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def draw_populations(counts, rest, shared, levels, start, steps, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill each row of `out` with a population of one area: the sample and `rest` more
+    individuals, given one draw of what areas share.
+
+    `shared` are the profile, the logarithms of shapes and the scales of effects at each
+    draw; `start` is the mode of an area's effects, and the root of the information.
+    """
+    profiles, log_shapes, scales = shared
+    mode, root = start
+    draws, cells = profiles.shape
+    effects = mode.copy()
+    shares, left = np.empty((1, cells)), np.full(1, rest)
+    for r in range(-_SETTLING, draws):
+        d = max(r, 0)
+        _step(
+            counts, profiles[d], log_shapes[d], levels, scales[d], effects, mode, root, steps, rng
+        )
+        if r < 0:
+            continue
+        for i in range(cells):
+            mean = math.exp(
+                min(profiles[d, i] + _sum_effects(effects, scales[d], levels, i), _HIGHEST)
+            )
+            shape = math.exp(log_shapes[d, i])
+            factor = rng.standard_gamma(shape + counts[i]) / (shape + mean)
+            shares[0, i] = max(mean * factor, 1e-300)
+        split_sparse(left, shares, rng, out[r : r + 1])
+        for i in range(cells):
+            out[r, i] += np.int64(counts[i])

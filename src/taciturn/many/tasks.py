@@ -1,0 +1,149 @@
+"""One part of many tables: their fits, one by one, and what is kept of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import TaciturnError
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.default import default_estimator
+from taciturn.estimators.problem import Problem, make_problem
+from taciturn.fits.unlabelled import MEASURES, fit_draws
+from taciturn.many.collection import Collection
+from taciturn.many.seeds import rng_of, seed_of_table
+from taciturn.many.shared_profile.estimator import Populations
+from taciturn.risk.table_risk import Weights, risk_of_counts
+from taciturn.risk.uniques import uniques_of_counts
+
+__all__ = ["REASON_BYTES", "Kept", "Task", "run_task"]
+
+REASON_BYTES: Final = 240
+"""Of a reason, in UTF-8; longer ones are cut."""
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of each table.
+
+    Attributes
+    ----------
+    draws : int
+        Of the population of each table.
+    quantiles : tuple of float
+        Probabilities.
+    weights : tuple of float
+        Of the terms of R1 and R2.
+    by : tuple of str
+        Variables whose categories are assessed, too.
+    every_draw : bool
+        Whether all draws are kept.
+    """
+
+    draws: int
+    quantiles: tuple[float, ...]
+    weights: Weights
+    by: tuple[str, ...]
+    every_draw: bool
+
+    def shapes(self, categories: dict[str, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Type and shape of every array, but for the tables."""
+        found: dict[str, tuple[str, tuple[int, ...]]] = {
+            "sample_size": ("int64", ()),
+            "converged": ("bool", ()),
+            "reason": ("uint8", (REASON_BYTES,)),
+        }
+        for measure in MEASURES:
+            for name, own in ((measure, ()), *((f"{measure}_by_{v}", (v,)) for v in self.by)):
+                shape = tuple(categories[v] for v in own)
+                found[name] = ("float64", (*shape, len(self.quantiles)))
+                found[f"{name}_mean"] = ("float64", shape)
+            if self.every_draw:
+                found[f"{measure}_draws"] = ("float64", (self.draws,))
+        return found
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some of the tables.
+
+    Attributes
+    ----------
+    start : int
+        Number of the first table.
+    estimator : Estimator, Populations or None
+        For one table after the other, what areas share, or the default of each table.
+    """
+
+    start: int
+    tables: Collection
+    estimator: Estimator | Populations | None
+    kept: Kept
+    categories: dict[str, int]
+    seed: int
+
+
+def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
+    """What is kept of each table, with the number of the first."""
+    number = len(task.tables)
+    out: dict[str, npt.NDArray[Any]] = {}
+    for name, (kind, shape) in task.kept.shapes(task.categories).items():
+        empty = np.nan if kind == "float64" else 0
+        out[name] = np.full((number, *shape), empty, dtype=kind)
+    for k, label in enumerate(task.tables.labels):
+        table, zeros = task.tables.table(k)
+        try:
+            problem = make_problem(table, task.tables.sizes[k], zeros)
+            population, converged = _drawn(task, problem, label)
+        except TaciturnError as error:
+            text = f"{type(error).__name__}: {error}".encode()[:REASON_BYTES]
+            out["reason"][k, : len(text)] = np.frombuffer(text, dtype=np.uint8)
+            continue
+        out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
+        for name, values in _measured(population, problem, task.kept).items():
+            out[name][k] = values
+    return task.start, out
+
+
+def _drawn(task: Task, problem: Problem, label: Any) -> tuple[Counts, bool]:
+    """Populations of a table, (draws, cells), and whether its fit converged."""
+    if isinstance(task.estimator, Populations):
+        return task.estimator.draw(problem, rng_of(task.seed, label)), True
+    seed = seed_of_table(task.seed, label)
+    estimator = task.estimator or default_estimator(problem.sample)
+    fit = fit_draws(estimator, problem, task.kept.draws, seed, "fast")
+    return fit.population, fit.converged
+
+
+def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any]:
+    """Quantiles, means and draws of every measure of a table and of its categories."""
+    found: dict[str, Any] = {}
+    shape = problem.sample.shape
+    for variable in (None, *kept.by):
+        tables = population.reshape(-1, *shape)
+        sample, mask = problem.sample.values, problem.fillable
+        if variable is not None:
+            axis = problem.variables.index(variable)
+            tables = np.moveaxis(tables, axis + 1, 1)
+            sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
+        core = len(shape) - (variable is not None)
+        risk = risk_of_counts(tables, sample, mask, core=core, weights=kept.weights)
+        risk["tau1"] = uniques_of_counts(tables, sample, core=core)[0].astype(float)
+        for measure in MEASURES:
+            name = measure if variable is None else f"{measure}_by_{variable}"
+            found[name] = quantiles(risk[measure], kept.quantiles, measure)
+            found[f"{name}_mean"] = risk[measure].mean(axis=0)
+            if kept.every_draw and variable is None:
+                found[f"{name}_draws"] = risk[measure]
+    return found
+
+
+def quantiles(draws: Floats, probabilities: Sequence[float], measure: str) -> Floats:
+    """Quantiles over the first axis, on a new last one; of a count, whole numbers."""
+    way: Any = "inverted_cdf" if measure == "tau1" else "linear"
+    return np.moveaxis(np.quantile(draws, probabilities, axis=0, method=way), 0, -1)

@@ -1,0 +1,241 @@
+"""Many tables in one call: the numbers of single fits, whatever the order, the workers
+and interruptions; and what cannot be assessed beside what can."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.errors import FileFormatError, ParameterError, TableError
+from taciturn.estimators.problem import make_problem
+from taciturn.fits.unlabelled import fit_draws, measure
+from taciturn.many.assessing import _chosen
+from taciturn.many.collection import collected
+from taciturn.many.seeds import seed_of_table
+
+QUICK = {"draws": 60, "random_seed": 3, "progressbar": False, "workers": 1}
+URN = tc.ChineseRestaurant()
+SHARED = tc.SharedProfile(draws=40, tune=30, chains=2)
+
+
+def sample() -> xr.DataArray:
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(1.5, (7, 2, 4))
+    coords = {"area": list("gfedcba"), "sex": ["f", "m"]}
+    return xr.DataArray(counts, dims=("area", "sex", "age"), coords=coords)
+
+
+SIZES = xr.DataArray(np.arange(100, 800, 100), dims="area", coords={"area": list("gfedcba")})
+
+
+def assess(tables=None, **changed):
+    given = {"population_size": SIZES, "over": "area", "estimator": URN, **QUICK, **changed}
+    return tc.assess_many(sample() if tables is None else tables, **given)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return assess(by="age", keep_draws=True)
+
+
+@pytest.fixture(scope="module")
+def together():
+    with pytest.warns(tc.ConvergenceWarning):  # so few draws
+        return assess(estimator=SHARED)
+
+
+def test_each_table_is_a_fit_of_its_own(alone):
+    area = "c"
+    problem = make_problem(sample().sel(area=area, drop=True), int(SIZES.sel(area=area)))
+    fit = fit_draws(URN, problem, 60, seed_of_table(3, area), "fast")
+    risk = measure(fit.population, problem, (0.1, 0.8, 0.1))
+    one = alone.sel(area=area)
+    for values, name in zip(risk, ("R1", "R2", "tau1"), strict=True):
+        assert one[f"{name}_draws"].values.tolist() == values.tolist()
+        assert float(one[f"{name}_mean"]) == pytest.approx(values.mean())
+    assert one["R2"].values == pytest.approx(np.quantile(risk[1], [0.025, 0.5, 0.975]))
+    assert set(one["tau1"].values) <= set(risk[2])
+    assert int(one["sample_size"]) == int(sample().sel(area=area).sum())
+    assert int(one["population_size"]) == 500
+    assert one["reason"].item() == ""
+    assert bool(one["converged"])
+
+
+def test_categories_are_those_of_assess(alone):
+    area = "c"
+    table = sample().sel(area=area, drop=True)
+    problem = make_problem(table, 500)
+    fit = fit_draws(URN, problem, 60, seed_of_table(3, area), "fast")
+    tables = problem.draws(fit.population, 1, "population")
+    risk = tc.disclosure_risk(tables, table, dim="sex")
+    found = alone["R2_by_age_mean"].sel(area=area)
+    assert found.values == pytest.approx(risk["R2"].mean(("chain", "draw")).values)
+    assert alone["R2_by_age"].sizes == {"area": 7, "age": 4, "quantile": 3}
+
+
+@pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
+def test_neither_order_nor_workers_matter(estimator, alone, together):
+    first = alone[["R2", "R1", "tau1"]] if estimator is URN else together
+    turned = assess(sample()[::-1], estimator=estimator, workers=2)
+    for name in ("R1", "R2", "tau1"):
+        assert turned[name].sel(area=first["area"]).equals(first[name])
+
+
+def test_each_area_has_draws_of_its_own(together):
+    assert len(set(together["R2_mean"].values)) == 7
+    one = assess(estimator=URN, random_seed=4)
+    assert not one["R2"].equals(assess(estimator=URN)["R2"])
+
+
+def test_tables_of_any_shape(alone):
+    tables = {"x": sample()[0].drop_vars("area"), "y": sample()[0].sum("sex").drop_vars("area")}
+    found = assess(tables, population_size={"y": 50, "x": 70}, over=None)
+    assert found["table"].values.tolist() == ["x", "y"]
+    assert found["population_size"].values.tolist() == [70, 50]
+    numbered = assess(iter(tables.values()), population_size=[70, 50], over=None)
+    assert numbered["table"].values.tolist() == [0, 1]
+    assert numbered["R2"].shape == (2, 3)
+
+
+def test_what_cannot_be_assessed_says_why():
+    table = sample()
+    table[2] = 0
+    sizes = SIZES.copy(data=[1, 200, 300, 400, 500, 600, 700])
+    found = assess(table, population_size=sizes)
+    assert found["R2"].isnull().all("quantile").values.tolist() == [True, False, True] + 4 * [False]
+    assert "population_size must be from the sample's" in found["reason"].values[0]
+    assert found["reason"].values[2].startswith("TableError: the sample is empty")
+    assert found["converged"].values.tolist() == [False, True, False] + 4 * [True]
+    with pytest.warns(tc.ConvergenceWarning):
+        shared = assess(table, population_size=sizes, estimator=SHARED)
+    assert shared["R2"].isnull().all("quantile").values.tolist() == [True, False, True] + 4 * [
+        False
+    ]
+    odd = assess({"a": "no table", "b": table[1].drop_vars("area")}, population_size=99, over=None)
+    assert "must be an xarray.DataArray, got str" in odd["reason"].values[0]
+
+
+def test_structural_zeros_of_all_or_of_each():
+    zeros = (sample()[0].drop_vars("area") * 0).astype(bool)
+    zeros[0, 0] = True
+    table = sample() * ~zeros
+    for given in (zeros, zeros.expand_dims(area=sample()["area"])):
+        assert (assess(table, structural_zeros=given)["reason"] == "").all()
+    with pytest.warns(tc.ConvergenceWarning):
+        assert (assess(table, structural_zeros=zeros, estimator=SHARED)["reason"] == "").all()
+    each = zeros.expand_dims(area=sample()["area"])
+    with pytest.raises(TableError, match="without 'area'"):
+        assess(table, structural_zeros=each, estimator=SHARED)
+    filled = assess(sample() + 1, structural_zeros=zeros)
+    assert all("structural zero has a positive count" in x for x in filled["reason"].values)
+
+
+def test_a_store_goes_on(tmp_path, together):
+    store = tmp_path / "store"
+    with pytest.warns(tc.ConvergenceWarning):
+        first = assess(estimator=SHARED, store=store)
+    assert first.equals(together)
+    log = store / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]))  # as if killed before the last part was there
+    with pytest.warns(tc.ConvergenceWarning):
+        assert assess(estimator=SHARED, store=store, random_seed=None).equals(first)
+    for changed in ({"draws": 61}, {"random_seed": 4}, {"weights": (1, 0, 0)}):
+        with pytest.raises(FileFormatError, match="holds another run of assess_many"):
+            assess(estimator=SHARED, store=store, **changed)
+    with pytest.raises(FileFormatError, match="holds another run of assess_many, its tables"):
+        assess(sample() + 1, estimator=SHARED, store=store)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "precious.txt").write_text("mine")
+    with pytest.raises(FileFormatError, match=r"precious\.txt"):
+        assess(store=other)
+    assert [entry.name for entry in other.iterdir()] == ["precious.txt"]
+    with pytest.raises(FileFormatError, match="cannot be a folder"):
+        assess(store=other / "precious.txt")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_with_the_same_numbers(tmp_path, number):
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys, signal, numpy as np, xarray as xr, taciturn as tc\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    counts = np.random.default_rng(1).poisson(1.5, (400, 3, 4))\n"
+        "    table = xr.DataArray(counts, dims=('area', 'a', 'b'))\n"
+        "    risk = tc.assess_many(table, over='area', population_size=300, draws=300,\n"
+        "        estimator=tc.ChineseRestaurant(), random_seed=1, workers=2,\n"
+        "        progressbar=False, store=sys.argv[1])\n"
+        "    print(risk['R2'].values.tobytes().hex())\n"
+    )
+
+    def run(store: Path) -> subprocess.Popen[str]:
+        command = [sys.executable, str(script), str(store)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    whole, _ = run(tmp_path / "whole").communicate(timeout=300)
+    with run(tmp_path / "cut") as process:
+        log = tmp_path / "cut" / "log.jsonl"
+        while not (log.exists() and b"start" in log.read_bytes()):
+            time.sleep(0.05)
+            assert process.poll() is None
+        os.kill(process.pid, number)
+        process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert 1 <= log.read_bytes().count(b"start") < 8
+    resumed, _ = run(tmp_path / "cut").communicate(timeout=300)
+    assert resumed == whole
+
+
+def test_the_default_by_what_is_given():
+    def chosen(tables: xr.DataArray) -> object:
+        found = _chosen(collected(tables, 300, "area", None), None)
+        return None if found is None else type(found)
+
+    assert chosen(sample()) is tc.SharedProfile
+    assert chosen(sample()[:4]) is None
+    assert chosen(sample() * (sample()["area"] < "d")) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"over": None}, ParameterError, "over must name the variable"),
+        ({"over": "town"}, ParameterError, "over must be one of the variables"),
+        ({"population_size": [3, 4]}, ParameterError, "2 values for 7 tables"),
+        ({"population_size": {"a": 3}}, ParameterError, "has no area 'g'"),
+        ({"population_size": SIZES.rename(area="x")}, ParameterError, "the dimension 'area' alone"),
+        ({"population_size": "many"}, ParameterError, "population_size must be a whole number"),
+        ({"quantiles": [0.5, 1]}, ParameterError, r"in \(0, 1\)"),
+        ({"draws": 0}, ParameterError, "draws must be"),
+        ({"by": "area"}, ParameterError, "by must name variables"),
+        ({"estimator": "urn"}, ParameterError, "estimator must be an Estimator"),
+        ({"tables": 7, "over": None}, ParameterError, "tables must be a DataArray"),
+        ({"tables": {}, "over": None}, ParameterError, "at least one table"),
+        ({"tables": {1.5: sample()}, "over": None}, ParameterError, "labels of tables"),
+        ({"tables": [sample()]}, ParameterError, "over is for tables in one DataArray"),
+        ({"tables": sample() * 0, "estimator": SHARED}, TableError, "0 of 7 areas has a sample"),
+        ({"tables": sample() - 5}, TableError, "tables"),
+    ],
+)
+def test_arguments_are_checked(changed, error, message):
+    with pytest.raises(error, match=message):
+        assess(**changed)
+
+
+def test_lists_take_neither_by_nor_a_shared_profile():
+    tables = [sample()[0].drop_vars("area")]
+    for changed in ({"by": "sex"}, {"estimator": SHARED}):
+        with pytest.raises(ParameterError, match="one DataArray"):
+            assess(tables, over=None, population_size=99, **changed)

@@ -1,0 +1,169 @@
+"""Areas that share a profile: the compiled likelihood, populations of an area against
+enumeration, and the chain against its PyMC twin."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import gammaln
+from scipy.stats import chisquare, multinomial, nbinom
+
+import taciturn as tc
+from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
+from shared_areas import ranks
+from taciturn.errors import ParameterError, PriorError, TableError
+from taciturn.estimators.problem import make_problem
+from taciturn.many.seeds import rng_of
+from taciturn.many.shared_profile.estimator import Populations
+from taciturn.many.shared_profile.kernels import add_effects, log_probability
+from taciturn.many.shared_profile.layout import Layout
+
+LAYOUT = Layout({"a": 2, "b": 3}, np.ones(6, dtype=bool))
+
+
+def test_effects_stand_where_their_categories_do():
+    assert LAYOUT.levels.tolist() == [[0, 0, 0, 1, 1, 1], [2, 3, 4, 2, 3, 4]]
+    assert list(LAYOUT.effects) == ["main_a", "main_b", "interactions"]
+    shared = np.arange(11.0)
+    parameters = {"main_a": 1.0, "main_b": 10.0, "interactions": 100.0}
+    by_hand = [0 + 20 + 500, 0 + 30 + 600, 0 + 40 + 700, 1 + 20 + 800, 1 + 30 + 900, 1 + 40 + 1000]
+    assert LAYOUT.profile(shared, parameters).tolist() == by_hand
+    for name, (cells, starts) in LAYOUT.cells_of.items():
+        where = LAYOUT.effects[name]
+        for number in range(where.stop - where.start):
+            own = cells[starts[number] : starts[number + 1]]
+            moved = shared + np.eye(11)[where.start + number]
+            changed = LAYOUT.profile(moved, parameters) - LAYOUT.profile(shared, parameters)
+            assert sorted(own) == np.flatnonzero(changed).tolist()
+
+
+def test_structural_zeros_have_no_part():
+    layout = Layout({"a": 2, "b": 3}, np.array([True, True, False, True, True, True]))
+    assert layout.cells == 5
+    assert layout.levels.tolist() == [[0, 0, 1, 1, 1], [2, 3, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("nu", [0.3, 20.0, 1e9])
+def test_counts_are_negative_binomial(nu):
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(2.0, (5, 6)).astype(float)
+    counts[0, 0] = 60.0
+    effects, scales = rng.standard_normal((5, 6)), rng.random(5)
+    profile = rng.standard_normal(6)
+    shapes = nu * np.exp(0.4 * profile)
+    sums, means = np.empty((6, 5)), np.empty((6, 5))
+    add_effects(effects, scales, LAYOUT.levels, sums, means)
+    found = log_probability(counts.T.copy(), sums, means, profile, np.log(shapes))
+    tilts = effects[:, :1] + effects[:, 1:] * scales @ LAYOUT.members.T
+    mean = np.exp(profile + tilts)
+    exact = nbinom.logpmf(counts, shapes, shapes / (shapes + mean)).sum()
+    nobody = nbinom.logpmf(0 * counts, shapes, shapes / (shapes + mean)).sum()
+    others = log_probability(0 * counts.T, sums, means, profile, np.log(shapes))
+    assert others == pytest.approx(nobody, rel=1e-6)
+    assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-6)
+
+
+def shared(profile: list[float], nu: float, power: float, scale: float, draws: int) -> Populations:
+    layout = Layout({"a": 2, "b": 2}, np.ones(4, dtype=bool))
+    x = np.tile(profile, (draws, 1))
+    return Populations(x, np.log(nu) + power * x, np.full((draws, 4), scale), layout)
+
+
+def drawn(own: Populations, size: int, seed: int) -> np.ndarray:
+    sample = xr.DataArray([[2, 0], [1, 0]], dims=("a", "b"))
+    problem = make_problem(sample, size)
+    return own.draw(problem, rng_of(seed, "x")) - problem.counts
+
+
+@pytest.mark.statistical
+def test_without_effects_of_areas_populations_are_dirichlet_multinomial():
+    """With factors that spread as Dirichlet's do, and without them."""
+    profile = [0.3, -0.5, 0.1, 0.0]
+    weights = 1.5 * np.exp(profile) + [2, 0, 1, 0]
+    exact = {x: dirichlet_multinomial_pmf(x, weights) for x in tables(3, 4)}
+    assert_same_distribution(drawn(shared(profile, 1.5, 1.0, 0.0, 40_000), 6, 1), exact)
+    share = np.exp(profile) / np.exp(profile).sum()
+    exact = {x: float(multinomial.pmf(x, 3, share)) for x in tables(3, 4)}
+    assert_same_distribution(drawn(shared(profile, 1e8, 0.0, 0.0, 40_000), 6, 2), exact)
+
+
+@pytest.mark.statistical
+def test_effects_of_an_area_are_drawn_given_its_sample():
+    """Against a million draws of everything from the model, weighted by the probability
+    of the sample. Tolerance: five standard errors of both."""
+    profile, nu, scale = np.array([0.3, -0.5, 0.1, 0.0]), 2.0, 0.8
+    rng = np.random.default_rng(3)
+    effects = scale * rng.standard_normal((1_000_000, 4))
+    members = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    shape = nu * np.exp(0.5 * profile)
+    share = np.exp(profile + effects @ members.T) * rng.gamma(shape, size=effects.shape) / shape
+    share /= share.sum(axis=1, keepdims=True)
+    weight = share[:, 0] ** 2 * share[:, 2]
+    exact = weight @ share / weight.sum()
+    error = np.sqrt(((weight[:, None] * (share - exact)) ** 2).sum(axis=0)) / weight.sum()
+    rows = drawn(shared(list(profile), nu, 0.5, scale, 20_000), 1003, 4) / 1000
+    own = rows.std(axis=0) / np.sqrt(len(rows) / 3)  # neighbouring draws are alike a little
+    assert np.all(np.abs(rows.mean(axis=0) - exact) < 5 * np.hypot(error, own))
+
+
+def areas(seed: int = 5, number: int = 8) -> xr.DataArray:
+    rng = np.random.default_rng(seed)
+    share = np.exp(rng.standard_normal(6) + 0.5 * rng.standard_normal((number, 6)))
+    share /= share.sum(axis=1, keepdims=True)
+    counts = np.array(
+        [rng.multinomial(size, row) for size, row in zip(range(5, 77, 9), share, strict=True)]
+    )
+    coords = {"area": [f"A{k}" for k in range(number)]}
+    return xr.DataArray(counts.reshape(number, 2, 3), dims=("area", "a", "b"), coords=coords)
+
+
+@pytest.mark.slow
+def test_the_chain_agrees_with_nuts():
+    """Means of all parameters of both within five Monte Carlo errors."""
+    import arviz as az
+    import pymc as pm
+
+    estimator = tc.SharedProfile(draws=2000, chains=2)
+    table = areas()
+    learned = estimator.learn(
+        table.values.reshape(8, 6), LAYOUT, seed=1, workers=2, progressbar=False
+    )
+    with estimator.build(table, over="area"):
+        trace = pm.sample(
+            2000, tune=2000, chains=2, cores=1, random_seed=1, progressbar=False,
+            target_accept=0.98, nuts_sampler="nutpie",
+        )  # fmt: skip
+    for name in ("power", "main_a", "main_b", "interactions", "tilt_a", "tilt_b"):
+        ours, theirs = learned.posterior[name].values, trace["posterior"][name].values
+        errors = [x.std() / np.sqrt(float(az.ess(x))) for x in (ours, theirs)]
+        assert abs(ours.mean() - theirs.mean()) < 5 * np.hypot(*errors), name
+    logs = [np.log(learned.posterior["nu"].values), np.log(trace["posterior"]["nu"].values)]
+    errors = [x.std() / np.sqrt(float(az.ess(x))) for x in logs]
+    assert abs(logs[0].mean() - logs[1].mean()) < 5 * np.hypot(*errors)
+    shares = [np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True)) for x in (
+        learned.posterior["profile"].values, trace["posterior"]["profile"].values)]  # fmt: skip
+    for cell in range(6):
+        own = [x[..., cell] for x in shares]
+        errors = [x.std() / np.sqrt(float(az.ess(x))) for x in own]
+        assert abs(own[0].mean() - own[1].mean()) < 5 * np.hypot(*errors), cell
+
+
+@pytest.mark.statistical
+def test_ranks_are_uniform():
+    """Simulation-based calibration: the rank of what areas share, and of the risk of an
+    area, among draws given data made from them. 100 data sets, chi-square of five bins
+    at 1e-6 each."""
+    every = [ranks(seed) for seed in range(100)]
+    for name in every[0]:
+        found = np.bincount([rank[name] * 5 // 100 for rank in every], minlength=5)
+        assert chisquare(found).pvalue > 1e-6, (name, found)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ParameterError, match="areas must be"):
+        tc.SharedProfile(areas=0)
+    prior = {"kappa": tc.Prior("HalfNormal", sigma=1)}
+    with pytest.raises(PriorError, match="kappa"):
+        tc.SharedProfile(priors=prior).build(areas(), over="area")
+    with pytest.raises(TableError, match="the sample of area=A0 is empty"):
+        tc.SharedProfile().build(areas() * (areas()["area"] != "A0"), over="area")
+    assert repr(tc.SharedProfile(areas=9)) == "SharedProfile(areas=9)"
