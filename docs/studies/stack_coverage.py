@@ -31,8 +31,8 @@ from taciturn.estimators.mixture import turns
 from taciturn.fits.mixtures import stack_weights
 from taciturn.fits.unlabelled import interval
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.studies.jobs import Job, _sequence, draw_job_sample
 from taciturn.store import Store
+from taciturn.studies.jobs import Job, _sequence, draw_job_sample
 
 HERE = Path(__file__).resolve().parent
 MEMBERS = {name: ESTIMATORS[name] for name in ("DirichletLogLinear", "ChineseRestaurant")}

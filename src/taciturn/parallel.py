@@ -1,19 +1,26 @@
-"""Running the same work on one core or on all of them, with a progress bar and a clean
-stop when interrupted.
+"""Running the same work on one core, on all of them or on a cluster, with a progress
+bar and a clean stop when interrupted.
 """
 
 import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from threading import Thread, enumerate as all_threads
 from time import sleep
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from taciturn.cluster import check_client, is_client, on_cluster
 from taciturn.progress import progress_bar
 from taciturn.validate import whole_number
 
-__all__ = ["run_all"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Workers", "run_all"]
+
+type Workers = "int | Client | None"
 
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _LOOK_EVERY: Final = 0.5  # seconds
@@ -24,24 +31,36 @@ def run_all[T, R](
     work: Callable[[T], R],
     tasks: Sequence[T],
     *,
-    workers: int | None,
+    workers: Workers,
     progressbar: bool,
     title: str,
 ) -> Generator[R]:
     """Results of all tasks, in the order in which they finish.
 
-    Workers are processes with one thread each. They are stopped if this ends early, by
-    Ctrl-C or by an error, and within a second if this process is killed; only the
-    caller receives Ctrl-C and requests to end.
+    Workers are processes with one thread each, or those of a Dask client. Processes are
+    stopped if this ends early, by Ctrl-C or by an error, and within a second if this
+    process is killed; only the caller receives Ctrl-C and requests to end.
     """
-    import joblib
-
-    cores = joblib.cpu_count() if workers is None else whole_number(workers, "workers", least=1)
-    number = min(cores, max(len(tasks), 1))
-    with progress_bar(title, len(tasks), shown=progressbar) as bar:
-        for result in map(work, tasks) if number == 1 else _in_processes(work, tasks, number):
+    results = _results(work, tasks, workers)
+    with closing(results), progress_bar(title, len(tasks), shown=progressbar) as bar:
+        for result in results:
             bar.advance()
             yield result
+
+
+def _results[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: Workers) -> Generator[R]:
+    import joblib
+
+    if is_client(workers):
+        check_client(workers)
+        yield from on_cluster(work, tasks, workers)
+        return
+    cores = joblib.cpu_count() if workers is None else whole_number(workers, "workers", least=1)
+    number = min(cores, max(len(tasks), 1))
+    if number == 1:
+        yield from map(work, tasks)
+    else:
+        yield from _in_processes(work, tasks, number)
 
 
 def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:

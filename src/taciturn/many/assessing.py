@@ -21,7 +21,7 @@ from taciturn.many.results import Results
 from taciturn.many.seeds import seed_of_table
 from taciturn.many.shared_profile.estimator import LearnedProfile, Populations, SharedProfile
 from taciturn.many.tasks import Kept, Task, run_task
-from taciturn.parallel import run_all
+from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import recorded
 from taciturn.validate import (
@@ -55,7 +55,7 @@ def assess_many(
     by: str | Sequence[str] = (),
     keep_draws: bool = False,
     random_seed: int | np.random.Generator | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     progressbar: bool = True,
     store: str | PathLike[str] | None = None,
 ) -> xr.Dataset:
@@ -95,8 +95,9 @@ def assess_many(
         label and itself alone, or also on what the tables share, whatever the order of
         the tables and the number of workers. If no seed is given, that of an existing
         `store` is used.
-    workers : int, optional
-        Number of processes; all cores by default.
+    workers : int or dask.distributed.Client, optional
+        Number of processes, all cores by default; or the client of a cluster, whose
+        workers are then used.
     progressbar : bool
         Show progress, on standard error or below the cell of a notebook.
     store : path, optional
@@ -186,7 +187,7 @@ class _Run:
     kept: Kept
     categories: dict[str, int]
     seed: int
-    workers: int | None
+    workers: Workers
     progressbar: bool
 
     @property

@@ -18,7 +18,7 @@ from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.settings import check_method
 from taciturn.fits.unlabelled import MEASURES, fit_draws, measure
-from taciturn.parallel import run_all
+from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
@@ -44,7 +44,7 @@ def calibrate(
     method: Literal["fast", "nuts"] = "fast",
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
-    workers: int | None = None,
+    workers: Workers = None,
 ) -> xr.Dataset:
     r"""Simulation-based calibration of a Bayesian estimator, for its parameters, R1, R2
     and tau1.
@@ -88,8 +88,9 @@ def calibrate(
         The same seed gives the same numbers, whatever the number of workers.
     progressbar : bool
         Show progress, on standard error or below the cell of a notebook.
-    workers : int, optional
-        Number of processes; all cores by default.
+    workers : int or dask.distributed.Client, optional
+        Number of processes, all cores by default; or the client of a cluster, whose
+        workers are then used.
 
     Returns
     -------

@@ -19,7 +19,7 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import check_method
 from taciturn.files import check_output
-from taciturn.parallel import run_all
+from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import Store, recorded
 from taciturn.studies.jobs import (
@@ -53,7 +53,7 @@ def study(
     method: Literal["fast", "nuts"] = "fast",
     random_seed: int | np.random.Generator | None = None,
     progressbar: bool = True,
-    workers: int | None = None,
+    workers: Workers = None,
     store: str | PathLike[str] | None = None,
 ) -> xr.Dataset:
     r"""Bias, RMSE and coverage of estimators over repeated samples of a known
@@ -103,8 +103,9 @@ def study(
         that of an existing `store` is used.
     progressbar : bool
         Show progress, on standard error or below the cell of a notebook.
-    workers : int, optional
-        Number of processes; all cores by default.
+    workers : int or dask.distributed.Client, optional
+        Number of processes, all cores by default; or the client of a cluster, whose
+        workers are then used.
     store : path, optional
         File that receives one JSON line for each completed sample and estimator. A
         further call with the same study continues from it, also with more samples; the

@@ -19,7 +19,7 @@ from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.kernels import draw_populations, find_modes
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.model import build_model
-from taciturn.parallel import run_all
+from taciturn.parallel import Workers, run_all
 from taciturn.validate import whole_number
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class SharedProfile(Specified):
         layout: Layout,
         *,
         seed: int,
-        workers: int | None,
+        workers: Workers,
         progressbar: bool,
     ) -> "LearnedProfile":
         """Learn what areas share from their samples, (areas, cells), none empty."""

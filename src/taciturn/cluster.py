@@ -1,0 +1,71 @@
+"""The same work on the workers of a Dask cluster, which may come and go."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from taciturn.errors import ParameterError
+from taciturn.validate import quoted
+
+__all__ = ["check_client", "is_client", "on_cluster"]
+
+_SECONDS: Final = 10.0  # that a task on the cluster should take,
+_LONGEST: Final = 500  # and the most pieces of work it has
+_AHEAD: Final = 2  # tasks that wait for each thread, so that none is idle
+
+
+def is_client(workers: object) -> bool:
+    """Whether this is a client of Dask, without importing it."""
+    return any(
+        f"{own.__module__}.{own.__qualname__}" == "distributed.client.Client"
+        for own in type(workers).__mro__
+    )
+
+
+def check_client(workers: Any) -> None:
+    """Raise unless a client of Dask can be given work."""
+    if workers.asynchronous or workers.status != "running":
+        raise ParameterError(
+            f"workers must be a running client that is not asynchronous, got {quoted(workers)}"
+        )
+
+
+def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) -> Iterator[R]:
+    """Results of all pieces of work in the order in which they finish.
+
+    Pieces are sent several at a time, as many as take about ten seconds by what the
+    earlier ones took. What a lost worker had is done again by another; what is waiting
+    is taken back when this ends early.
+    """
+    from distributed import as_completed
+
+    left = deque(tasks)
+    finished: Any = as_completed(loop=client.loop)  # type: ignore[no-untyped-call]
+    futures: set[Any] = set()
+    number, seconds = 1, 0.0
+
+    def send() -> None:
+        while left and len(futures) < _AHEAD * max(sum(client.nthreads().values()), 1):
+            own = [left.popleft() for _ in range(min(number, len(left)))]
+            future = client.submit(_several, work, own, pure=False)
+            futures.add(future)
+            finished.add(future)
+
+    try:
+        send()
+        for future in finished:
+            results, took = future.result()
+            futures.discard(future)
+            seconds = took / len(results) if seconds == 0.0 else (seconds + took / len(results)) / 2
+            number = max(1, min(_LONGEST, int(_SECONDS / max(seconds, 1e-6))))
+            send()
+            yield from results
+    finally:
+        client.cancel(list(futures))
+
+
+def _several[T, R](work: Callable[[T], R], tasks: Sequence[T]) -> tuple[list[R], float]:
+    """Results of some pieces, and the seconds they took."""
+    start = monotonic()
+    return [work(task) for task in tasks], monotonic() - start
