@@ -4,7 +4,8 @@ pool of two kinds of departures, and the plug-in log-linear model.
 Run as ``python docs/studies/large_tables.py``, hours on two cores. It can be
 interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The result is ``docs/explanation/_large_tables.md`` and
-``docs/studies/large_tables.csv``. Seeds are fixed."""
+``docs/studies/large_tables.csv``, in which populations that are not among ``--kinds``
+stay as they are. Seeds are fixed."""
 
 import argparse
 import sys
@@ -62,14 +63,18 @@ def main() -> None:
             workers=given.workers,
             store=given.store / f"large_{kind}.jsonl",
         )
-        frames.append(tc.studies.study_table(result).assign(population=kind))
+        table = tc.studies.study_table(result)
+        frames.append(table.assign(population=kind, samples=given.samples))
+    if given.output.exists():
+        others = pd.read_csv(given.output)
+        frames.append(others[~others["population"].isin(given.kinds)])
     rows = pd.concat(frames)
     rows["sample_size"] = (rows["fraction"] * POPULATION_SIZE).round().astype(int)
     write(given.output, rows.to_csv(index=False, float_format="%.6g"))
-    write(
-        given.fragment,
-        f"{given.samples} samples per row, {given.draws} draws each.\n\n{markdown(rows)}",
-    )
+    samples = rows.groupby("population", sort=False)["samples"].first()
+    shown = ", ".join(f"{number} of `{kind}`" for kind, number in samples.items())
+    caption = f"Samples per row: {shown}; {given.draws} draws each.\n\n"
+    write(given.fragment, caption + markdown(rows))
 
 
 def markdown(rows: pd.DataFrame) -> str:

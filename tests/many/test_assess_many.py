@@ -105,6 +105,16 @@ def test_tables_of_any_shape(alone):
     assert numbered["R2"].shape == (2, 3)
 
 
+def test_records_are_counted_by_area():
+    people = sample().rename("count").to_series().reset_index()
+    records = people.loc[people.index.repeat(people["count"]), ["area", "sex", "age"]]
+    found = assess(records, variables=["sex", "age"])
+    table = tc.tabulate(records, ["area", "sex", "age"])
+    assert found["R2"].equals(assess(table)["R2"])
+    with pytest.raises(ParameterError, match="over must name"):
+        assess(records, variables=["sex", "age"], over=None)
+
+
 def test_what_cannot_be_assessed_says_why():
     table = sample()
     table[2] = 0

@@ -24,6 +24,7 @@ from taciturn.many.tasks import Kept, Task, run_task
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import recorded
+from taciturn.tables.tabulation import tabulate
 from taciturn.validate import (
     check_weights,
     names_of,
@@ -47,6 +48,7 @@ def assess_many(
     *,
     population_size: Any,
     over: str | None = None,
+    variables: Sequence[str] | None = None,
     estimator: Estimator | SharedProfile | None = None,
     structural_zeros: xr.DataArray | None = None,
     draws: int = 1000,
@@ -63,15 +65,18 @@ def assess_many(
 
     Parameters
     ----------
-    tables : DataArray, mapping or iterable
+    tables : DataArray, mapping, iterable or records
         Samples. One DataArray holds a table for each category of `over`, such as an
         area. A mapping of labels to tables, or an iterable of tables, holds tables of
-        any shapes.
+        any shapes. Records of individuals, whatever `tabulate` takes, are counted by
+        `over` and `variables`.
     population_size : int, sequence, mapping or DataArray
         `N` of each table: one number for all, one for each in the order of the tables,
         or one by label.
     over : str, optional
-        The variable of a DataArray whose categories are the tables.
+        The variable of a DataArray, or of records, whose categories are the tables.
+    variables : sequence of str, optional
+        The classifying variables of each table, if `tables` are records.
     estimator : Estimator or SharedProfile, optional
         An estimator is fitted to each table by itself. `SharedProfile` learns what all
         tables have in common, which narrows what is said of each; it needs tables in
@@ -163,6 +168,8 @@ def assess_many(
     >>> dict(risk["R2"].sizes)
     {'area': 10, 'quantile': 3}
     """
+    if variables is not None:
+        tables = tabulate(tables, [_named(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
     kept, categories = _kept(found, draws, quantiles, weights, by, keep_draws)
     chosen = _chosen(found, estimator)
@@ -257,6 +264,14 @@ class _Run:
         with closing(run_all(run_task, tasks, title=f"{len(self.tables)} tables", **how)) as parts:
             for start, arrays in parts:
                 results.add(start, arrays)
+
+
+def _named(over: str | None) -> str:
+    if over is None:
+        raise ParameterError(
+            "over must name the variable whose categories are the tables, got None"
+        )
+    return over
 
 
 def _kept(

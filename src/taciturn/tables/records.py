@@ -18,7 +18,14 @@ from taciturn.tables.labels import (
 from taciturn.tables.sources import Source, open_source
 from taciturn.tables.values import convertible, python_values
 
-__all__ = ["Records", "code_records", "encoded_parts", "open_records", "read_records"]
+__all__ = [
+    "Records",
+    "code_records",
+    "encoded_groups",
+    "encoded_parts",
+    "open_records",
+    "read_records",
+]
 
 _MOST_BYTES: Final = 2**33  # of records that are held in memory
 
@@ -120,6 +127,23 @@ def code_records(
         )
         placed[dim] = positions[np.concatenate(parts.pop(dim))]
     return Records(source.origin, rows, placed, names, values)
+
+
+def encoded_groups(
+    source: Source, labels: Mapping[str, Labels], others: Sequence[str] = ()
+) -> Iterator[tuple[list[npt.NDArray[np.int64]], list[Any], npt.NDArray[np.int64]]]:
+    """Rows, part after part, in any order: the codes of some variables, other columns
+    as they are, and how many records each row stands for; at least one.
+    """
+    rows = 0
+    for columns, number in source.groups([*labels, *others]):
+        coded = zip(labels.values(), columns, strict=False)
+        codes = [each.encode(column, start=rows) for each, column in coded]
+        counts = np.ones(len(columns[0]), dtype=np.int64) if number is None else number
+        yield codes, columns[len(labels) :], counts.astype(np.int64)
+        rows += len(counts)
+    if rows == 0:
+        raise TableError(f"{source.origin} is empty: it has no rows")
 
 
 def encoded_parts(

@@ -19,7 +19,7 @@ from taciturn.tables.labels import (
     declared_categories,
     refuse_large_table,
 )
-from taciturn.tables.records import encoded_parts, open_records
+from taciturn.tables.records import encoded_groups, open_records
 from taciturn.tables.sources import Source
 from taciturn.tables.values import convertible, is_missing, python_values, real_value
 from taciturn.validate import names_of, quoted
@@ -44,9 +44,11 @@ def tabulate(
 
     Parameters
     ----------
-    records : path, pandas or polars DataFrame, relation of DuckDB
-        One row an individual. A CSV or Parquet file, by its ending, and a relation, as
-        ``connection.table("people")`` returns it, are read a part at a time.
+    records : path, data frame, relation of DuckDB or table of Ibis
+        One row an individual. A CSV or Parquet file, by its ending, is read a part at a
+        time. A relation, as ``connection.table("people")`` of DuckDB returns it, and a
+        table of Ibis are counted by their engine, where the records are. A row in a
+        message is then one of the distinct rows.
     variables : sequence of str
         The classifying variables.
     categories : mapping of str to sequence, optional
@@ -109,14 +111,16 @@ def tabulate(
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
     found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0
     squares = 0.0
-    for codes, columns in encoded_parts(source, labels, weighted):
+    for codes, columns, number in encoded_groups(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
         kept = np.all([each >= 0 for each in codes], axis=0)
-        steps = _weights(columns[0], weighted[0], source, rows)[kept] if weighted else 1
-        squares += float(np.sum((np.asarray(steps) / _STEPS) ** 2))
+        steps, own = np.ones(1, dtype=np.int64), number[kept]
+        if weighted:
+            steps = _weights(columns[0], weighted[0], source, rows)[kept]
+        squares += float(np.sum((steps / _STEPS) ** 2 * own))
         cells = np.ravel_multi_index([each[kept] for each in codes], found.shape)
-        np.add.at(found.reshape(-1), cells, steps)
-        rows, kept_rows = rows + len(kept), kept_rows + int(kept.sum())
+        np.add.at(found.reshape(-1), cells, steps * own)
+        rows, kept_rows = rows + int(number.sum()), kept_rows + int(own.sum())
     if kept_rows == 0:
         raise TableError(f"{source.origin}: each of the {rows} records lacks a label")
     coords, positions = {}, []

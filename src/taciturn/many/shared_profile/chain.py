@@ -118,8 +118,8 @@ class Chain:
         """
         profile = self.profile
         shapes = self.log_shapes(profile)
-        for variable, where in self.layout.of_variable.items():
-            name = f"tilt_{variable}"
+        for variable in self.layout.tilted:
+            name, where = f"tilt_{variable}", self.layout.of_variable[variable]
             standard, known = self.effects[:, 1:][:, where], self.known[:, where]
             self._move_scale(name, standard, None)
             before = self.parameters[name]
@@ -233,6 +233,8 @@ class Chain:
         """Move what the areas' effects of each category have in common to the profile,
         or back: the means of cells stay as they are, only shapes change.
         """
+        if not self.layout.tilted:
+            return
         tilts = self.effects[:, 1:]
         main = self.shared[: tilts.shape[1]]
         scales = self.layout.tilts(self.parameters)

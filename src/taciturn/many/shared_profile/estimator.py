@@ -81,7 +81,7 @@ class SharedProfile(Specified):
     Default priors: ``nu`` is log-normal around `e` with scale 2; ``power`` is uniform
     between 0 and 1; ``main_<variable>`` is half-normal with scale 2.5;
     ``tilt_<variable>`` and ``interactions`` are, with scale 1. A table of one variable
-    has no interactions.
+    has neither interactions nor tilts, which would be departures, too.
 
     *Computation.* Given an intensity for each area, with a density proportional to its
     inverse, counts are negative binomial once the factors are integrated out. What
@@ -101,12 +101,12 @@ class SharedProfile(Specified):
     >>> religion = tc.load_dataset("area_by_religion")
     >>> model = tc.SharedProfile().build(religion, over="area")
     >>> sorted(v.name for v in model.free_RVs if v.name.endswith("religion"))
-    ['area_effect_religion', 'effect_religion', 'main_religion', 'tilt_religion']
+    ['effect_religion', 'main_religion']
     """
 
     priors: Mapping[str, Prior] = field(default_factory=dict)
-    areas: int = 500
-    draws: int = 500
+    areas: int = 300
+    draws: int = 1500
     tune: int = 300
     chains: int = 4
 
@@ -251,11 +251,12 @@ class LearnedProfile:
         stacked = self.posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
         number = stacked.sizes["sample"]
         at = np.arange(draws) * number // draws if draws <= number else np.arange(draws) % number
-        tilts = np.stack([stacked[f"tilt_{name}"].values for name in self.layout.sizes], axis=1)
-        shared = (stacked["profile"].values, stacked["log_shape"].values)
-        return Populations(
-            shared[0][at], shared[1][at], tilts[at][:, self.layout.variable_of], self.layout
-        )
+        tilts = np.zeros((len(at), len(self.layout.variable_of)))
+        for name in self.layout.tilted:
+            own = stacked[f"tilt_{name}"].values[at]
+            tilts[:, self.layout.of_variable[name]] = own[:, None]
+        profiles, log_shapes = stacked["profile"].values[at], stacked["log_shape"].values[at]
+        return Populations(profiles, log_shapes, tilts, self.layout)
 
 
 @dataclass(frozen=True)

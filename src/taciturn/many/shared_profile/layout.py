@@ -80,9 +80,16 @@ class Layout:
         return found
 
     @property
+    def tilted(self) -> tuple[str, ...]:
+        """Variables of which each area has effects of its own. With one variable they
+        would be what the departures are.
+        """
+        return tuple(self.sizes) if len(self.sizes) > 1 else ()
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of all parameters but the effects."""
-        return ("nu", "power", *self.effects, *(f"tilt_{name}" for name in self.sizes))
+        return ("nu", "power", *self.effects, *(f"tilt_{name}" for name in self.tilted))
 
     def profile(self, shared: Floats, parameters: Mapping[str, float]) -> Floats:
         """Logarithms of the shares of cells from standardised effects."""
@@ -94,7 +101,8 @@ class Layout:
 
     def tilts(self, parameters: Mapping[str, float]) -> Floats:
         """Scale of each effect of an area."""
-        return np.array([parameters[f"tilt_{name}"] for name in self.sizes])[self.variable_of]
+        scales = [parameters.get(f"tilt_{name}", 0.0) for name in self.sizes]
+        return np.array(scales)[self.variable_of]
 
     def mains(self, parameters: Mapping[str, float]) -> Floats:
         """Scale of each main effect of the profile."""

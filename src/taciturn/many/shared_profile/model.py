@@ -31,8 +31,9 @@ def build_model(
             own = level - layout.of_variable[variable].start
             main = pm.Normal(f"effect_{variable}", 0, 1, shape=size)
             profile = profile + parameters[f"main_{variable}"] * main[own]
-            tilt = pm.Normal(f"area_effect_{variable}", 0, 1, shape=(areas, size))
-            tilts = tilts + parameters[f"tilt_{variable}"] * tilt[:, own]
+            if variable in layout.tilted:
+                tilt = pm.Normal(f"area_effect_{variable}", 0, 1, shape=(areas, size))
+                tilts = tilts + parameters[f"tilt_{variable}"] * tilt[:, own]
         if "interactions" in parameters:
             effects = pm.Normal("interaction", 0, 1, shape=cells)
             profile = profile + parameters["interactions"] * effects

@@ -34,6 +34,13 @@ class Source(ABC):
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
 
+    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+        """Rows of the named columns, and how many records each stands for: None for one
+        each. A source that can count groups itself gives distinct rows, in any order.
+        """
+        for columns in self.parts(names):
+            yield columns, None
+
     def declare(self, name: str, found: list[Any]) -> None:
         """Add categories that a part of a column declares."""
         known = self.declared.setdefault(name, [])

@@ -10,6 +10,7 @@ from taciturn.files import TABLE_ENDINGS, StandardInput, check_readable
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
+from taciturn.tables.sources.ibis_tables import IbisSource, is_ibis_table
 from taciturn.tables.sources.parquet_files import ParquetSource
 from taciturn.tables.sources.relations import RelationSource, is_relation
 
@@ -22,7 +23,7 @@ def open_source(
     records: str | PathLike[str] | Any, *, sep: str | None = None, encoding: str | None = None
 ) -> Source:
     """Open a CSV or Parquet file, by its ending, standard input, which is CSV, a data
-    frame or a relation of DuckDB.
+    frame, a relation of DuckDB or a table of Ibis.
 
     A name stands for one file on this machine: ``~`` is the home directory, as for
     pandas; nothing else in it has a meaning, and no address is opened. `sep` and
@@ -38,6 +39,8 @@ def open_source(
     refuse_dialect(records, sep, encoding)
     if path is not None:
         return ParquetSource(path)
+    if is_ibis_table(records):
+        return IbisSource(records)
     return RelationSource(records) if is_relation(records) else FrameSource(records)
 
 

@@ -9,9 +9,10 @@ from taciturn.errors import MissingDependencyError, TableError
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
-__all__ = ["RelationSource", "is_relation"]
+__all__ = ["RelationSource", "columns_of", "is_relation"]
 
 _ROWS: Final = 500_000  # of one part
+_COUNT: Final = "taciturn_count"
 
 
 def is_relation(records: Any) -> bool:
@@ -40,21 +41,22 @@ class RelationSource(Source):
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
         import duckdb
-        import pyarrow as pa
 
-        columns = list(dict.fromkeys(names))
+        columns = dict.fromkeys(names)
         with self._readable():
             chosen = self._relation.select(*map(duckdb.ColumnExpression, columns))
-            newer = hasattr(chosen, "to_arrow_reader")  # than DuckDB 1.4
-            reader = chosen.to_arrow_reader if newer else chosen.fetch_record_batch
-            for part in reader(_ROWS):
-                for name in columns:
-                    with convertible(name, self.origin):
-                        part.column(name).validate(full=True)
-                    if pa.types.is_dictionary(part.column(name).type):
-                        self.declare(name, part.column(name).dictionary.to_pylist())
-                if len(part):
-                    yield [part.column(name) for name in names]
+            for part in _read(chosen):
+                yield columns_of(self, part, names)
+
+    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+        """The distinct rows of the named columns, and how many records have each."""
+        import duckdb
+
+        columns = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
+        number = duckdb.FunctionExpression("count_star").alias(_COUNT)
+        with self._readable():
+            for part in _read(self._relation.aggregate([*columns, number])):
+                yield columns_of(self, part, names), part.column(_COUNT).to_numpy()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -67,3 +69,29 @@ class RelationSource(Source):
             raise
         except (duckdb.Error, OSError) as error:
             raise TableError(f"{self.origin} cannot be read: {error!s:.200}") from error
+
+
+def _read(relation: Any) -> Iterator[Any]:
+    """Record batches of Arrow, none of them empty."""
+    newer = hasattr(relation, "to_arrow_reader")  # than DuckDB 1.4
+    reader = relation.to_arrow_reader if newer else relation.fetch_record_batch
+    return (part for part in reader(_ROWS) if len(part))
+
+
+def columns_of(source: Source, part: Any, names: Sequence[str]) -> list[Any]:
+    """Columns of a batch or table of Arrow, whose values are valid; dictionaries
+    declare their categories.
+    """
+    import pyarrow as pa
+
+    found = {}
+    for name in dict.fromkeys(names):
+        with convertible(name, source.origin):
+            column = part.column(name)
+            column.validate(full=True)
+            if isinstance(column, pa.ChunkedArray):
+                column = column.unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            source.declare(name, column.dictionary.to_pylist())
+        found[name] = column
+    return [found[name] for name in names]

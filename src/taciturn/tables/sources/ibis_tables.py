@@ -1,0 +1,57 @@
+"""Records in a table of Ibis, which any of its engines counts where it is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from taciturn.errors import TableError
+from taciturn.tables.sources.base import Source
+from taciturn.tables.sources.relations import columns_of
+
+__all__ = ["IbisSource", "is_ibis_table"]
+
+_COUNT = "taciturn_count"
+
+
+def is_ibis_table(records: Any) -> bool:
+    """Whether something is a table of Ibis, which is not loaded to find out."""
+    return any(
+        f"{own.__module__}.{own.__qualname__}" == "ibis.expr.types.relations.Table"
+        for own in type(records).__mro__
+    )
+
+
+class IbisSource(Source):
+    """A table or another expression of Ibis that has rows."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        super().__init__("the Ibis table", list(table.columns))
+
+    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """The named columns of all rows together, which are held in memory."""
+        with self._readable():
+            found = self._table.select(*dict.fromkeys(names)).to_pyarrow()
+            if len(found):
+                yield columns_of(self, found, names)
+
+    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+        """The distinct rows of the named columns, and how many records have each."""
+        columns = list(dict.fromkeys(names))
+        with self._readable():
+            grouped = self._table.group_by(columns)
+            found = grouped.aggregate(**{_COUNT: self._table.count()}).to_pyarrow()
+            if len(found):
+                yield columns_of(self, found, names), found.column(_COUNT).to_numpy()
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Whatever fails in the engine, each of which has errors of its own, becomes a
+        `TableError`.
+        """
+        try:
+            yield
+        except TableError:
+            raise
+        except Exception as error:
+            raise TableError(f"{self.origin} cannot be read: {error!s:.200}") from error
