@@ -237,6 +237,7 @@ def test_the_default_by_what_is_given():
         ({"tables": [sample()]}, ParameterError, "over is for tables in one DataArray"),
         ({"tables": sample() * 0, "estimator": SHARED}, TableError, "0 of 7 areas has a sample"),
         ({"tables": sample() - 5}, TableError, "tables"),
+        ({"tables": sample().rename(sex="theta")}, TableError, "is a name that fits use"),
     ],
 )
 def test_arguments_are_checked(changed, error, message):

@@ -14,7 +14,7 @@ from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
 
-__all__ = ["Problem", "make_problem"]
+__all__ = ["Problem", "check_names", "make_problem", "problem_of"]
 
 _TAKEN: Final = frozenset(
     {
@@ -227,7 +227,31 @@ def make_problem(
         weights together.
     """
     sample = check_table(sample, name="sample")
-    for dim in table_dims(sample):
+    check_names(table_dims(sample))
+    _check_size(sample, population_size)
+    fillable = np.ones(sample.shape, dtype=bool)
+    if structural_zeros is not None:
+        fillable = _fillable(sample, structural_zeros)
+        _check_fillable(sample, fillable)
+    coords = {dim: sample[dim].values for dim in table_dims(sample)}
+    bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
+    weighting = check_weighting(bare, sampling_weights, effective_size)
+    problem = Problem(bare, int(population_size), fillable, weighting=weighting)
+    return _with_margins(problem, known_margins, strata)
+
+
+def problem_of(
+    sample: xr.DataArray, population_size: int, fillable: npt.NDArray[np.bool_]
+) -> Problem:
+    """The problem of a table that is checked but for its counts: one of many."""
+    _check_size(sample, population_size)
+    _check_fillable(sample, fillable)
+    return Problem(sample, int(population_size), fillable)
+
+
+def check_names(variables: Collection[str]) -> None:
+    """Raise `TableError` for a variable whose name fits use themselves."""
+    for dim in variables:
         if dim in _TAKEN or "/" in dim:
             rule = (
                 "holds a '/', which separates the groups of a fit"
@@ -237,23 +261,10 @@ def make_problem(
             raise TableError(
                 f"the variable {dim!r} {rule}: rename it, as in sample.rename({{{dim!r}: ...}})"
             )
-    _check_size(sample, population_size)
-    fillable = np.ones(sample.shape, dtype=bool)
-    if structural_zeros is not None:
-        fillable = _fillable(sample, structural_zeros)
-        if fillable.sum() < 2:
-            raise TableError(
-                f"{int(fillable.sum())} cell can be filled; a table needs at least two"
-            )
-    coords = {dim: sample[dim].values for dim in table_dims(sample)}
-    bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
-    weighting = check_weighting(bare, sampling_weights, effective_size)
-    problem = Problem(bare, int(population_size), fillable, weighting=weighting)
-    return _with_margins(problem, known_margins, strata)
 
 
 def _check_size(sample: xr.DataArray, population_size: Any) -> None:
-    size = int(sample.sum())
+    size = int(sample.values.sum())
     if sample.size < 2:
         raise TableError(f"the sample has {sample.size} cell; a table needs at least two")
     if size == 0:
@@ -345,11 +356,17 @@ def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.boo
     )
     zeros = aligned(labelled, sample, names=("structural_zeros", "sample"))
     zeros = zeros.transpose(*sample.dims)
-    filled = np.argwhere((zeros & (sample > 0)).values)
+    return np.asarray(~zeros.values)
+
+
+def _check_fillable(sample: xr.DataArray, fillable: npt.NDArray[np.bool_]) -> None:
+    """Raise `TableError` where a cell is filled that cannot be, or few can be."""
+    filled = np.argwhere(~fillable & (sample.values > 0))
     if len(filled):
         at = cell_label(sample, tuple(int(i) for i in filled[0]))
         raise TableError(
             f"a structural zero has a positive count: {at} holds"
             f" {int(sample.values[tuple(filled[0])])}"
         )
-    return np.asarray(~zeros.values)
+    if fillable.sum() < 2:
+        raise TableError(f"{int(fillable.sum())} cell can be filled; a table needs at least two")

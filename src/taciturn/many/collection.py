@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.problem import Problem, check_names, make_problem, problem_of
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.schema import table_dims
 from taciturn.tables.checks import aligned, check_table
@@ -43,6 +45,11 @@ class Stack:
     def labels(self) -> list[Hashable]:
         """Of the tables."""
         return list(self.tables[self.over].values.tolist())
+
+    @cached_property
+    def blank(self) -> xr.DataArray:
+        """A table of the stack, with labels."""
+        return self.tables[0].drop_vars(self.over)
 
     @property
     def layout(self) -> Layout:
@@ -102,15 +109,20 @@ class Collection:
             tables = tables[start:stop]
         return Collection(self.over, self.labels[start:stop], tables, self.sizes[start:stop])
 
-    def table(self, number: int) -> tuple[Any, xr.DataArray | None]:
-        """Return a table and its structural zeros."""
-        tables = self.tables
+    def problem(self, number: int) -> Problem:
+        """Return what an estimator of one table is given, or raise what is wrong."""
+        tables, size = self.tables, self.sizes[number]
         if not isinstance(tables, Stack):
-            return tables[number], None
-        zeros = tables.structural_zeros
-        if zeros is not None and self.over in zeros.dims:
-            zeros = zeros[number].drop_vars(self.over)
-        return tables.tables[number].drop_vars(self.over), zeros
+            return make_problem(tables[number], size)
+        zeros, sample = (
+            tables.structural_zeros,
+            tables.blank.copy(data=tables.tables.values[number]),
+        )
+        if zeros is None:
+            fillable = np.ones(sample.shape, dtype=bool)
+        else:
+            fillable = ~(zeros.values[number] if self.over in zeros.dims else zeros.values)
+        return problem_of(sample, size, fillable)
 
     def digest(self) -> str:
         """Return a hash of all of it, by which a store is recognised."""
@@ -170,6 +182,7 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
         raise ParameterError(f"over must be one of the variables {variables}, got {over!r}")
     if len(variables) < 2:
         raise TableError(f"each table needs a variable besides {over!r}")
+    check_names([name for name in variables if name != over])
     table = table.transpose(over, ...)
     if structural_zeros is None:
         return Stack(table, over, None)

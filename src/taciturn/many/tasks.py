@@ -10,7 +10,7 @@ import numpy.typing as npt
 from taciturn.errors import TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
-from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.problem import Problem
 from taciturn.fits.unlabelled import MEASURES, fit_draws
 from taciturn.many.collection import Collection
 from taciturn.many.seeds import rng_of, seed_of_table
@@ -96,9 +96,8 @@ def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
         empty = np.nan if kind == "float64" else 0
         out[name] = np.full((number, *shape), empty, dtype=kind)
     for k, label in enumerate(task.tables.labels):
-        table, zeros = task.tables.table(k)
         try:
-            problem = make_problem(table, task.tables.sizes[k], zeros)
+            problem = task.tables.problem(k)
             population, converged = _drawn(task, problem, label)
         except TaciturnError as error:
             text = f"{type(error).__name__}: {error}".encode()[:REASON_BYTES]

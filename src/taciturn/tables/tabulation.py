@@ -97,9 +97,7 @@ def tabulate(
     >>> tc.tabulate(people, ["area", "sex"]).values.tolist()
     [[2, 0], [0, 1]]
     """
-    given: Any = variables
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    names = names_of(list(given) if several else given, "variables")
+    names = names_of(_listed(variables), "variables")
     source = open_records(records, names, sep=sep, encoding=encoding)
     check_variables(names)
     declared = declared_categories(categories, names)
@@ -114,7 +112,7 @@ def tabulate(
     for codes, columns, number in encoded_groups(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
         kept = np.all([each >= 0 for each in codes], axis=0)
-        steps, own = np.ones(1, dtype=np.int64), number[kept]
+        own, steps = number[kept], np.ones(int(kept.sum()), dtype=np.int64)
         if weighted:
             steps = _weights(columns[0], weighted[0], source, rows)[kept]
         squares += float(np.sum((steps / _STEPS) ** 2 * own))
@@ -138,6 +136,11 @@ def tabulate(
     sums = table.rename("weighted_count") / _STEPS
     size = min(float(sums.sum()) ** 2 / squares, float(kept_rows))
     return sums.assign_attrs(attrs, effective_size=size, individuals=kept_rows)
+
+
+def _listed(given: Any) -> Any:
+    """Names that may come from any iterable as a list."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
 
 
 def _weights(column: Any, name: str, source: Source, start: int) -> npt.NDArray[np.int64]:
