@@ -24,7 +24,7 @@ from generated_areas import AREA_KINDS, area_populations
 import taciturn as tc
 
 FRACTIONS = (0.05, 0.01)
-NUMBERS = {10: 4, 100: 1, 1000: 1}  # of areas, and of samples of each
+NUMBERS = {10: 4, 100: 1}  # of areas, and of samples of each
 MOST_ALONE = 40  # areas that are fitted by themselves, too, as each takes half a second
 CENSUS = ("religion", "mode_of_travel", "country_of_birth")
 SHARED, ALONE = "shared", "alone"

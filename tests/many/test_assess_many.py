@@ -105,6 +105,30 @@ def test_tables_of_any_shape(alone):
     assert numbered["R2"].shape == (2, 3)
 
 
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
+def test_chunks_give_chunks(estimator):
+    given = {"estimator": estimator, "by": "age", "keep_draws": True}
+    eager = assess(**given)
+    for chunks in ({"area": 2}, {"area": 3, "age": 1}, {"area": -1}):
+        lazy = assess(sample().chunk(chunks), **given)
+        assert all(array.chunks for array in lazy.data_vars.values())
+        for scheduler in ("synchronous", "threads"):
+            computed = lazy.compute(scheduler=scheduler)
+            assert computed.equals(eager)
+    one = assess(sample().chunk(area=2), **given)["R2_mean"].sel(area="c")
+    assert float(one) == float(eager["R2_mean"].sel(area="c"))
+
+
+def test_chunks_are_checked_when_they_are_computed(tmp_path):
+    table = sample().chunk(area=1)
+    wrong = assess(table - 1)
+    with pytest.raises(TableError, match="negative"):
+        wrong.compute(scheduler="synchronous")
+    with pytest.raises(ParameterError, match="write a lazy result with to_zarr"):
+        assess(table, store=tmp_path / "x")
+
+
 def test_records_are_counted_by_area():
     people = sample().rename("count").to_series().reset_index()
     records = people.loc[people.index.repeat(people["count"]), ["area", "sex", "age"]]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
 from taciturn.fits.risk import check_by
 from taciturn.many.collection import Collection, Stack, collected
+from taciturn.many.lazily import Block, assess_lazily
 from taciturn.many.results import Results
 from taciturn.many.seeds import seed_of_table
 from taciturn.many.shared_profile.estimator import LearnedProfile, Populations, SharedProfile
@@ -24,6 +25,7 @@ from taciturn.many.tasks import Kept, Task, run_task
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import recorded
+from taciturn.tables.checks import check_table
 from taciturn.tables.tabulation import tabulate
 from taciturn.validate import (
     check_weights,
@@ -69,7 +71,7 @@ def assess_many(
         Samples. One DataArray holds a table for each category of `over`, such as an
         area. A mapping of labels to tables, or an iterable of tables, holds tables of
         any shapes. Records of individuals, whatever `tabulate` takes, are counted by
-        `over` and `variables`.
+        `over` and `variables`. A DataArray in chunks of Dask gives a result in chunks.
     population_size : int, sequence, mapping or DataArray
         `N` of each table: one number for all, one for each in the order of the tables,
         or one by label.
@@ -144,6 +146,11 @@ def assess_many(
 
     Notes
     -----
+    *Chunks.* With tables in chunks of Dask along `over`, the result is computed when it
+    is asked for, by whatever scheduler or client is then active, a chunk at a time; the
+    numbers are the same. Only what areas share is learned at once, from the areas that
+    this takes. A table is checked when its chunk is.
+
     *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at
     least that probability at or below them.
 
@@ -171,11 +178,15 @@ def assess_many(
     if variables is not None:
         tables = tabulate(tables, [_named(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
+    if found.lazy and store is not None:
+        raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
     kept, categories = _kept(found, draws, quantiles, weights, by, keep_draws)
     chosen = _chosen(found, estimator)
     if random_seed is None and store is not None:
         random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)
     run = _Run(found, chosen, kept, categories, seed_number(random_seed), workers, progressbar)
+    if isinstance(found.tables, Stack) and found.lazy:
+        return run.lazily(found.tables)
     header, shapes = run.header, kept.shapes(categories)
     with Results(store, header, len(found), run.step, shapes) as results:
         ready, converged = run.ready(results)
@@ -223,7 +234,7 @@ class _Run:
         layout, arrays = self.tables.tables.layout, results.shared()
         if arrays is None:
             learned = self.estimator.learn(
-                self._learned_from(self.tables.tables.counts, self.estimator.areas),
+                self._learned_from(self.tables.tables, self.estimator.areas),
                 layout,
                 seed=self.seed,
                 workers=self.workers,
@@ -234,17 +245,33 @@ class _Run:
         learned = LearnedProfile.of_arrays(arrays, layout)
         return learned.populations(self.kept.draws), learned.diagnostics(warn=True).converged
 
-    def _learned_from(self, counts: Counts, most: int) -> Counts:
+    def _learned_from(self, stack: Stack, most: int) -> Counts:
         """Samples of areas, in an order of their own, so that the one in which they are
         given decides nothing.
         """
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
-        order = order[counts[order].sum(axis=1) > 0][:most]
+        sizes = stack.tables.sum(stack.tables.dims[1:]).values
+        order = order[sizes[order] > 0][:most]
         if len(order) < 2:
             raise TableError(
                 f"{len(order)} of {len(self.tables)} areas has a sample; what areas share needs two"
             )
-        return counts[order]
+        return replace(stack, tables=check_table(stack.tables[order], name="tables")).counts
+
+    def lazily(self, stack: Stack) -> xr.Dataset:
+        """A result that is computed when it is asked for, but for what areas share."""
+        with Results(None, {}, 0, 1, {}) as results:
+            ready, converged = self.ready(results)
+        block = Block(
+            stack.over,
+            ready,
+            stack.structural_zeros,
+            self.kept,
+            self.categories,
+            converged,
+            self.seed,
+        )
+        return assess_lazily(stack.tables, self.tables.sizes, block)
 
     def fill(self, results: Results, ready: Estimator | Populations | None) -> None:
         """Assess all tables that are still to do."""
@@ -299,7 +326,9 @@ def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | N
     """The estimator; None is the default of each table."""
     stack = tables.tables if isinstance(tables.tables, Stack) else None
     if estimator is None:
-        if stack is None or (stack.counts.sum(axis=1) > 0).sum() < _FEWEST_AREAS:
+        if stack is None or len(tables) < _FEWEST_AREAS:
+            return None
+        if not tables.lazy and (stack.counts.sum(axis=1) > 0).sum() < _FEWEST_AREAS:
             return None
         zeros = stack.structural_zeros
         return None if zeros is not None and tables.over in zeros.dims else SharedProfile()

@@ -17,7 +17,7 @@ from taciturn.schema import table_dims
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
 
-__all__ = ["Collection", "collected", "stacked"]
+__all__ = ["Collection", "Stack", "collected", "sizes_of", "stacked"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -97,6 +97,11 @@ class Collection:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def lazy(self) -> bool:
+        """Whether the tables are in chunks of Dask."""
+        return isinstance(self.tables, Stack) and self.tables.tables.chunks is not None
+
     def part(self, start: int, stop: int) -> "Collection":
         """Return some of the tables."""
         tables = self.tables
@@ -149,7 +154,7 @@ def collected(
                 "over must name the variable whose categories are the tables, got None"
             )
         stack = stacked(tables, over, structural_zeros)
-        sizes = _sizes(population_size, stack.labels, over)
+        sizes = sizes_of(population_size, stack.labels, over)
         return Collection(over, stack.labels, stack, sizes)
     if over is not None or structural_zeros is not None:
         given = "over" if over is not None else "structural_zeros"
@@ -171,12 +176,13 @@ def collected(
             )
     if not labels:
         raise ParameterError("give at least one table")
-    return Collection(TABLE, labels, each, _sizes(population_size, labels, TABLE))
+    return Collection(TABLE, labels, each, sizes_of(population_size, labels, TABLE))
 
 
 def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | None) -> Stack:
     """Check tables of one shape, whose labels are the categories of `over`."""
-    table = check_table(tables, name="tables")
+    lazy = getattr(tables, "chunks", None) is not None
+    table = check_table(tables, name="tables", draws=lazy, values=not lazy)
     variables = table_dims(table)
     if over not in variables:
         raise ParameterError(f"over must be one of the variables {variables}, got {over!r}")
@@ -196,7 +202,7 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     return Stack(table, over, zeros)
 
 
-def _sizes(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
+def sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
     """The size of each table's population, from one for all, one for each, or one by
     label.
     """

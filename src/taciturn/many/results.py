@@ -13,11 +13,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import FileFormatError
-from taciturn.many.collection import Collection
+from taciturn.many.collection import Collection, Stack
 from taciturn.many.tasks import Kept
 from taciturn.store import Store
 
-__all__ = ["Results"]
+__all__ = ["Results", "labelled"]
 
 _LOG, _ARRAYS = "log.jsonl", "arrays.zarr"
 
@@ -117,24 +117,34 @@ class Results:
     def dataset(self, tables: Collection, kept: Kept) -> xr.Dataset:
         """All of it, with labels."""
         arrays = {name: np.asarray(self._arrays[name][:]) for name in self._shapes}
-        reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
-        arrays["reason"] = np.array(reasons, dtype=object)
-        coords: dict[str, Any] = {
-            tables.over: (tables.over, _labels(tables.labels)),
-            "quantile": list(kept.quantiles),
-        }
-        if kept.every_draw:
-            coords["draw"] = np.arange(kept.draws)
-        found = {}
-        for name, values in arrays.items():
-            variable = next((v for v in kept.by if f"_by_{v}" in name), None)
-            rest = [variable] if variable else []
-            if values.ndim > 1 + len(rest):
-                rest.append("draw" if name.endswith("_draws") else "quantile")
-            found[name] = ((tables.over, *rest), values)
-        sizes = np.array([s if isinstance(s, int) else 0 for s in tables.sizes], dtype=np.int64)
-        found["population_size"] = ((tables.over,), sizes)
-        return xr.Dataset(found, coords=coords)
+        return labelled(arrays, tables, kept)
+
+
+def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
+    """What is kept of some tables, with labels."""
+    sizes = np.array([s if isinstance(s, int) else 0 for s in tables.sizes], dtype=np.int64)
+    reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
+    plain = {
+        **arrays,
+        "reason": np.array(reasons, dtype=object),
+        "population_size": sizes,
+    }
+    coords: dict[str, Any] = {
+        tables.over: (tables.over, _labels(tables.labels)),
+        "quantile": list(kept.quantiles),
+    }
+    if isinstance(tables.tables, Stack):
+        coords |= {name: tables.tables.tables[name].values for name in kept.by}
+    if kept.every_draw:
+        coords["draw"] = np.arange(kept.draws)
+    found = {}
+    for name, values in plain.items():
+        variable = next((v for v in kept.by if f"_by_{v}" in name), None)
+        rest = [variable] if variable else []
+        if values.ndim > 1 + len(rest):
+            rest.append("draw" if name.endswith("_draws") else "quantile")
+        found[name] = ((tables.over, *rest), values)
+    return xr.Dataset(found, coords=coords)
 
 
 def _labels(labels: list[Hashable]) -> npt.NDArray[Any]:
