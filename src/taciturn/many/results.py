@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, MissingDependencyError
 from taciturn.many.collection import Collection, Stack
 from taciturn.many.tasks import Kept
 from taciturn.store import Store
@@ -72,8 +72,12 @@ class Results:
 
     def _opened(self) -> Any:
         """The Zarr group, made if it is not there."""
-        import zarr
-
+        try:
+            import zarr
+        except ImportError as error:
+            raise MissingDependencyError(
+                "a store of assess_many needs Zarr: install the extra 'many'"
+            ) from error
         assert self._path is not None
         place = self._path / _ARRAYS
         group = zarr.open_group(place, mode="a")

@@ -1,0 +1,31 @@
+"""The density of a prior at one number, and SciPy's."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import taciturn as tc
+
+PRIORS = [
+    tc.Prior("HalfNormal", sigma=0.7),
+    tc.Prior("LogNormal", mu=-1.5, sigma=2.5),
+    tc.Prior("Uniform", lower=0.25, upper=3.0),
+    tc.Prior("Gamma", alpha=2.0, beta=0.5),
+    tc.Prior("Beta", alpha=2.0, beta=3.0),
+]
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@given(value=st.floats(-2.0, 20.0))
+def test_one_number(prior: tc.Prior, value: float) -> None:
+    exact, found = float(prior.logpdf(np.array([value]))[0]), prior.log_at(value)
+    assert found == pytest.approx(exact, rel=1e-9, abs=1e-9) or exact == found == -math.inf
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+def test_ends(prior: tc.Prior) -> None:
+    for value in (0.0, 0.25, 1.0, 3.0):
+        exact = float(prior.logpdf(np.array([value]))[0])
+        assert prior.log_at(value) == pytest.approx(exact, abs=1e-9)
