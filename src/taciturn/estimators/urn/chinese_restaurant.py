@@ -211,10 +211,12 @@ class ChineseRestaurant(BayesianEstimator):
         theta, discount, diagnostics = found
         shape = (settings.chains, settings.draws)
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-        posterior = xr.Dataset(coords=coords)
-        for name, values in {"theta": theta, "discount": discount}.items():
-            if name in priors:
-                posterior[name] = (("chain", "draw"), values.reshape(shape))
+        fitted = {
+            name: (("chain", "draw"), values.reshape(shape))
+            for name, values in {"theta": theta, "discount": discount}.items()
+            if name in priors
+        }
+        posterior = xr.Dataset(fitted, coords=coords)
         return Parameters(
             posterior, sampler="quadrature with importance sampling", importance=diagnostics
         )
