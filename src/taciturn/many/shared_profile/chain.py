@@ -8,7 +8,7 @@ Meng 2011, Journal of Computational and Graphical Statistics 20).
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from math import exp, log
 from typing import Final
 
@@ -30,7 +30,6 @@ __all__ = ["Chain"]
 
 _ROUNDS: Final = 2  # of areas and their scales in a sweep, as these move most slowly
 _STEPS: Final = 2  # of areas in each
-_SELDOM: Final = 3  # sweeps between moves of a scale that change the profile
 _WIDTH: Final = 0.5  # of the first intervals
 _REFITTED: Final = 10  # sweeps between new modes of areas while warming up
 _LARGEST_SHAPE: Final = 30.0  # logarithm of a shape, of either sign
@@ -57,7 +56,7 @@ class Chain:
         # By cell, as loops over the areas of a cell are many.
         self.of_cells = np.ascontiguousarray(counts.T)
         self.sums, self.means = np.empty_like(self.of_cells), np.empty_like(self.of_cells)
-        self.known, self.hints = _hints(counts, layout)
+        self.hints = _all_hints(counts, layout)
         self.widths = dict.fromkeys(priors, _WIDTH)
         self.level = 0.0
         self.warming = True
@@ -113,37 +112,17 @@ class Chain:
         return float(log_probability(self.of_cells, self.sums, self.means, profile, shapes))
 
     def _move_tilts(self) -> None:
-        """Move the scale of the areas' effects of each variable, with the effects held,
-        and then with them following it as the data of each area let them.
-        """
+        """Move the scale of the areas' effects of each variable."""
         profile = self.profile
         shapes = self.log_shapes(profile)
+
+        def likelihood() -> float:
+            self._add_effects()
+            return self._log_probability(profile, shapes)
+
         for variable in self.layout.tilted:
-            name, where = f"tilt_{variable}", self.layout.of_variable[variable]
-            standard, known = self.effects[:, 1:][:, where], self.known[:, where]
-            self._move_scale(name, standard, None)
-            before = self.parameters[name]
-            middle, spread = _given_data(before, known, self.hints[:, where])
-            rest = (before * standard - middle) / spread
-
-            def likelihood(
-                y: float,
-                standard: Floats = standard,
-                known: Floats = known,
-                rest: Floats = rest,
-                where: slice = where,
-                name: str = name,
-            ) -> float:
-                self.parameters[name] = exp(y)
-                middle, spread = _given_data(exp(y), known, self.hints[:, where])
-                standard[:] = (middle + spread * rest) / exp(y)
-                self._add_effects()
-                jacobian = -0.5 * float(np.log1p(exp(2 * y) * known).sum())
-                prior = -0.5 * float((standard**2).sum())
-                return self._log_probability(profile, shapes) + prior + jacobian
-
-            self._move_line(name, likelihood)
-            likelihood(log(self.parameters[name]))
+            standard = self.effects[:, 1:][:, self.layout.of_variable[variable]]
+            self._move_scale(f"tilt_{variable}", standard, likelihood)
 
     def _move_departures(self) -> None:
         """Move their size; then their power, with the size that keeps them as they are
@@ -181,15 +160,11 @@ class Chain:
             )  # fmt: skip
         self._exchange()
         self._level()
-        often = self.sweeps % _SELDOM == 0
         for name, where in layout.effects.items():
-            likelihood = partial(self._given_scale, name) if often else None
-            self._move_scale(name, self.shared[where], likelihood)
+            self._move_scale(name, self.shared[where], self._likelihood)
 
-    def _given_scale(self, name: str, scale: float) -> float:
-        before, self.parameters[name] = self.parameters[name], scale
+    def _likelihood(self) -> float:
         profile = self.profile
-        self.parameters[name] = before
         return self._log_probability(profile, self.log_shapes(profile))
 
     def _exchange(self) -> None:
@@ -256,18 +231,27 @@ class Chain:
         tilts -= move / scales
         self._add_effects()
 
-    def _move_scale(
-        self, name: str, standard: Floats, likelihood: Callable[[float], float] | None
-    ) -> None:
+    def _move_scale(self, name: str, standard: Floats, likelihood: Callable[[], float]) -> None:
         """Move a scale with its effects held, which changes the standardised effects in
-        place, and then with these held, where the likelihood is given.
+        place, and then with the effects following it as the data let them.
         """
         square = float((standard**2).sum()) * self.parameters[name] ** 2
         number, before = standard.size, self.parameters[name]
         self._move_line(name, lambda y: -number * y - 0.5 * square * exp(-2 * y))
         standard *= before / self.parameters[name]
-        if likelihood is not None:
-            self._move_line(name, lambda y: likelihood(exp(y)))
+        hints, before = self.hints[name], self.parameters[name]
+        middle, spread = hints.given(before)
+        rest = (before * standard - middle) / spread
+
+        def follow(y: float) -> float:
+            self.parameters[name] = exp(y)
+            middle, spread = hints.given(exp(y))
+            standard[:] = (middle + spread * rest) / exp(y)
+            jacobian = -0.5 * float(np.log1p(exp(2 * y) * hints.known).sum())
+            return likelihood() - 0.5 * float((standard**2).sum()) + jacobian
+
+        self._move_line(name, follow)
+        follow(log(self.parameters[name]))
 
     def _move_line(self, name: str, log_likelihood: Callable[[float], float]) -> None:
         """Move the logarithm of a parameter."""
@@ -292,18 +276,43 @@ class Chain:
         return new
 
 
-def _hints(counts: Floats, layout: Layout) -> tuple[Floats, Floats]:
-    """How many of each area's sample have each category, and roughly how far that is
-    from what all areas have, as a logarithm.
+@dataclass(frozen=True)
+class _Hints:
+    """What data roughly say of effects, as if they were normal; it makes moves
+    efficient and has no part in what is drawn.
+
+    Attributes
+    ----------
+    known : array
+        Information about each effect.
+    middle : array
+        Where it is, by the data alone.
     """
-    known = counts @ layout.members
-    expected = counts.sum(axis=1)[:, None] * known.sum(axis=0) / counts.sum()
-    return known, np.log((known + 0.5) / (expected + 0.5))
+
+    known: Floats
+    middle: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, expected: Floats) -> "_Hints":
+        """Of logarithms of counts beside those expected without effects."""
+        return cls(counts, np.log((counts + 0.5) / (expected + 0.5)))
+
+    def given(self, scale: float) -> tuple[Floats, Floats]:
+        """Means and standard deviations of effects of this scale."""
+        whole = 1 + scale**2 * self.known
+        return scale**2 * self.known / whole * self.middle, scale / np.sqrt(whole)
 
 
-def _given_data(scale: float, known: Floats, hints: Floats) -> tuple[Floats, Floats]:
-    """Means and standard deviations of effects with this scale, given the hints as if
-    they were normal with the information `known`.
-    """
-    reliability = scale**2 * known / (1 + scale**2 * known)
-    return reliability * hints, scale / np.sqrt(1 + scale**2 * known)
+def _all_hints(counts: Floats, layout: Layout) -> dict[str, _Hints]:
+    """By the name of their scale."""
+    total, members = counts.sum(), layout.members
+    of_category = counts.sum(axis=0) @ members
+    found, product = {}, np.ones(layout.cells)
+    for variable, where in layout.of_variable.items():
+        own, of_area = of_category[where], counts @ members[:, where]
+        found[f"main_{variable}"] = _Hints.of(own, np.full(len(own), own.mean()))
+        found[f"tilt_{variable}"] = _Hints.of(of_area, np.outer(counts.sum(axis=1), own) / total)
+        product *= members[:, where] @ (own / total)
+    product *= total / product.sum()
+    found["interactions"] = _Hints.of(counts.sum(axis=0), product)
+    return found
