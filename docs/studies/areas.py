@@ -72,7 +72,10 @@ def studied(
     for number in range(samples):
         seed = given.seed + number
         sample = sampled(population, fraction, seed)
-        every = {SHARED: (tc.SharedProfile(areas=500, draws=500), slice(None)), ALONE: (None, slice(MOST_ALONE))}
+        every = {
+            SHARED: (tc.SharedProfile(areas=500, draws=500), slice(None)),
+            ALONE: (None, slice(MOST_ALONE)),
+        }
         for how, (estimator, some) in every.items():
             own = sample.isel(area=some)
             estimator = estimator or tc.default_estimator(own[0])
