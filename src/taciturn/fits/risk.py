@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
@@ -13,7 +14,17 @@ from taciturn.risk.uniques import uniques_of_counts
 from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, names_of
 
-__all__ = ["MEASURES", "RISK_BY", "assess", "check_by", "fillable_cells", "risk_of_fit", "risks"]
+__all__ = [
+    "MEASURES",
+    "RISK_BY",
+    "assess",
+    "check_by",
+    "check_cells",
+    "fillable_cells",
+    "measures",
+    "risk_of_fit",
+    "risks",
+]
 
 RISK_BY: Final = "risk_by_"
 MEASURES: Final = ("R1", "R2", "zero_term", "entropy_term", "size_term", "tau1", "tau2")
@@ -140,18 +151,30 @@ def _measured(
     parts.check_counts(part)
     measured = []
     for variable in variables:
-        _check_cells(parts, variable)
+        check_cells(fillable_cells(parts, variable))
         tables = part.values.reshape(-1, *parts.sample.shape)
-        sample, mask = parts.sample.values, parts.fillable
-        if variable is not None:
-            axis = parts.variables.index(variable)
-            tables = np.moveaxis(tables, axis + 1, 1)
-            sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
-        core = sample.ndim - (variable is not None)
-        tau1, tau2 = uniques_of_counts(tables, sample, core=core)
-        risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
-        measured.append({**risk, "tau1": tau1, "tau2": tau2})
+        axis = None if variable is None else parts.variables.index(variable)
+        measured.append(measures(tables, parts.sample.values, parts.fillable, axis, weights))
     return measured
+
+
+def measures(
+    tables: npt.NDArray[np.int64],
+    sample: npt.NDArray[np.int64],
+    mask: npt.NDArray[np.bool_],
+    axis: int | None,
+    weights: Weights,
+) -> dict[str, Any]:
+    """Every measure of each table, (draws,), or of the categories along an axis of the
+    table, (draws, categories).
+    """
+    if axis is not None:
+        tables = np.moveaxis(tables, axis + 1, 1)
+        sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
+    core = sample.ndim - (axis is not None)
+    tau1, tau2 = uniques_of_counts(tables, sample, core=core)
+    risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
+    return {**risk, "tau1": tau1, "tau2": tau2}
 
 
 def fillable_cells(parts: FitParts, variable: str | None) -> xr.DataArray:
@@ -162,9 +185,8 @@ def fillable_cells(parts: FitParts, variable: str | None) -> xr.DataArray:
     return cells.sum([dim for dim in parts.variables if dim != variable])
 
 
-def _check_cells(parts: FitParts, variable: str | None) -> None:
+def check_cells(cells: xr.DataArray) -> None:
     """Raise `TableError` unless there are two cells to fill, in every category."""
-    cells = fillable_cells(parts, variable)
     few = np.argwhere(cells.values < 2)
     if len(few):
         position = tuple(int(i) for i in few[0])

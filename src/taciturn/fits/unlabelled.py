@@ -1,6 +1,7 @@
 """One sample, one estimator: draws of the population and the risk of each."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -14,7 +15,16 @@ from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.risk.table_risk import Weights, risk_of_counts
 from taciturn.risk.uniques import uniques_of_counts
 
-__all__ = ["INTERVAL", "MEASURES", "FittedDraws", "Measure", "fit_draws", "interval", "measure"]
+__all__ = [
+    "INTERVAL",
+    "MEASURES",
+    "FittedDraws",
+    "Measure",
+    "fit_draws",
+    "interval",
+    "measure",
+    "quantiles",
+]
 
 MEASURES: Final = ("R1", "R2", "tau1")
 INTERVAL: Final = 0.95
@@ -87,6 +97,11 @@ def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:
 def interval(draws: Floats, name: str) -> tuple[float, float]:
     """Equal-tailed 95 % interval; for a count, its ends are whole numbers."""
     tail = (1 - INTERVAL) / 2
-    how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if name == "tau1" else "linear"
-    low, high = np.quantile(draws, [tail, 1 - tail], method=how)
+    low, high = quantiles(draws, (tail, 1 - tail), name)
     return float(low), float(high)
+
+
+def quantiles(draws: Floats, probabilities: Sequence[float], name: str) -> Floats:
+    """Quantiles over the first axis, on a new last one; of a count, whole numbers."""
+    how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if name == "tau1" else "linear"
+    return np.moveaxis(np.quantile(draws, probabilities, axis=0, method=how), 0, -1)

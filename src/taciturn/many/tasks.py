@@ -1,6 +1,5 @@
 """One part of many tables: their fits, one by one, and what is kept of each."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,12 +10,12 @@ from taciturn.errors import TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
 from taciturn.estimators.problem import Problem
-from taciturn.fits.unlabelled import MEASURES, fit_draws
+from taciturn.fits.risk import measures
+from taciturn.fits.unlabelled import MEASURES, fit_draws, quantiles
 from taciturn.many.collection import Collection
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
-from taciturn.risk.table_risk import Weights, risk_of_counts
-from taciturn.risk.uniques import uniques_of_counts
+from taciturn.risk.table_risk import Weights
 
 __all__ = ["REASON_BYTES", "Kept", "Task", "run_task"]
 
@@ -24,7 +23,6 @@ REASON_BYTES: Final = 240
 """Of a reason, in UTF-8; longer ones are cut."""
 
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -122,17 +120,10 @@ def _drawn(task: Task, problem: Problem, label: Any) -> tuple[Counts, bool]:
 def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any]:
     """Quantiles, means and draws of every measure of a table and of its categories."""
     found: dict[str, Any] = {}
-    shape = problem.sample.shape
+    tables = population.reshape(-1, *problem.sample.shape)
     for variable in (None, *kept.by):
-        tables = population.reshape(-1, *shape)
-        sample, mask = problem.sample.values, problem.fillable
-        if variable is not None:
-            axis = problem.variables.index(variable)
-            tables = np.moveaxis(tables, axis + 1, 1)
-            sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
-        core = len(shape) - (variable is not None)
-        risk = risk_of_counts(tables, sample, mask, core=core, weights=kept.weights)
-        risk["tau1"] = uniques_of_counts(tables, sample, core=core)[0].astype(float)
+        axis = None if variable is None else problem.variables.index(variable)
+        risk = measures(tables, problem.sample.values, problem.fillable, axis, kept.weights)
         for measure in MEASURES:
             name = measure if variable is None else f"{measure}_by_{variable}"
             found[name] = quantiles(risk[measure], kept.quantiles, measure)
@@ -140,9 +131,3 @@ def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any
             if kept.every_draw and variable is None:
                 found[f"{name}_draws"] = risk[measure]
     return found
-
-
-def quantiles(draws: Floats, probabilities: Sequence[float], measure: str) -> Floats:
-    """Quantiles over the first axis, on a new last one; of a count, whole numbers."""
-    way: Any = "inverted_cdf" if measure == "tau1" else "linear"
-    return np.moveaxis(np.quantile(draws, probabilities, axis=0, method=way), 0, -1)

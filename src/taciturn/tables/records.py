@@ -1,6 +1,6 @@
 """Records in memory: the code of each record's label of each variable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from taciturn.errors import TableError
 from taciturn.tables.labels import (
+    Codes,
     Labels,
     check_variables,
     declared_categories,
@@ -131,31 +132,35 @@ def code_records(
 
 def encoded_groups(
     source: Source, labels: Mapping[str, Labels], others: Sequence[str] = ()
-) -> Iterator[tuple[list[npt.NDArray[np.int64]], list[Any], npt.NDArray[np.int64]]]:
+) -> Iterator[tuple[list[Codes], list[Any], Codes]]:
     """Rows, part after part, in any order: the codes of some variables, other columns
     as they are, and how many records each row stands for; at least one.
     """
-    rows = 0
-    for columns, number in source.groups([*labels, *others]):
-        coded = zip(labels.values(), columns, strict=False)
-        codes = [each.encode(column, start=rows) for each, column in coded]
-        counts = np.ones(len(columns[0]), dtype=np.int64) if number is None else number
-        yield codes, columns[len(labels) :], counts.astype(np.int64)
-        rows += len(counts)
-    if rows == 0:
-        raise TableError(f"{source.origin} is empty: it has no rows")
+    for codes, columns, number in _encoded(source, labels, source.groups([*labels, *others])):
+        rows = len(codes[0])
+        yield codes, columns, np.ones(rows, np.int64) if number is None else number.astype(np.int64)
 
 
 def encoded_parts(
     source: Source, labels: Mapping[str, Labels], others: Sequence[str] = ()
-) -> Iterator[tuple[list[npt.NDArray[np.int64]], list[Any]]]:
+) -> Iterator[tuple[list[Codes], list[Any]]]:
     """Consecutive rows, part after part: the codes of some variables, and other columns
     as they are; at least one.
     """
+    parts = ((columns, None) for columns in source.parts([*labels, *others]))
+    for codes, columns, _ in _encoded(source, labels, parts):
+        yield codes, columns
+
+
+def _encoded(
+    source: Source, labels: Mapping[str, Labels], parts: Iterable[tuple[list[Any], Any]]
+) -> Iterator[tuple[list[Codes], list[Any], Any]]:
+    """Parts of a source with the codes of the variables that come first."""
     rows = 0
-    for columns in source.parts([*labels, *others]):
+    for columns, number in parts:
         coded = zip(labels.values(), columns, strict=False)
-        yield [each.encode(column, start=rows) for each, column in coded], columns[len(labels) :]
+        codes = [each.encode(column, start=rows) for each, column in coded]
+        yield codes, columns[len(labels) :], number
         rows += len(columns[0])
     if rows == 0:
         raise TableError(f"{source.origin} is empty: it has no rows")
