@@ -1,6 +1,7 @@
 """Many tables in one call: the numbers of single fits, whatever the order, the workers
 and interruptions; and what cannot be assessed beside what can."""
 
+import json
 import os
 import signal
 import subprocess
@@ -170,6 +171,42 @@ def test_structural_zeros_of_all_or_of_each():
         assess(table, structural_zeros=each, estimator=SHARED)
     filled = assess(sample() + 1, structural_zeros=zeros)
     assert all("structural zero has a positive count" in x for x in filled["reason"].values)
+
+
+def test_structural_zeros_of_each_area_leave_out_nothing_else():
+    zeros = (sample() * 0).astype(bool)
+    zeros[0, 0, 0] = True
+    table = sample() * ~zeros
+    found = assess(table, structural_zeros=zeros, by="sex")
+    assert (found["reason"] == "").all()
+    assert found["R2_by_sex"].sizes == {"area": 7, "sex": 2, "quantile": 3}
+    stack = collected(table, 300, "area", zeros)
+    assert _chosen(stack, None) is None  # what areas share takes the same for all
+
+
+def test_a_category_of_one_cell_is_a_reason():
+    zeros = (sample()[0].drop_vars("area") * 0).astype(bool)
+    zeros[0, 1:] = True
+    found = assess(sample() * ~zeros, structural_zeros=zeros, by="sex")
+    assert all("a table needs at least 2 cells: sex=f has 1" in x for x in found["reason"].values)
+
+
+def test_variables_whose_names_begin_alike():
+    table = sample().rename(sex="x", age="xy")
+    found = assess(table, by=["x", "xy"])
+    assert found["R2_by_x_mean"].dims == ("area", "x")
+    assert found["R2_by_xy_mean"].dims == ("area", "xy")
+    assert found["R2_by_xy"].dims == ("area", "xy", "quantile")
+
+
+def test_a_size_that_no_array_holds_is_a_reason():
+    found = assess(population_size=[2**70, *range(200, 800, 100)])
+    assert found["population_size"].values[0] == 0
+    assert "up to 2**53" in found["reason"].values[0] or "to 2**53" in found["reason"].values[0]
+
+
+def test_settings_do_not_tell_the_tables(alone):
+    assert "tables" not in json.loads(alone.attrs["settings"])
 
 
 def test_a_store_goes_on(tmp_path, together):

@@ -180,20 +180,20 @@ def assess_many(
     found = collected(tables, population_size, over, structural_zeros)
     if found.lazy and store is not None:
         raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
-    kept, categories = _kept(found, draws, quantiles, weights, by, keep_draws)
+    kept = _kept(found, draws, quantiles, weights, by, keep_draws)
     chosen = _chosen(found, estimator)
     if random_seed is None and store is not None:
         random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)
-    run = _Run(found, chosen, kept, categories, seed_number(random_seed), workers, progressbar)
+    run = _Run(found, chosen, kept, seed_number(random_seed), workers, progressbar)
     if isinstance(found.tables, Stack) and found.lazy:
         return run.lazily(found.tables)
-    header, shapes = run.header, kept.shapes(categories)
-    with Results(store, header, len(found), run.step, shapes) as results:
+    header = {**run.settings, "tables": found.digest()}
+    with Results(store, header, len(found), run.step, kept.shapes) as results:
         ready, converged = run.ready(results)
         run.fill(results, ready)
         risk = results.dataset(found, kept)
     risk["converged"] = risk["converged"] & converged
-    return risk.assign_attrs(settings=json.dumps(header))
+    return risk.assign_attrs(settings=json.dumps(run.settings))
 
 
 @dataclass(frozen=True)
@@ -203,19 +203,17 @@ class _Run:
     tables: Collection
     estimator: Estimator | SharedProfile | None
     kept: Kept
-    categories: dict[str, int]
     seed: int
     workers: Workers
     progressbar: bool
 
     @property
-    def header(self) -> dict[str, Any]:
-        """What identifies it."""
+    def settings(self) -> dict[str, Any]:
+        """All but the tables."""
         return {
             "estimator": None if self.estimator is None else self.estimator.spec(),
             **asdict(self.kept),
             "random_seed": self.seed,
-            "tables": self.tables.digest(),
             "version": version("taciturn"),
         }
 
@@ -267,7 +265,6 @@ class _Run:
             ready,
             stack.structural_zeros,
             self.kept,
-            self.categories,
             converged,
             self.seed,
         )
@@ -281,7 +278,6 @@ class _Run:
                 self.tables.part(start, start + self.step),
                 ready,
                 self.kept,
-                self.categories,
                 self.seed,
             )
             for start in range(0, len(self.tables), self.step)
@@ -303,8 +299,8 @@ def _named(over: str | None) -> str:
 
 def _kept(
     tables: Collection, draws: Any, quantiles: Any, weights: Any, by: Any, keep_draws: bool
-) -> tuple[Kept, dict[str, int]]:
-    """What to keep of each table, and the numbers of categories of `by`."""
+) -> Kept:
+    """What to keep of each table."""
     probabilities = tuple(
         real_number(value, "a quantile", least=0) for value in np.atleast_1d(quantiles).tolist()
     )
@@ -312,14 +308,12 @@ def _kept(
         raise ParameterError(f"quantiles must be in (0, 1), got {quantiles!r}")
     draws = whole_number(draws, "draws", least=1)
     categories: dict[str, int] = {}
-    variables = tuple(names_of(by, "by"))
-    if variables:
+    if variables := names_of(by, "by"):
         if not isinstance(tables.tables, Stack):
             raise ParameterError("by is for tables in one DataArray")
-        categories = tables.tables.layout.sizes
-        variables = check_by(variables, tuple(categories))
-    kept = Kept(draws, probabilities, check_weights(weights), variables, bool(keep_draws))
-    return kept, categories
+        sizes = tables.tables.sizes
+        categories = {name: sizes[name] for name in check_by(variables, tuple(sizes))}
+    return Kept(draws, probabilities, check_weights(weights), categories, bool(keep_draws))
 
 
 def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | None:
@@ -328,10 +322,12 @@ def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | N
     if estimator is None:
         if stack is None or len(tables) < _FEWEST_AREAS:
             return None
+        zeros = stack.structural_zeros
+        if zeros is not None and tables.over in zeros.dims:
+            return None
         if not tables.lazy and (stack.counts.sum(axis=1) > 0).sum() < _FEWEST_AREAS:
             return None
-        zeros = stack.structural_zeros
-        return None if zeros is not None and tables.over in zeros.dims else SharedProfile()
+        return SharedProfile()
     if isinstance(estimator, SharedProfile):
         if stack is None:
             raise ParameterError("SharedProfile needs tables in one DataArray: give it and over")

@@ -52,10 +52,14 @@ class Stack:
         return self.tables[0].drop_vars(self.over)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Number of categories of each variable of a table."""
+        return {str(dim): self.tables.sizes[dim] for dim in self.tables.dims[1:]}
+
+    @property
     def layout(self) -> Layout:
         """Variables and categories, and the cells that can be filled."""
-        sizes = {str(dim): self.tables.sizes[dim] for dim in self.tables.dims[1:]}
-        fillable = np.ones(int(np.prod(list(sizes.values()))), dtype=bool)
+        fillable = np.ones(int(np.prod(self.tables.shape[1:])), dtype=bool)
         if self.structural_zeros is not None:
             zeros = self.structural_zeros
             if self.over in zeros.dims:
@@ -64,7 +68,7 @@ class Stack:
                     f" without {self.over!r}"
                 )
             fillable = ~zeros.values.ravel()
-        return Layout(sizes, fillable)
+        return Layout(self.sizes, fillable)
 
     @property
     def counts(self) -> Counts:

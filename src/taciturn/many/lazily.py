@@ -25,7 +25,6 @@ class Block:
     estimator: Estimator | Populations | None
     structural_zeros: xr.DataArray | None
     kept: Kept
-    categories: dict[str, int]
     converged: bool
     seed: int
 
@@ -37,7 +36,7 @@ class Block:
         stack = stacked(chunk[_TABLES], self.over, zeros)
         sizes = chunk[_SIZES].values.tolist()
         tables = Collection(self.over, stack.labels, stack, sizes)
-        task = Task(0, tables, self.estimator, self.kept, self.categories, self.seed)
+        task = Task(0, tables, self.estimator, self.kept, self.seed)
         _, arrays = run_task(task)
         arrays["converged"] &= self.converged
         return labelled(arrays, tables, self.kept)
@@ -57,8 +56,7 @@ def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Da
         {_TABLES: tables, _SIZES: (over, da.from_array(np.array(sizes), chunks=(of_tables,)))}
     )
     example = {
-        name: np.zeros((1, *shape), dtype=kind)
-        for name, (kind, shape) in block.kept.shapes(block.categories).items()
+        name: np.zeros((1, *shape), dtype=kind) for name, (kind, shape) in block.kept.shapes.items()
     }
     first = Collection(over, labels[:1], Stack(tables[:1], over, None), sizes[:1])
     one = labelled(example, first, block.kept)

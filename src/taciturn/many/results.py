@@ -15,6 +15,7 @@ import xarray as xr
 from taciturn.errors import FileFormatError, MissingDependencyError
 from taciturn.many.collection import Collection, Stack
 from taciturn.many.tasks import Kept
+from taciturn.schema import MAX_COUNT
 from taciturn.store import Store
 
 __all__ = ["Results", "labelled"]
@@ -56,6 +57,12 @@ class Results:
             self._log = Store(None, header)
             return
         try:
+            import zarr  # noqa: F401 - must be there before anything is written
+        except ImportError as error:
+            raise MissingDependencyError(
+                "a store of assess_many needs Zarr: install the extra 'many'"
+            ) from error
+        try:
             self._path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileFormatError(
@@ -72,12 +79,8 @@ class Results:
 
     def _opened(self) -> Any:
         """The Zarr group, made if it is not there."""
-        try:
-            import zarr
-        except ImportError as error:
-            raise MissingDependencyError(
-                "a store of assess_many needs Zarr: install the extra 'many'"
-            ) from error
+        import zarr
+
         assert self._path is not None
         place = self._path / _ARRAYS
         group = zarr.open_group(place, mode="a")
@@ -126,13 +129,9 @@ class Results:
 
 def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
     """What is kept of some tables, with labels."""
-    sizes = np.array([s if isinstance(s, int) else 0 for s in tables.sizes], dtype=np.int64)
+    known = [s if isinstance(s, int) and 0 <= s <= MAX_COUNT else 0 for s in tables.sizes]
     reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
-    plain = {
-        **arrays,
-        "reason": np.array(reasons, dtype=object),
-        "population_size": sizes,
-    }
+    dims = {name: (tables.over, *rest) for name, (_, rest) in kept.arrays.items()}
     coords: dict[str, Any] = {
         tables.over: (tables.over, _labels(tables.labels)),
         "quantile": list(kept.quantiles),
@@ -141,13 +140,9 @@ def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
         coords |= {name: tables.tables.tables[name].values for name in kept.by}
     if kept.every_draw:
         coords["draw"] = np.arange(kept.draws)
-    found = {}
-    for name, values in plain.items():
-        variable = next((v for v in kept.by if f"_by_{v}" in name), None)
-        rest = [variable] if variable else []
-        if values.ndim > 1 + len(rest):
-            rest.append("draw" if name.endswith("_draws") else "quantile")
-        found[name] = ((tables.over, *rest), values)
+    found = {name: (dims[name], values) for name, values in arrays.items()}
+    found["reason"] = ((tables.over,), np.array(reasons, dtype=object))
+    found["population_size"] = ((tables.over,), np.array(known, dtype=np.int64))
     return xr.Dataset(found, coords=coords)
 
 

@@ -10,17 +10,16 @@ from taciturn.errors import TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
 from taciturn.estimators.problem import Problem
-from taciturn.fits.risk import measures
+from taciturn.fits.risk import check_cells, measures
 from taciturn.fits.unlabelled import MEASURES, fit_draws, quantiles
 from taciturn.many.collection import Collection
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.risk.table_risk import Weights
 
-__all__ = ["REASON_BYTES", "Kept", "Task", "run_task"]
+__all__ = ["Kept", "Task", "run_task"]
 
-REASON_BYTES: Final = 240
-"""Of a reason, in UTF-8; longer ones are cut."""
+_REASON_BYTES: Final = 240  # of a reason, in UTF-8; longer ones are cut
 
 Counts = npt.NDArray[np.int64]
 
@@ -37,8 +36,8 @@ class Kept:
         Probabilities.
     weights : tuple of float
         Of the terms of R1 and R2.
-    by : tuple of str
-        Variables whose categories are assessed, too.
+    by : dict of str to int
+        Variables whose categories are assessed, too, and how many these are.
     every_draw : bool
         Whether all draws are kept.
     """
@@ -46,24 +45,34 @@ class Kept:
     draws: int
     quantiles: tuple[float, ...]
     weights: Weights
-    by: tuple[str, ...]
+    by: dict[str, int]
     every_draw: bool
 
-    def shapes(self, categories: dict[str, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Type and shape of every array, but for the tables."""
-        found: dict[str, tuple[str, tuple[int, ...]]] = {
+    @property
+    def arrays(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Type and dimensions of every array, but for the tables."""
+        found: dict[str, tuple[str, tuple[str, ...]]] = {
             "sample_size": ("int64", ()),
             "converged": ("bool", ()),
-            "reason": ("uint8", (REASON_BYTES,)),
+            "reason": ("uint8", ("byte",)),
         }
         for measure in MEASURES:
             for name, own in ((measure, ()), *((f"{measure}_by_{v}", (v,)) for v in self.by)):
-                shape = tuple(categories[v] for v in own)
-                found[name] = ("float64", (*shape, len(self.quantiles)))
-                found[f"{name}_mean"] = ("float64", shape)
+                found[name] = ("float64", (*own, "quantile"))
+                found[f"{name}_mean"] = ("float64", own)
             if self.every_draw:
-                found[f"{measure}_draws"] = ("float64", (self.draws,))
+                found[f"{measure}_draws"] = ("float64", ("draw",))
         return found
+
+    @property
+    def shapes(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Type and shape of every array, but for the tables."""
+        sizes = {"byte": _REASON_BYTES, "quantile": len(self.quantiles), "draw": self.draws}
+        sizes |= self.by
+        return {
+            name: (kind, tuple(sizes[dim] for dim in dims))
+            for name, (kind, dims) in self.arrays.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,6 @@ class Task:
     tables: Collection
     estimator: Estimator | Populations | None
     kept: Kept
-    categories: dict[str, int]
     seed: int
 
 
@@ -90,19 +98,20 @@ def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
     """What is kept of each table, with the number of the first."""
     number = len(task.tables)
     out: dict[str, npt.NDArray[Any]] = {}
-    for name, (kind, shape) in task.kept.shapes(task.categories).items():
+    for name, (kind, shape) in task.kept.shapes.items():
         empty = np.nan if kind == "float64" else 0
         out[name] = np.full((number, *shape), empty, dtype=kind)
     for k, label in enumerate(task.tables.labels):
         try:
             problem = task.tables.problem(k)
             population, converged = _drawn(task, problem, label)
+            measured = _measured(population, problem, task.kept)
         except TaciturnError as error:
-            text = f"{type(error).__name__}: {error}".encode()[:REASON_BYTES]
+            text = f"{type(error).__name__}: {error}".encode()[:_REASON_BYTES]
             out["reason"][k, : len(text)] = np.frombuffer(text, dtype=np.uint8)
             continue
         out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
-        for name, values in _measured(population, problem, task.kept).items():
+        for name, values in measured.items():
             out[name][k] = values
     return task.start, out
 
@@ -123,6 +132,9 @@ def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any
     tables = population.reshape(-1, *problem.sample.shape)
     for variable in (None, *kept.by):
         axis = None if variable is None else problem.variables.index(variable)
+        if variable is not None:
+            cells = problem.sample.copy(data=problem.fillable)
+            check_cells(cells.sum([dim for dim in problem.variables if dim != variable]))
         risk = measures(tables, problem.sample.values, problem.fillable, axis, kept.weights)
         for measure in MEASURES:
             name = measure if variable is None else f"{measure}_by_{variable}"
