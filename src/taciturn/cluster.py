@@ -6,9 +6,9 @@ from time import monotonic
 from typing import Any, Final
 
 from taciturn.errors import ParameterError
-from taciturn.validate import quoted
+from taciturn.validate import is_of_class, quoted
 
-__all__ = ["check_client", "is_client", "on_cluster"]
+__all__ = ["is_client", "on_cluster"]
 
 _SECONDS: Final = 10.0  # that a task on the cluster should take,
 _LONGEST: Final = 500  # and the most pieces of work it has
@@ -17,18 +17,7 @@ _AHEAD: Final = 2  # tasks that wait for each thread, so that none is idle
 
 def is_client(workers: object) -> bool:
     """Whether this is a client of Dask, without importing it."""
-    return any(
-        f"{own.__module__}.{own.__qualname__}" == "distributed.client.Client"
-        for own in type(workers).__mro__
-    )
-
-
-def check_client(workers: Any) -> None:
-    """Raise unless a client of Dask can be given work."""
-    if workers.asynchronous or workers.status != "running":
-        raise ParameterError(
-            f"workers must be a running client that is not asynchronous, got {quoted(workers)}"
-        )
+    return is_of_class(workers, "distributed.client.Client")
 
 
 def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) -> Iterator[R]:
@@ -38,6 +27,10 @@ def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) ->
     earlier ones took. What a lost worker had is done again by another; what is waiting
     is taken back when this ends early.
     """
+    if client.asynchronous or client.status != "running":
+        raise ParameterError(
+            f"workers must be a running client that is not asynchronous, got {quoted(client)}"
+        )
     from distributed import as_completed
 
     left = deque(tasks)

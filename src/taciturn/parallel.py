@@ -11,7 +11,7 @@ from threading import Thread, enumerate as all_threads
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
-from taciturn.cluster import check_client, is_client, on_cluster
+from taciturn.cluster import is_client, on_cluster
 from taciturn.progress import progress_bar
 from taciturn.validate import whole_number
 
@@ -52,7 +52,6 @@ def _results[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: Workers)
     import joblib
 
     if is_client(workers):
-        check_client(workers)
         yield from on_cluster(work, tasks, workers)
         return
     cores = joblib.cpu_count() if workers is None else whole_number(workers, "workers", least=1)

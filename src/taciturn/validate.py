@@ -60,6 +60,11 @@ def is_real(value: Any) -> bool:
         return False
 
 
+def is_of_class(value: Any, name: str) -> bool:
+    """Whether a value is of a class, by its full name, so that nothing is imported."""
+    return any(f"{own.__module__}.{own.__qualname__}" == name for own in type(value).__mro__)
+
+
 def is_whole(value: Any) -> bool:
     """Whether something is a whole number; ``3.0`` is, True is not."""
     return is_real(value) and int(value) == value

@@ -14,7 +14,7 @@ from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
 
-__all__ = ["Problem", "check_names", "make_problem", "problem_of"]
+__all__ = ["Problem", "check_names", "checked_fillable", "make_problem", "problem_of"]
 
 _TAKEN: Final = frozenset(
     {
@@ -231,7 +231,7 @@ def make_problem(
     _check_size(sample, population_size)
     fillable = np.ones(sample.shape, dtype=bool)
     if structural_zeros is not None:
-        fillable = _fillable(sample, structural_zeros)
+        fillable = checked_fillable(sample, structural_zeros)
         _check_fillable(sample, fillable)
     coords = {dim: sample[dim].values for dim in table_dims(sample)}
     bare = xr.DataArray(sample.values, dims=sample.dims, coords=coords, name=sample.name)
@@ -336,7 +336,8 @@ def _checked_margins(problem: Problem, margins: Any, name: str) -> xr.DataArray:
     return bare.rename("known_margins")
 
 
-def _fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.bool_]:
+def checked_fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray[np.bool_]:
+    """Where cells can be filled, from structural zeros of tables like the sample."""
     if not isinstance(structural_zeros, xr.DataArray) or structural_zeros.dtype != np.bool_:
         raise TableError(
             "structural_zeros must be a DataArray of bool, True where a cell cannot be filled"

@@ -16,7 +16,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
 from taciturn.fits.risk import check_by
-from taciturn.many.collection import Collection, Stack, collected
+from taciturn.many.collection import Collection, Stack, collected, named_over
 from taciturn.many.lazily import Block, assess_lazily
 from taciturn.many.results import Results
 from taciturn.many.seeds import seed_of_table
@@ -176,7 +176,7 @@ def assess_many(
     {'area': 10, 'quantile': 3}
     """
     if variables is not None:
-        tables = tabulate(tables, [_named(over), *names_of(variables, "variables")])
+        tables = tabulate(tables, [named_over(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
     if found.lazy and store is not None:
         raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
@@ -222,15 +222,17 @@ class _Run:
         """Number of tables of a task."""
         return _TABLES["shared" if isinstance(self.estimator, SharedProfile) else "alone"]
 
-    def ready(self, results: Results) -> tuple[Estimator | Populations | None, bool]:
+    def ready(self, results: Results | None) -> tuple[Estimator | Populations | None, bool]:
         """What draws populations, and whether what areas share is known well enough:
         learned now, or before an interruption.
         """
         if not isinstance(self.estimator, SharedProfile):
             return self.estimator, True
         assert isinstance(self.tables.tables, Stack)
-        layout, arrays = self.tables.tables.layout, results.shared()
-        if arrays is None:
+        layout = self.tables.tables.layout
+        if (arrays := results.shared() if results is not None else None) is not None:
+            learned = LearnedProfile.of_arrays(arrays, layout)
+        else:
             learned = self.estimator.learn(
                 self._learned_from(self.tables.tables, self.estimator.areas),
                 layout,
@@ -238,9 +240,8 @@ class _Run:
                 workers=self.workers,
                 progressbar=self.progressbar,
             )
-            arrays = {str(name): values.values for name, values in learned.posterior.items()}
-            results.add_shared(arrays)
-        learned = LearnedProfile.of_arrays(arrays, layout)
+            if results is not None:
+                results.add_shared({str(k): v.values for k, v in learned.posterior.items()})
         return learned.populations(self.kept.draws), learned.diagnostics(warn=True).converged
 
     def _learned_from(self, stack: Stack, most: int) -> Counts:
@@ -258,8 +259,7 @@ class _Run:
 
     def lazily(self, stack: Stack) -> xr.Dataset:
         """A result that is computed when it is asked for, but for what areas share."""
-        with Results(None, {}, 0, 1, {}) as results:
-            ready, converged = self.ready(results)
+        ready, converged = self.ready(None)
         block = Block(
             stack.over,
             ready,
@@ -287,14 +287,6 @@ class _Run:
         with closing(run_all(run_task, tasks, title=f"{len(self.tables)} tables", **how)) as parts:
             for start, arrays in parts:
                 results.add(start, arrays)
-
-
-def _named(over: str | None) -> str:
-    if over is None:
-        raise ParameterError(
-            "over must name the variable whose categories are the tables, got None"
-        )
-    return over
 
 
 def _kept(

@@ -11,13 +11,19 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.problem import Problem, check_names, make_problem, problem_of
+from taciturn.estimators.problem import (
+    Problem,
+    check_names,
+    checked_fillable,
+    make_problem,
+    problem_of,
+)
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.schema import table_dims
-from taciturn.tables.checks import aligned, check_table
+from taciturn.tables.checks import check_table
 from taciturn.validate import is_whole, quoted
 
-__all__ = ["Collection", "Stack", "collected", "sizes_of", "stacked"]
+__all__ = ["Collection", "Stack", "collected", "named_over", "stacked"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -153,12 +159,9 @@ def collected(
     checked one by one.
     """
     if isinstance(tables, xr.DataArray):
-        if over is None:
-            raise ParameterError(
-                "over must name the variable whose categories are the tables, got None"
-            )
+        over = named_over(over)
         stack = stacked(tables, over, structural_zeros)
-        sizes = sizes_of(population_size, stack.labels, over)
+        sizes = _sizes_of(population_size, stack.labels, over)
         return Collection(over, stack.labels, stack, sizes)
     if over is not None or structural_zeros is not None:
         given = "over" if over is not None else "structural_zeros"
@@ -180,7 +183,16 @@ def collected(
             )
     if not labels:
         raise ParameterError("give at least one table")
-    return Collection(TABLE, labels, each, sizes_of(population_size, labels, TABLE))
+    return Collection(TABLE, labels, each, _sizes_of(population_size, labels, TABLE))
+
+
+def named_over(over: str | None) -> str:
+    """The variable whose categories are the tables, which must be given."""
+    if over is None:
+        raise ParameterError(
+            "over must name the variable whose categories are the tables, got None"
+        )
+    return over
 
 
 def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | None) -> Stack:
@@ -196,17 +208,13 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     table = table.transpose(over, ...)
     if structural_zeros is None:
         return Stack(table, over, None)
-    zeros: Any = structural_zeros
-    if not isinstance(zeros, xr.DataArray) or zeros.dtype != np.bool_:
-        raise TableError(
-            "structural_zeros must be a DataArray of bool, True where a cell cannot be filled"
-        )
-    like = table if over in zeros.dims else table[0].drop_vars(over)
-    zeros = aligned(zeros, like, names=("structural_zeros", "tables")).transpose(*like.dims)
-    return Stack(table, over, zeros)
+    given: Any = structural_zeros
+    of_each = isinstance(given, xr.DataArray) and over in given.dims
+    like = table if of_each else table[0].drop_vars(over)
+    return Stack(table, over, like.copy(data=~checked_fillable(like, given)))
 
 
-def sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
+def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
     """The size of each table's population, from one for all, one for each, or one by
     label.
     """

@@ -2,9 +2,9 @@
 
 Its state are the standardised effects of the profile, the scales of all effects, the
 size and power of the departures, and the effects of each area; the departures
-themselves are integrated out. Scales are moved twice, with the effects and with the
-standardised effects held, so that neither many nor few counts keep them in place (Yu &
-Meng 2011, Journal of Computational and Graphical Statistics 20).
+themselves are integrated out. Scales are moved twice, with the effects held and with
+them following as the data let them, so that neither many nor few counts keep them in
+place (Yu & Meng 2011, Journal of Computational and Graphical Statistics 20).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from taciturn.estimators.priors import Prior
 from taciturn.many.shared_profile.kernels import (
+    LARGEST_SHAPE,
     add_effects,
     find_modes,
     log_probability,
@@ -32,7 +33,6 @@ _ROUNDS: Final = 2  # of areas and their scales in a sweep, as these move most s
 _STEPS: Final = 2  # of areas in each
 _WIDTH: Final = 0.5  # of the first intervals
 _REFITTED: Final = 10  # sweeps between new modes of areas while warming up
-_LARGEST_SHAPE: Final = 30.0  # logarithm of a shape, of either sign
 _HUGE: Final = 30.0  # logarithm of a parameter
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class Chain:
         """Of the gamma factors: ``log ν + β x``."""
         size = self.parameters["nu"] if nu is None else nu
         by = self.parameters["power"] if power is None else power
-        return np.clip(log(size) + by * profile, -_LARGEST_SHAPE, _LARGEST_SHAPE)
+        return np.clip(log(size) + by * profile, -LARGEST_SHAPE, LARGEST_SHAPE)
 
     def sweep(self) -> None:
         """Move everything once."""
@@ -137,7 +137,7 @@ class Chain:
 
         def height(y: float) -> float:
             moved = log_nu - (y - power) * middle
-            prior = self._log_prior("nu", moved) + self._density("power", y)
+            prior = self._log_prior("nu", moved) + self.priors["power"].log_at(y)
             if prior == -np.inf:
                 return prior
             return prior + self._log_probability(
@@ -264,10 +264,7 @@ class Chain:
 
     def _log_prior(self, name: str, y: float) -> float:
         """Log density of the logarithm of a parameter."""
-        return self._density(name, exp(y)) + y if -_HUGE < y < _HUGE else -np.inf
-
-    def _density(self, name: str, value: float) -> float:
-        return self.priors[name].log_at(value)
+        return self.priors[name].log_at(exp(y)) + y if -_HUGE < y < _HUGE else -np.inf
 
     def _step(self, name: str, value: float, height: Callable[[float], float]) -> float:
         new = step_along_line(value, height, self.widths[name], self.rng)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from taciturn.errors import TableError
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.specification import Specified
+from taciturn.many.collection import stacked
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.kernels import draw_populations, find_modes
@@ -110,8 +112,6 @@ class SharedProfile(Specified):
     tune: int = 300
     chains: int = 4
 
-    title: ClassVar[str] = "Areas that share a profile, Bayesian"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
         for name in ("areas", "draws", "tune", "chains"):
@@ -157,8 +157,6 @@ class SharedProfile(Specified):
         TableError
             What `assess_many` refuses; an area with an empty sample.
         """
-        from taciturn.many.collection import stacked
-
         found = stacked(tables, over, structural_zeros)
         counts = found.counts.astype(float)
         empty = np.flatnonzero(counts.sum(axis=1) == 0)
@@ -276,11 +274,16 @@ class Populations:
     scales: Floats
     layout: Layout
 
+    @cached_property
+    def middle(self) -> list[Floats]:
+        """Means over the draws, near which the mode of each area is looked for."""
+        return [x.mean(axis=0) for x in (self.profiles, self.log_shapes, self.scales)]
+
     def draw(self, problem: Problem, rng: np.random.Generator) -> Counts:
         """Populations of an area, (draws, cells of the table)."""
         counts, levels = problem.counts[self.layout.fillable], self.layout.levels
         own = counts.astype(float)
-        middle = [x.mean(axis=0) for x in (self.profiles, self.log_shapes, self.scales)]
+        middle = self.middle
         effects = len(middle[2]) + 1
         modes, roots = np.zeros((1, effects)), np.zeros((1, effects, effects))
         modes[0, 0] = np.log(own.sum()) - logsumexp(middle[0])

@@ -15,6 +15,7 @@ from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed
 from taciturn.estimators.sampling.kernels import split_sparse
 
 __all__ = [
+    "LARGEST_SHAPE",
     "add_effects",
     "draw_populations",
     "find_modes",
@@ -28,7 +29,7 @@ _NEAR = 1e-4  # a step that ends it
 _FURTHEST = 2.0  # step of an effect
 _HIGHEST = 60.0  # logarithm of a mean
 _MOST_TOGETHER = 1e6  # shape
-_LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
+LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
 _LEAST = 1e-3  # information about an intensity
 _WIDTH = 1.0  # of the first interval of an effect
 _SETTLING = 5  # draws of the shared parameters before those that are kept
@@ -253,7 +254,7 @@ def _log_effect(counts, sums, means, profile, own, scale, log_nu, power, now, tr
     total = -0.5 * tried * tried
     for i in own:
         log_share = profile[i] + scale * (tried - now)
-        log_shape = min(max(log_nu + power * log_share, -_LARGEST_SHAPE), _LARGEST_SHAPE)
+        log_shape = min(max(log_nu + power * log_share, -LARGEST_SHAPE), LARGEST_SHAPE)
         total += _log_cell(counts[i], sums[i], means[i], log_share, log_shape)
     return total
 

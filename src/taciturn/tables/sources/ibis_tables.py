@@ -6,19 +6,15 @@ from typing import Any
 
 from taciturn.errors import TableError
 from taciturn.tables.sources.base import Source
-from taciturn.tables.sources.relations import columns_of
+from taciturn.tables.sources.relations import COUNT, columns_of
+from taciturn.validate import is_of_class
 
 __all__ = ["IbisSource", "is_ibis_table"]
-
-_COUNT = "taciturn_count"
 
 
 def is_ibis_table(records: Any) -> bool:
     """Whether something is a table of Ibis, which is not loaded to find out."""
-    return any(
-        f"{own.__module__}.{own.__qualname__}" == "ibis.expr.types.relations.Table"
-        for own in type(records).__mro__
-    )
+    return is_of_class(records, "ibis.expr.types.relations.Table")
 
 
 class IbisSource(Source):
@@ -40,9 +36,9 @@ class IbisSource(Source):
         columns = list(dict.fromkeys(names))
         with self._readable():
             grouped = self._table.group_by(columns)
-            found = grouped.aggregate(**{_COUNT: self._table.count()}).to_pyarrow()
+            found = grouped.aggregate(**{COUNT: self._table.count()}).to_pyarrow()
             if len(found):
-                yield columns_of(self, found, names), found.column(_COUNT).to_numpy()
+                yield columns_of(self, found, names), found.column(COUNT).to_numpy()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

@@ -9,10 +9,11 @@ from taciturn.errors import MissingDependencyError, TableError
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
-__all__ = ["RelationSource", "columns_of", "is_relation"]
+__all__ = ["COUNT", "RelationSource", "columns_of", "is_relation"]
 
 _ROWS: Final = 500_000  # of one part
-_COUNT: Final = "taciturn_count"
+COUNT: Final = "taciturn_count"
+"""The column of how many records each group has."""
 
 
 def is_relation(records: Any) -> bool:
@@ -53,10 +54,10 @@ class RelationSource(Source):
         import duckdb
 
         columns = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
-        number = duckdb.FunctionExpression("count_star").alias(_COUNT)
+        number = duckdb.FunctionExpression("count_star").alias(COUNT)
         with self._readable():
             for part in _read(self._relation.aggregate([*columns, number])):
-                yield columns_of(self, part, names), part.column(_COUNT).to_numpy()
+                yield columns_of(self, part, names), part.column(COUNT).to_numpy()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
