@@ -11,7 +11,7 @@ from taciturn.estimators import settings
 from taciturn.schema import split_draws
 from taciturn.tables import on_demand as streaming
 
-QUIET = {"progressbar": False, "random_seed": 1}
+QUIET = {"progressbar": False, "random_seed": 2}
 SETTINGS = '{"draws": 7, "tune": 1, "chains": 2, "random_seed": 1, "method": "fast"}'
 MODELS = {
     "dirichlet": tc.DirichletLogLinear(),

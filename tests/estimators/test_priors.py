@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.stats import lognorm
 
 import taciturn as tc
 
@@ -29,3 +30,12 @@ def test_ends(prior: tc.Prior) -> None:
     for value in (0.0, 0.25, 1.0, 3.0):
         exact = float(prior.logpdf(np.array([value]))[0])
         assert prior.log_at(value) == pytest.approx(exact, abs=1e-9)
+
+
+@given(mu=st.floats(-20, 20), sigma=st.floats(0.1, 5), value=st.floats(-2, 1e6))
+def test_log_normal(mu: float, sigma: float, value: float) -> None:
+    prior, exact = tc.Prior("LogNormal", mu=mu, sigma=sigma), lognorm(s=sigma, scale=math.exp(mu))
+    found = prior.logpdf(np.array([value]))
+    np.testing.assert_allclose(found, exact.logpdf([value]), rtol=1e-9, atol=1e-9)
+    for probability in (0.0, 1e-7, 0.4, 1.0):
+        assert prior.quantile(probability) == pytest.approx(exact.ppf(probability), rel=1e-9)

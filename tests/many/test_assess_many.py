@@ -16,7 +16,7 @@ import xarray as xr
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators.problem import make_problem
-from taciturn.fits.unlabelled import fit_draws, measure
+from taciturn.fits.unlabelled import draw_populations, fit_draws, measure
 from taciturn.many.assessing import _chosen
 from taciturn.many.collection import collected
 from taciturn.many.seeds import seed_of_table
@@ -311,3 +311,31 @@ def test_lists_take_neither_by_nor_a_shared_profile():
     for changed in ({"by": "sex"}, {"estimator": SHARED}):
         with pytest.raises(ParameterError, match="one DataArray"):
             assess(tables, over=None, population_size=99, **changed)
+
+
+POOL = tc.LinearPool()
+DEPARTURES = tc.default_estimator(sample()[0])
+FITTED_ALONE = [URN, POOL, tc.ChineseRestaurant(discount=-0.5), tc.DirichletLogLinear(), DEPARTURES]
+
+
+@pytest.mark.parametrize("estimator", FITTED_ALONE, ids=repr)
+def test_draws_without_labels_are_those_of_fits(estimator):
+    problem = make_problem(sample()[1].drop_vars("area"), 150)
+    drawn, converged = draw_populations(estimator, problem, 60, 5)
+    fit = fit_draws(estimator, problem, 60, 5, "fast")
+    assert converged == fit.converged
+    assert (drawn == fit.population).all()
+    whole = estimator.fit(problem.sample, population_size=150, draws=60, chains=1, random_seed=5)
+    tables = whole["posterior_predictive"]["population"].values
+    assert (drawn == tables.reshape(60, -1)).all()
+    assert estimator.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is not None
+
+
+def test_without_a_fast_path_a_fit_is_made():
+    model = tc.DirichletLogLinear("~ sex * age")
+    problem = make_problem(sample()[1].drop_vars("area"), 150)
+    pool = tc.LinearPool({"a": model, "b": URN})
+    for estimator in (model, pool):
+        assert estimator.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is None
+    latent = tc.LinearPool({"a": tc.LatentClass(), "b": URN})
+    assert latent.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is None

@@ -266,6 +266,15 @@ class Estimator(Specified, ABC):
         sample size and keeps structural zeros.
         """
 
+    def draw_unlabelled(
+        self, problem: Problem, draws: int, learning: int, rng: np.random.Generator
+    ) -> Counts | None:
+        """Draw the populations of `learn`, with the seed `learning`, and
+        `draw_population` for one chain, without labels; None, the default, for
+        estimators that have no such path.
+        """
+        return None
+
     def log_conditionals(
         self, problem: Problem, parameters: Parameters
     ) -> npt.NDArray[np.float64] | None:

@@ -28,6 +28,7 @@ from taciturn.estimators.mixture import (
 from taciturn.estimators.pointwise import by_individual, fits_by_individual
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
+from taciturn.estimators.unlabelled import UnlabelledEstimator
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.progress import progress_steps
 from taciturn.schema import RESERVED_NAMES
@@ -182,6 +183,31 @@ class LinearPool(Estimator):
         """Draw one population table per draw, from the member it is assigned to."""
         draw = attrgetter("draw_population")
         return self._in_turns(draw, problem, settings, parameters, rng)
+
+    def draw_unlabelled(
+        self, problem: Problem, draws: int, learning: int, rng: np.random.Generator
+    ) -> Counts | None:
+        """Draw populations as a fit of one chain does; None where a member would not
+        take its fast path.
+        """
+        *seeds, order = np.random.SeedSequence(learning).spawn(len(self.members) + 1)
+        whose = turns(np.array(list(self.share_of.values())), draws)
+        member = np.random.default_rng(order).permutation(whose)
+        out = np.empty((draws, problem.sample.size), dtype=np.int64)
+        learned = []
+        for estimator, own in zip(self.members.values(), seeds, strict=True):
+            if not isinstance(estimator, UnlabelledEstimator):
+                return None
+            found = estimator.trusted(problem, draws, int(own.generate_state(1)[0]))
+            if found is None:
+                return None
+            learned.append((estimator, found))
+        for number, (estimator, found) in enumerate(learned):
+            turn = np.flatnonzero(member == number)
+            if len(turn):
+                at = {name: values[turn] for name, values in found.items()}
+                out[turn] = estimator.complete(problem, len(turn), at, rng)
+        return out
 
     def draw_replicates(
         self,

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import exp, lgamma, log, pi
+from math import exp, inf, lgamma, log, pi
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from taciturn.errors import PriorError
 from taciturn.validate import is_real
@@ -111,6 +112,12 @@ class Prior:
 
     def logpdf(self, values: Floats) -> Floats:
         """Logarithm of the density of positive numbers."""
+        if self.distribution == "LogNormal":  # the most used; SciPy takes ten times as long
+            mu, sigma = self.parameters["mu"], self.parameters["sigma"]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(values)
+                found = _NORMAL - log(sigma) - logs - 0.5 * ((logs - mu) / sigma) ** 2
+            return np.where(values > 0, found, -np.inf)
         return np.asarray(_frozen(self).logpdf(values), dtype=float)
 
     def log_at(self, value: float) -> float:
@@ -154,6 +161,9 @@ class Prior:
 
     def quantile(self, probability: float) -> float:
         """Quantile of a distribution of positive numbers."""
+        if self.distribution == "LogNormal":
+            log_value = self.parameters["mu"] + self.parameters["sigma"] * ndtri(probability)
+            return exp(log_value) if log_value < _LARGEST_EXPONENT else inf
         return float(_frozen(self).ppf(probability))
 
     def variable(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +70,7 @@ class Problem:
     stratified: bool = False
     weighting: Weighting | None = None
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The classifying variables."""
         return table_dims(self.sample)
@@ -79,12 +80,12 @@ class Problem:
         """Number of categories of each variable."""
         return {dim: self.sample.sizes[dim] for dim in self.variables}
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """The sample as a vector over all cells."""
         return np.asarray(self.sample.values, dtype=np.int64).ravel()
 
-    @property
+    @cached_property
     def learned_from(self) -> npt.NDArray[np.float64]:
         """What the sample says of the shares of all cells, as counts: those of the
         sample, or in proportion to their weights.
@@ -110,12 +111,12 @@ class Problem:
             rates[self.occupied] = self.counts[self.occupied] / stands_for
         return rates
 
-    @property
+    @cached_property
     def sample_size(self) -> int:
         """Number of sampled individuals, `n`."""
         return int(self.sample.sum())
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Number of cells that can be filled, `K`."""
         return int(self.fillable.sum())
@@ -125,7 +126,7 @@ class Problem:
         """True where a cell cannot be filled."""
         return self.sample.copy(data=~self.fillable).rename("structural_zeros")
 
-    @property
+    @cached_property
     def strata(self) -> npt.NDArray[np.int64]:
         """For each cell, the position of the known margin that it counts towards; 0 for
         every cell if no margins are known.
@@ -146,7 +147,7 @@ class Problem:
             return np.array([self.population_size])
         return np.asarray(self.known_margins.values, dtype=np.int64).ravel()
 
-    @property
+    @cached_property
     def occupied(self) -> npt.NDArray[np.int64]:
         """Positions of the cells with a positive sample count, in row-major order."""
         return np.flatnonzero(self.counts)

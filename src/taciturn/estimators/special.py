@@ -1,10 +1,17 @@
 """Special functions that keep their precision for large arguments."""
 
+import math
 from typing import Any
 
+from numba import njit
 from scipy.special import betaln, gammaln
 
-__all__ = ["log_rising"]
+__all__ = ["log_rising", "log_rising_over_power", "log_steps", "sum_log_rising"]
+
+_FACTORS = 40  # of a product, up to which it is quicker than gamma functions
+_LARGE = 100.0  # argument from which three terms of Stirling's series are exact enough
+# Of a product before its logarithm is taken: factors are from 1e-300 to 1e16.
+_MOST, _LEAST = 1e250, 1e-5
 
 
 def log_rising(a: Any, n: Any) -> Any:
@@ -12,3 +19,62 @@ def log_rising(a: Any, n: Any) -> Any:
     cancellation where `a` is large.
     """
     return gammaln(n) - betaln(a, n)
+
+
+@njit(cache=True, nogil=True)
+def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of ``Γ(a + n) / (Γ(a) a^n)``, which is near 0 where `a` is large."""
+    if n <= _FACTORS and n == math.floor(n):
+        total = 0.0
+        for k in range(1, int(n)):
+            total += math.log1p(k / a)
+        return total
+    if a > _LARGE:
+        top = a + n
+        rest = (1.0 / top - 1.0 / a) / 12.0 - (1.0 / top**3 - 1.0 / a**3) / 360.0
+        return (top - 0.5) * math.log1p(n / a) - n + rest
+    return math.lgamma(a + n) - math.lgamma(a) - n * log_a
+
+
+@njit(cache=True, nogil=True)
+def sum_log_rising(a, counts, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out` with the sum over the cells of ``log_rising(a, counts)``, for each row
+    of `a`, above 0. Products are taken as they are where they are short.
+    """
+    for row in range(a.shape[0]):
+        total, product = 0.0, 1.0
+        for i in range(counts.size):
+            n, x = counts[i], a[row, i]
+            if n <= _FACTORS and n == math.floor(n):
+                for k in range(int(n)):
+                    product *= x + k
+                    if product > _MOST or product < _LEAST:
+                        total += math.log(product)
+                        product = 1.0
+            else:
+                log_x = math.log(x)
+                total += log_rising_over_power(n, x, log_x) + n * log_x
+        out[row] = total + math.log(product)
+
+
+@njit(cache=True, nogil=True)
+def log_steps(start, step, number, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out` with the logarithm of the product of ``start + j step`` over j from 1
+    to `number`, for each element of two arrays, above 0 and at least 0.
+    """
+    for i in range(start.size):
+        total, product, x = 0.0, 1.0, start[i]
+        if number > _FACTORS and step[i] * number > 1e-14 * x:
+            first = 1.0 + x / step[i]
+            log_first = math.log(first)
+            total = number * (math.log(step[i]) + log_first)
+            total += log_rising_over_power(float(number), first, log_first)
+        elif number > _FACTORS:
+            total = number * math.log(x)
+        else:
+            for j in range(1, number + 1):
+                product *= x + j * step[i]
+                if product > _MOST or product < _LEAST:
+                    total += math.log(product)
+                    product = 1.0
+        out[i] = total + math.log(product)

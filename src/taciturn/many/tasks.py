@@ -11,7 +11,7 @@ from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
 from taciturn.estimators.problem import Problem
 from taciturn.fits.risk import check_cells, measures
-from taciturn.fits.unlabelled import MEASURES, fit_draws, quantiles
+from taciturn.fits.unlabelled import MEASURES, draw_populations, quantiles
 from taciturn.many.collection import Collection
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
@@ -122,8 +122,7 @@ def _drawn(task: Task, problem: Problem, label: Any) -> tuple[Counts, bool]:
         return task.estimator.draw(problem, rng_of(task.seed, label)), True
     seed = seed_of_table(task.seed, label)
     estimator = task.estimator or default_estimator(problem.sample)
-    fit = fit_draws(estimator, problem, task.kept.draws, seed, "fast")
-    return fit.population, fit.converged
+    return draw_populations(estimator, problem, task.kept.draws, seed)
 
 
 def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 tables, and NUTS."""
 
 from functools import cache
-from math import exp, lgamma, log
+from math import exp, fsum, lgamma, log
 
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 import taciturn as tc
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.log_linear.importance import _expected_tables, _table_information
+from taciturn.estimators.log_linear.kernels import expected_tables, table_information
 from taciturn.estimators.sampling.importance import resample
-from taciturn.estimators.special import log_rising
+from taciturn.estimators.special import log_rising, log_steps, sum_log_rising
 
 TIGHT = {"draws": 5000, "chains": 4, "random_seed": 11, "method": "fast"}
 
@@ -26,11 +26,44 @@ def test_rising_factorial_is_a_sum_of_logarithms(a, n):
 
 @pytest.mark.parametrize("a", [1e-6, 0.3, 7.0, 1e4, 2e6, 1e12])
 def test_expected_tables_and_their_information_are_sums(a):
-    counts = np.array([1.0, 5.0, 200.0])
+    counts, weights = np.array([1.0, 5.0, 40.0, 41.0, 200.0]), np.full((2, 5), a)
     direct = [sum(a / (a + j) for j in range(int(n))) for n in counts]
     squares = [sum((a / (a + j)) ** 2 for j in range(int(n))) for n in counts]
-    np.testing.assert_allclose(_expected_tables(np.full(3, a), counts), direct, rtol=1e-7)
-    np.testing.assert_allclose(_table_information(np.full(3, a), counts), squares, rtol=1e-7)
+    np.testing.assert_allclose(expected_tables(weights, counts), [direct] * 2, rtol=1e-7)
+    np.testing.assert_allclose(table_information(weights, counts), [squares] * 2, rtol=1e-7)
+
+
+@pytest.mark.parametrize("a", [1e-12, 0.3, 7.0, 1e5])
+def test_expected_tables_of_counts_that_are_not_whole(a):
+    counts, weights = np.array([0.4, 12.5, 300.7]), np.full((1, 3), a)
+    tables = a * (digamma(a + counts) - digamma(a))
+    information = a**2 * (polygamma(1, a) - polygamma(1, a + counts))
+    np.testing.assert_allclose(expected_tables(weights, counts)[0], tables, rtol=1e-7)
+    np.testing.assert_allclose(table_information(weights, counts)[0], information, rtol=1e-5)
+
+
+def test_sums_of_rising_factorials():
+    rng = np.random.default_rng(1)
+    weights = 10.0 ** rng.uniform(-300, 15, (200, 7))
+    counts = np.array([1, 3, 40, 41, 2.5, 5000, 0.0])
+    found = np.empty(200)
+    sum_log_rising(weights, counts, found)
+    whole = [j for j in range(len(counts)) if counts[j] % 1 == 0]
+    exact = [fsum(log(row[j] + k) for j in whole for k in range(int(counts[j]))) for row in weights]
+    rest = log_rising(weights[:, 4], counts[4])
+    np.testing.assert_allclose(found, np.array(exact) + rest, rtol=1e-11)
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 40, 41, 3000])
+def test_products_of_openings(number):
+    start = np.array([1e-12, 1e-12, 0.5, 3.0, 1e8, 1e15, 2.0])
+    step = np.array([1e-300, 0.9, 0.0, 0.5, 1e-9, 0.99, 1e-13])
+    found = np.empty(len(start))
+    log_steps(start, step, number, found)
+    exact = [
+        fsum(log(x + j * s) for j in range(1, number + 1)) for x, s in zip(start, step, strict=True)
+    ]
+    np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-11)
 
 
 def test_resampling_follows_the_weights_and_knows_its_worth():

@@ -13,6 +13,7 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.mixed_poisson.mixing import MIXING
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
+from taciturn.estimators.unlabelled import arrays_of
 
 each = pytest.mark.parametrize("mixing", MIXING)
 every = pytest.mark.parametrize("mixing", ["averaged", *MIXING])
@@ -168,10 +169,10 @@ def brute_force(sample, size, mixing, nodes=16):
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     kept = weight > weight.max() * 1e-7
-    some = Parameters(parameters.posterior.isel(draw=np.flatnonzero(kept)))
+    some = arrays_of(parameters.posterior.isel(draw=np.flatnonzero(kept)), ("a", "b"))
     rng = np.random.default_rng(3)
     empty = np.mean(
-        [(model.draw_population(problem, None, some, rng) == 0).sum(axis=1) for _ in range(4)],
+        [(model.complete(problem, kept.sum(), some, rng) == 0).sum(axis=1) for _ in range(4)],
         axis=0,
     )
     own = weight[kept] / weight[kept].sum()

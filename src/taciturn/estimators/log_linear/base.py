@@ -13,7 +13,6 @@ import xarray as xr
 
 from taciturn.diagnostics import ImportanceDiagnostics, check_convergence
 from taciturn.errors import ParameterError, TableError
-from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.formula import Terms, parse_formula
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.log_linear.model import (
@@ -29,6 +28,7 @@ from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.nuts import sample_posterior
 from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.unlabelled import Arrays, Learned, UnlabelledEstimator
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class LogLinearEstimator(BayesianEstimator):
+class LogLinearEstimator(UnlabelledEstimator):
     """An estimator around log-linear shares of cells: the product of a margin for each
     variable in the formula and a symmetric (zero-sum) effect for each interaction.
     """
@@ -48,6 +48,7 @@ class LogLinearEstimator(BayesianEstimator):
     priors: Mapping[str, Prior] = field(default_factory=dict)
 
     takes_formula: ClassVar[bool] = True
+    fast_sampler: ClassVar[str] = "importance sampling"
     sized: ClassVar[str]
     """The parameter whose default prior depends on the size of the sample."""
     others: ClassVar[tuple[str, ...]] = ()
@@ -145,15 +146,15 @@ class LogLinearEstimator(BayesianEstimator):
 
     @abstractmethod
     def draw_from_model(
-        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+        self, problem: Problem, parameters: Arrays, size: int, rng: np.random.Generator
     ) -> Counts:
         """Draw a table of so many individuals for each draw of the parameters, which no
         sample informs.
         """
 
-    def learn_fast(
-        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
-    ) -> Parameters | None:
+    def learn_unlabelled(
+        self, problem: Problem, draws: int, rng: np.random.Generator
+    ) -> Learned | None:
         """Draw the parameters by importance sampling; None for a model with
         interactions.
         """
@@ -161,9 +162,21 @@ class LogLinearEstimator(BayesianEstimator):
         if dims is None:
             return None
         priors = self.priors_for(problem)
-        single, margins, diagnostics = self.sample_fast(problem, dims, priors, settings.total, rng)
-        posterior = _posterior_of(problem, single, dict(zip(dims, margins, strict=True)), settings)
-        return Parameters(posterior, sampler="importance sampling", importance=diagnostics)
+        single, margins, diagnostics = self.sample_fast(problem, dims, priors, draws, rng)
+        return Learned(single | _named(dict(zip(dims, margins, strict=True))), diagnostics)
+
+    def label(self, problem: Problem, draws: Arrays, settings: SamplerSettings) -> xr.Dataset:
+        """Return the draws with chain, draw and the variables."""
+        margins = {effect_name((dim,)): (dim,) for dim in problem.variables}
+        strata = () if problem.known_margins is None else problem.known_margins.dims
+        shape, found = (settings.chains, settings.draws), {}
+        for name, values in draws.items():
+            own = margins.get(name, strata[: values.ndim - 1])
+            found[name] = (("chain", "draw", *own), values.reshape(*shape, *values.shape[1:]))
+        coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
+        known = {dim for own, _ in found.values() for dim in own} - coords.keys()
+        coords |= {dim: problem.sample[dim].values for dim in problem.variables if dim in known}
+        return xr.Dataset(found, coords=coords)
 
     def fixed_in_model(self, problem: Problem) -> str:
         """What a compiled model holds of the sample besides its data; other samples
@@ -189,17 +202,15 @@ class LogLinearEstimator(BayesianEstimator):
             dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim])
             for dim in dims
         }
-        settings = SamplerSettings(draws=draws, tune=1, chains=1, seed=0, progressbar=False)
         others = self.draw_others(problem, draws, rng)
-        parameters = Parameters(_posterior_of(problem, {**single, **others}, margins, settings))
+        parameters = {**single, **others, **_named(margins)}
         population = self.draw_from_model(problem, parameters, problem.population_size, rng)
         # The individuals are exchangeable, so that any n of them are a sample.
         sample = [
             rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
             for F in population
         ]
-        named = {f"margin_{dim}": margin for dim, margin in margins.items()}
-        return PriorDraws({**single, **named}, np.array(sample), population)
+        return PriorDraws({**single, **_named(margins)}, np.array(sample), population)
 
     def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         """Draw the parameters by NUTS."""
@@ -240,45 +251,23 @@ class LogLinearEstimator(BayesianEstimator):
             posterior=posterior.assign_coords(labels), sample_stats=stats, sampler=sampler
         )
 
-    def log_shares(self, problem: Problem, posterior: xr.Dataset) -> Floats:
+    def log_shares(self, problem: Problem, draws: int, parameters: Arrays) -> Floats:
         """Logarithms of the shares of all cells at each draw, up to a constant of the
-        draw, shape (chains * draws, cells); minus infinity at structural zeros.
+        draw, shape (draws, cells); minus infinity at structural zeros.
         """
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-        found = np.zeros((draws, *problem.sample.shape))
+        found, sizes = np.zeros((draws, *problem.sample.shape)), problem.sizes
         for term in self.terms_for(problem):
-            effect = posterior[effect_name(term)].transpose("chain", "draw", *term).values
+            effect = parameters[effect_name(term)]
             with np.errstate(divide="ignore"):
                 values = np.log(effect) if len(term) == 1 else effect
-            found += values.reshape(
-                -1, *[problem.sample.sizes[d] if d in term else 1 for d in problem.variables]
-            )
+            found += values.reshape(-1, *[sizes[d] if d in term else 1 for d in sizes])
         found[:, ~problem.fillable] = -np.inf
         return found.reshape(draws, -1)
 
 
-def _posterior_of(
-    problem: Problem,
-    single: Mapping[str, Floats],
-    margins: Mapping[str, Floats],
-    settings: SamplerSettings,
-) -> xr.Dataset:
-    """Draws of single parameters and of the margin of each variable, with chain and
-    draw.
-    """
-    shape, dims = (settings.chains, settings.draws), ("chain", "draw")
-    drawn = {
-        f"margin_{dim}": ((*dims, dim), margin.reshape(*shape, -1))
-        for dim, margin in margins.items()
-    }
-    coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-    strata = () if problem.known_margins is None else problem.known_margins.dims
-    own = {
-        name: ((*dims, *strata[: values.ndim - 1]), values.reshape(*shape, *values.shape[1:]))
-        for name, values in single.items()
-    }
-    found = xr.Dataset({**own, **drawn}, coords=coords)
-    return found.assign_coords({d: problem.sample[d].values for d in found.dims if d not in coords})
+def _named(margins: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Margins of variables under the names that they have in the model."""
+    return {effect_name((dim,)): margin for dim, margin in margins.items()}
 
 
 def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:

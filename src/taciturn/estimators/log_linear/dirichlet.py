@@ -26,6 +26,7 @@ from taciturn.estimators.sampling.draws import (
 )
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
+from taciturn.estimators.unlabelled import Arrays, arrays_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -112,30 +113,22 @@ class DirichletLogLinear(LogLinearEstimator):
         kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, draws, rng)
         return {"kappa": kappa}, margins, diagnostics
 
-    def _weights(self, problem: Problem, parameters: Parameters) -> Floats:
-        """κπ of each draw, shape (chains * draws, cells); 0 at structural zeros."""
-        posterior = parameters.posterior
-        assert posterior is not None
-        kappa = posterior["kappa"].transpose("chain", "draw").values.ravel()
-        weights = self.log_shares(problem, posterior)
+    def _weights(self, problem: Problem, parameters: Arrays) -> Floats:
+        """κπ of each draw, shape (draws, cells); 0 at structural zeros."""
+        kappa = parameters["kappa"]
+        weights = self.log_shares(problem, len(kappa), parameters)
         # Relative to the largest cell that can be filled, so that they neither overflow
         # nor vanish all at once.
         np.exp(weights - weights.max(axis=1, keepdims=True), out=weights)
         weights *= (kappa / weights.sum(axis=1))[:, None]
         return weights
 
-    def draw_population(
-        self,
-        problem: Problem,
-        settings: SamplerSettings,
-        parameters: Parameters,
-        rng: np.random.Generator,
+    def complete(
+        self, problem: Problem, draws: int, parameters: Arrays, rng: np.random.Generator
     ) -> Counts:
         """Draw the individuals not sampled, stratum by stratum of the known margins."""
         weights = self._weights(problem, parameters) + problem.says_of_rest
-        return problem.counts + draw_rest(
-            problem, settings.total, weights, draw_dirichlet_multinomial, rng
-        )
+        return problem.counts + draw_rest(problem, draws, weights, draw_dirichlet_multinomial, rng)
 
     def draw_replicates(
         self,
@@ -145,30 +138,29 @@ class DirichletLogLinear(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size; with weights each cell at its own rate."""
-        weights = self._weights(problem, parameters)
+        weights = self._weights(problem, arrays_of(parameters.posterior, problem.variables))
         if problem.weighting is not None:
             shares = softmax(draw_log_gammas(np.maximum(weights, 1e-300), rng), axis=1)
             return draw_multinomial(problem.sample_size, shares * problem.rates, rng)
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def draw_from_model(
-        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+        self, problem: Problem, parameters: Arrays, size: int, rng: np.random.Generator
     ) -> Counts:
         """Draw a table of so many individuals for each draw of the parameters."""
         return draw_dirichlet_multinomial(size, self._weights(problem, parameters), rng)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, known margins | parameters), up to a constant."""
-        posterior = parameters.posterior
-        assert posterior is not None
-        kappa = posterior["kappa"].transpose("chain", "draw").values
+        assert parameters.posterior is not None
+        draws = arrays_of(parameters.posterior, problem.variables)
         occupied = problem.counts > 0
-        weights, counts = self._weights(problem, parameters), problem.learned_from[occupied]
-        value = log_likelihood(kappa.ravel(), weights[:, occupied], counts)
+        weights, counts = self._weights(problem, draws), problem.learned_from[occupied]
+        value = log_likelihood(draws["kappa"], weights[:, occupied], counts)
         if problem.known_margins is not None:
             strata = weights @ np.eye(problem.known_margins.size)[problem.strata]
-            value += log_margin_likelihood(kappa.ravel(), strata, problem)
-        return value.reshape(kappa.shape)
+            value += log_margin_likelihood(draws["kappa"], strata, problem)
+        return value.reshape(parameters.posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
         """Logarithm of ``p(x_i | x_-i, parameters)``: within the stratum, where margins
@@ -179,7 +171,8 @@ class DirichletLogLinear(LogLinearEstimator):
             return None
         posterior = parameters.posterior
         assert posterior is not None
-        occupied, weights = problem.occupied, self._weights(problem, parameters)
+        draws = arrays_of(posterior, problem.variables)
+        occupied, weights = problem.occupied, self._weights(problem, draws)
         others, whole = np.array(problem.sample_size - 1), weights.sum(axis=1, keepdims=True)
         if problem.known_margins is not None:  # the stratum takes the place of the table
             of_stratum = np.eye(problem.known_margins.size)[problem.strata]

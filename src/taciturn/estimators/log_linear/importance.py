@@ -17,21 +17,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import digamma, gammaln, log_softmax, polygamma
+from scipy.special import gammaln
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import PriorError
+from taciturn.estimators.log_linear.kernels import expected_tables, table_information
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_log_gammas
-from taciturn.estimators.sampling.importance import resample
+from taciturn.estimators.sampling.importance import proposals_for, resample
 
 __all__ = ["sample_main_effects"]
 
 _GRID: Final = 120
 _FIXED_POINT_STEPS: Final = 8
-_FEWEST_PROPOSALS: Final = 4000
 _MOST_PROPOSALS: Final = (
     40_000  # tried where few proposals count: large samples far from independence
 )
@@ -41,7 +41,6 @@ _NEGLIGIBLE: Final = (
     12.0  # the grid ends where the height is exp(-12) of the top, as the prior does
 )
 _WIDENINGS: Final = 8
-_LARGE: Final = 1e6
 _LOWEST_KAPPA: Final = 1e-12
 _HIGHEST_KAPPA: Final = 1e15
 _BLOCK: Final = 2**22
@@ -85,7 +84,7 @@ def sample_main_effects(
     width = float(log_kappa[1] - log_kappa[0])
     heights = np.exp(weights - weights.max())
     heights = 0.98 * heights / heights.sum() + 0.02 / len(heights)
-    for number in (max(draws, _FEWEST_PROPOSALS), max(draws, _MOST_PROPOSALS)):
+    for number in (proposals_for(draws), max(draws, _MOST_PROPOSALS)):
         log_weights, kappa, log_margins = _weigh(
             target, log_kappa, width, heights, shapes, number, rng
         )
@@ -236,10 +235,10 @@ def _proposals(target: _Target, kappa: Floats) -> tuple[Floats, list[Floats]]:
     )
     for _ in range(_FIXED_POINT_STEPS):
         a = evidence.weights(margins)
-        tables = [_expected_tables(a[0], target.counts), _expected_tables(a[1], evidence.sizes)]
+        tables = [expected_tables(a[0], target.counts), expected_tables(a[1], evidence.sizes)]
         margins = evidence.margins(tables)
     a = evidence.weights(margins)
-    spread = [_table_information(a[0], target.counts), _table_information(a[1], evidence.sizes)]
+    spread = [table_information(a[0], target.counts), table_information(a[1], evidence.sizes)]
     shapes = []
     for hot, source, prior in zip(evidence.onehot, evidence.source, target.prior, strict=True):
         flat = prior * hot.shape[1]
@@ -292,24 +291,12 @@ class _Evidence:
         return [np.maximum(self.kappa[:, None] * np.exp(x), 1e-300) for x in log_pi]
 
 
-def _expected_tables(a: Floats, counts: Floats) -> Floats:
-    """``sum over j < f of a / (a + j)``."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        exact = a * (digamma(a + counts) - digamma(a))
-    return np.where(a > _LARGE, counts * a / (a + (counts - 1) / 2), exact)
-
-
-def _table_information(a: Floats, counts: Floats) -> Floats:
-    """``sum over j < f of a² / (a + j)²``."""
-    safe = np.maximum(a, 1e-100)
-    with np.errstate(invalid="ignore", over="ignore"):
-        exact = safe**2 * (polygamma(1, safe) - polygamma(1, safe + counts))
-    return np.where(a > _LARGE, counts * (a / (a + (counts - 1) / 2)) ** 2, exact)
-
-
 def _draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
     """Logarithm of Dirichlet draws, which tiny shapes do not underflow."""
-    return np.asarray(log_softmax(draw_log_gammas(shape, rng), axis=1))
+    logs = draw_log_gammas(shape, rng)
+    highest = logs.max(axis=1, keepdims=True)
+    logs -= highest + np.log(np.exp(logs - highest).sum(axis=1, keepdims=True))
+    return logs
 
 
 def _log_dirichlet(shape: Floats, logs: Floats) -> Floats:

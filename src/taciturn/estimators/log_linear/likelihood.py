@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.estimators.problem import Problem
-from taciturn.estimators.special import log_rising
+from taciturn.estimators.special import log_rising, sum_log_rising
 
 __all__ = ["log_likelihood", "log_margin_likelihood"]
 
-_MOST_FACTORS: Final = 12  # of a product: more could overflow
+_SMALLEST: Final = 1e-300  # weight
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,26 +30,7 @@ def log_likelihood(
     counts : array, shape (cells,)
         The sample, positive; with weights not whole numbers.
     """
-    return np.asarray(
-        _sum_log_rising(np.maximum(weights, 1e-300), counts) - log_rising(kappa, counts.sum())
-    )
-
-
-def _sum_log_rising(a: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]) -> Floats:
-    """``log_rising(a, counts).sum(axis=1)``, from the product itself where it is short,
-    which is quicker.
-    """
-    long = (counts > _MOST_FACTORS) | (counts % 1 > 0)
-    short = np.flatnonzero(~long)
-    short = short[np.argsort(-counts[short])]
-    factors = a[:, short]
-    product = factors.copy()
-    for j in range(1, _MOST_FACTORS):
-        longer = np.count_nonzero(counts[short] > j)
-        product[:, :longer] *= factors[:, :longer] + j
-    return np.asarray(
-        np.log(product).sum(axis=1) + log_rising(a[:, long], counts[long]).sum(axis=1)
-    )
+    return _sum_log_rising(weights, counts) - np.asarray(log_rising(kappa, counts.sum()))
 
 
 def log_margin_likelihood(kappa: Floats, weights: Floats, problem: Problem) -> Floats:
@@ -72,6 +53,12 @@ def log_margin_likelihood(kappa: Floats, weights: Floats, problem: Problem) -> F
     open_ = rest > 0
     if not open_.any():
         return np.zeros(len(kappa))
-    a = np.maximum(weights[:, open_] + sampled[open_], 1e-300)
+    a = weights[:, open_] + sampled[open_]
     whole = log_rising(kappa + problem.sample_size, problem.population_size - problem.sample_size)
-    return np.asarray(log_rising(a, rest[open_]).sum(axis=1) - whole)
+    return _sum_log_rising(a, rest[open_]) - np.asarray(whole)
+
+
+def _sum_log_rising(a: Floats, counts: npt.NDArray[np.floating[Any] | np.integer[Any]]) -> Floats:
+    out = np.empty(len(a))
+    sum_log_rising(np.maximum(a, _SMALLEST), counts.astype(float), out)
+    return out

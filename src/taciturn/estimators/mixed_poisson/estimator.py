@@ -25,6 +25,7 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
+from taciturn.estimators.unlabelled import Arrays, arrays_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -231,12 +232,8 @@ class MixedPoisson(LogLinearEstimator):
         intensity = _over_strata(problem, np.ones((draws, len(Strata(problem, sampled=True).kept))))
         return {"mixing": rng.choice(numbers, size=draws).astype(float), "intensity": intensity}
 
-    def draw_population(
-        self,
-        problem: Problem,
-        settings: SamplerSettings,
-        parameters: Parameters,
-        rng: np.random.Generator,
+    def complete(
+        self, problem: Problem, draws: int, parameters: Arrays, rng: np.random.Generator
     ) -> Counts:
         """Draw the individuals not sampled, stratum by stratum of the known margins,
         given factors that the sample informs.
@@ -265,18 +262,17 @@ class MixedPoisson(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size; with weights each cell at its own rate."""
-        weights = self._from_model(problem, parameters, rng) * problem.rates
+        draws = arrays_of(parameters.posterior, problem.variables)
+        weights = self._from_model(problem, draws, rng) * problem.rates
         return draw_replicates(problem, len(weights), weights, draw_multinomial, rng)
 
     def draw_from_model(
-        self, problem: Problem, parameters: Parameters, size: int, rng: np.random.Generator
+        self, problem: Problem, parameters: Arrays, size: int, rng: np.random.Generator
     ) -> Counts:
         """Draw a table of so many individuals for each draw of the parameters."""
         return draw_multinomial(size, self._from_model(problem, parameters, rng), rng)
 
-    def _from_model(
-        self, problem: Problem, parameters: Parameters, rng: np.random.Generator
-    ) -> Floats:
+    def _from_model(self, problem: Problem, parameters: Arrays, rng: np.random.Generator) -> Floats:
         """Shares of all cells, with factors that no sample informs."""
         log_shares, _, log_shape = self._cells(problem, parameters)
         for mixing, rows in _by_mixing(parameters):
@@ -288,9 +284,10 @@ class MixedPoisson(LogLinearEstimator):
         posterior = parameters.posterior
         assert posterior is not None
         counts = problem.learned_from[Strata(problem, sampled=False).seen]
-        _, *cells = self._cells(problem, parameters)
+        draws = arrays_of(posterior, problem.variables)
+        _, *cells = self._cells(problem, draws)
         values = np.empty(len(cells[0]))
-        for mixing, rows in _by_mixing(parameters):
+        for mixing, rows in _by_mixing(draws):
             values[rows] = mixing.log_pmf(counts, *(part[rows] for part in cells)).sum(axis=1)
         return values.reshape(posterior.sizes["chain"], -1)
 
@@ -309,10 +306,11 @@ class MixedPoisson(LogLinearEstimator):
         assert posterior is not None
         counts = problem.counts[Strata(problem, sampled=False).seen].astype(float)
         occupied = np.flatnonzero(counts)
-        _, *cells = self._cells(problem, parameters)
+        draws = arrays_of(posterior, problem.variables)
+        _, *cells = self._cells(problem, draws)
         cells, there = [part[:, occupied] for part in cells], counts[occupied]
         terms = np.empty_like(cells[0])
-        for mixing, rows in _by_mixing(parameters):
+        for mixing, rows in _by_mixing(draws):
             own = [part[rows] for part in cells]
             terms[rows] = mixing.log_pmf(there, *own) - mixing.log_pmf(there - 1, *own)
         terms += log_stratum_chance(problem) - np.log(others)
@@ -329,29 +327,24 @@ class MixedPoisson(LogLinearEstimator):
             found.append(self.log_joint(problem, own).ravel())
         return found
 
-    def _cells(self, problem: Problem, parameters: Parameters) -> tuple[Floats, Floats, Floats]:
+    def _cells(self, problem: Problem, parameters: Arrays) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of the cells that can be
-        filled, (chains * draws, cells).
+        filled, (draws, cells).
         """
-        posterior, strata = parameters.posterior, Strata(problem, sampled=False)
-        assert posterior is not None
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
+        draws, strata = len(parameters["nu"]), Strata(problem, sampled=False)
         nu, power, intensity = (
-            posterior[name].transpose("chain", "draw", ...).values.reshape(draws, -1)
-            for name in ("nu", "power", "intensity")
+            parameters[name].reshape(draws, -1) for name in ("nu", "power", "intensity")
         )
-        shares = strata.log_shares(self.log_shares(problem, posterior)[:, strata.seen])
+        shares = strata.log_shares(self.log_shares(problem, draws, parameters)[:, strata.seen])
         with np.errstate(divide="ignore"):
             log_mean = np.log(intensity[:, strata.kept])[:, strata.of_cell] + shares
         return shares, log_mean, np.log(nu) + power * (log(problem.cells) + shares)
 
 
-def _by_mixing(parameters: Parameters) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
+def _by_mixing(parameters: Arrays) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
     """Each distribution of the factors, and the draws that have it."""
-    assert parameters.posterior is not None
-    numbers = parameters.posterior["mixing"].transpose("chain", "draw").values.ravel()
     for number, mixing in enumerate(MIXING.values()):
-        if len(rows := np.flatnonzero(numbers == number)):
+        if len(rows := np.flatnonzero(parameters["mixing"] == number)):
             yield mixing, rows
 
 

@@ -9,6 +9,8 @@ import math
 import numpy as np
 from numba import njit
 
+from taciturn.estimators.special import log_rising_over_power
+
 __all__ = [
     "draw_factors",
     "gamma_slopes",
@@ -24,7 +26,6 @@ __all__ = [
 ]
 
 _LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
-_STIRLING = 100.0  # gamma functions from which three terms of their series are exact enough
 _STEP = 1e-3  # of differences along a logarithm
 
 
@@ -130,22 +131,7 @@ def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # p
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
     if f == 0:
         return -r * excess
-    return _log_rising(f, r, log_shape) + f * (log_mean - excess) - r * excess
-
-
-@njit(cache=True, nogil=True)
-def _log_rising(f, r, log_r):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of ``Γ(r + f) / (Γ(r) r^f)``, which is near 0 where r is large."""
-    if f <= _LARGE and f == math.floor(f):
-        total = 0.0
-        for k in range(1, int(f)):
-            total += math.log1p(k / r)
-        return total
-    if r > _STIRLING:
-        top = r + f
-        rest = (1.0 / top - 1.0 / r) / 12.0 - (1.0 / top**3 - 1.0 / r**3) / 360.0
-        return (top - 0.5) * math.log1p(f / r) - f + rest
-    return math.lgamma(r + f) - math.lgamma(r) - f * log_r
+    return log_rising_over_power(f, r, log_shape) + f * (log_mean - excess) - r * excess
 
 
 @njit(cache=True, nogil=True)

@@ -7,11 +7,20 @@ import numpy.typing as npt
 
 from taciturn.diagnostics import ImportanceDiagnostics
 
-__all__ = ["resample"]
+__all__ = ["proposals_for", "resample"]
 
 _ENOUGH: Final = 0.5  # of the proposals must be possible
 
+_EACH: Final = 5  # proposals of a draw,
+_FEWEST: Final = 1000  # but so many, for the tail of their weights to be known,
+_MOST: Final = 4000  # and no more, but that each draw has one
+
 Floats = npt.NDArray[np.float64]
+
+
+def proposals_for(draws: int) -> int:
+    """Number of proposals from which to choose so many draws."""
+    return max(_FEWEST, min(_EACH * draws, _MOST), draws)
 
 
 def resample(

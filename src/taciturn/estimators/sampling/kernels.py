@@ -15,7 +15,7 @@ _FEW = 4.0  # expected count up to which placing individuals costs less than a b
 _BEYOND = 110  # a binomial with a smaller mean exceeds this with probability < 1e-70
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def split(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill each row of `out` with a multinomial table, cell by cell; a single row of
     shares serves all.
@@ -35,7 +35,7 @@ def split(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: n
             left -= out[a, i]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def split_sparse(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, quicker where most cells expect a few individuals: these cells are
     drawn as one cell at first, whose individuals are then placed one by one, by
@@ -83,14 +83,14 @@ def split_sparse(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pr
             left -= placed
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _binomial(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     if p > 0.5:
         return n - _binomial_of_half(n, 1.0 - p, rng)
     return _binomial_of_half(n, p, rng)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Binomial variate for p up to a half: by inversion, or by the algorithm BTRS of
     Hörmann (1993), J. Stat. Comput. Simul. 46.
@@ -125,7 +125,7 @@ def _binomial_of_half(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no c
                 return int(x)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _log_of_mode(n, p, q, k):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of the probability of `k` relative to that of the mode, by Stirling's
     series, without cancellation for large n.
@@ -141,13 +141,13 @@ def _log_of_mode(n, p, q, k):  # type: ignore[no-untyped-def] # pragma: no cover
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _series(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """``log Γ(x) - (x - 1/2) log x + x - log(2π)/2``."""
     return (1 / 12 - (1 / 360 - 1 / 1260 / (x * x)) / (x * x)) / x
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add `totals[a]` individuals to each row of `out` by Pólya's urn: each chooses a
     cell by its weight, or copies an earlier individual.
@@ -183,7 +183,7 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
             out[a, cell] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def open_cells(rest, limit, order, black, sigma, most, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Place the individuals in `rest` in cells that they open, by the Ewens-Pitman urn;
     some may be left over.

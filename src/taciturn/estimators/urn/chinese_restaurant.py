@@ -13,12 +13,12 @@ import xarray as xr
 
 from taciturn.diagnostics import check_convergence
 from taciturn.errors import ParameterError, PriorError
-from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.sampling.nuts import sample_posterior
 from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
+from taciturn.estimators.unlabelled import Arrays, Learned, UnlabelledEstimator, arrays_of
 from taciturn.estimators.urn.model import urn_data, urn_variable
 from taciturn.estimators.urn.quadrature import UrnLikelihood, sample_urn_parameters
 from taciturn.validate import is_real
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class ChineseRestaurant(BayesianEstimator):
+class ChineseRestaurant(UnlabelledEstimator):
     r"""Ewens-Pitman urn over `K` cells, with concentration :math:`\theta` and discount
     :math:`\sigma` fitted.
 
@@ -123,6 +123,7 @@ class ChineseRestaurant(BayesianEstimator):
 
     title: ClassVar[str] = "Chinese restaurant (Ewens-Pitman urn), Bayesian"
     command_name: ClassVar[str] = "chinese-restaurant"
+    fast_sampler: ClassVar[str] = "quadrature with importance sampling"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "discount", _checked_discount(self.discount))
@@ -195,30 +196,30 @@ class ChineseRestaurant(BayesianEstimator):
             else _margin_product(problem.counts.reshape(problem.sample.shape))
         )
 
-    def learn_fast(
-        self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
-    ) -> Parameters | None:
+    def learn_unlabelled(
+        self, problem: Problem, draws: int, rng: np.random.Generator
+    ) -> Learned | None:
         """Draw the parameters by quadrature; return None if the posterior cannot be
         computed.
         """
         priors = self.priors_for(problem)
         if self._is_dirichlet:
-            return Parameters()
+            return Learned({})
         likelihood = UrnLikelihood(problem.counts, problem.cells)
-        found = sample_urn_parameters(likelihood, priors, self.discount, settings.total, rng)
+        found = sample_urn_parameters(likelihood, priors, self.discount, draws, rng)
         if found is None:
             return None
         theta, discount, diagnostics = found
+        fitted = {"theta": theta, "discount": discount}
+        return Learned({name: fitted[name] for name in fitted if name in priors}, diagnostics)
+
+    def label(self, problem: Problem, draws: Arrays, settings: SamplerSettings) -> xr.Dataset:
+        """Return the draws with chain and draw."""
         shape = (settings.chains, settings.draws)
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
-        fitted = {
-            name: (("chain", "draw"), values.reshape(shape))
-            for name, values in {"theta": theta, "discount": discount}.items()
-            if name in priors
-        }
-        posterior = xr.Dataset(fitted, coords=coords)
-        return Parameters(
-            posterior, sampler="quadrature with importance sampling", importance=diagnostics
+        return xr.Dataset(
+            {name: (("chain", "draw"), values.reshape(shape)) for name, values in draws.items()},
+            coords=coords,
         )
 
     def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
@@ -239,41 +240,34 @@ class ChineseRestaurant(BayesianEstimator):
         return Parameters(posterior=posterior, sample_stats=stats, sampler=sampler)
 
     def _theta_and_discount(
-        self, problem: Problem, posterior: xr.Dataset | None, shape: tuple[int, int] = (1, 1)
+        self, problem: Problem, draws: int, parameters: Arrays
     ) -> tuple[Floats, Floats]:
-        """Both parameters at each draw, (chain, draw); arrays of the given shape if
-        neither is fitted.
-        """
-        if posterior is not None:
-            shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+        """Both parameters at each draw, those that are fixed too."""
+        fixed = self.discount or 0.0
+        theta = parameters.get("theta", np.full(draws, -problem.cells * fixed))
+        return theta, parameters.get("discount", np.full(draws, fixed))
 
-        def values(name: str, fixed: float) -> Floats:
-            if posterior is None or name not in posterior:
-                return np.full(shape, fixed)
-            return np.asarray(posterior[name].transpose("chain", "draw").values, dtype=float)
+    def _of_chains(self, problem: Problem, posterior: xr.Dataset | None) -> tuple[Floats, Floats]:
+        """Both parameters at each draw, (chain, draw)."""
+        shape = (1, 1) if posterior is None else (posterior.sizes["chain"], -1)
+        draws = 1 if posterior is None else posterior.sizes["chain"] * posterior.sizes["draw"]
+        arrays = arrays_of(posterior, problem.variables)
+        theta, discount = self._theta_and_discount(problem, draws, arrays)
+        return theta.reshape(shape), discount.reshape(shape)
 
-        discount = values("discount", self.discount or 0.0)
-        return values("theta", -problem.cells * (self.discount or 0.0)), discount
-
-    def draw_population(
-        self,
-        problem: Problem,
-        settings: SamplerSettings,
-        parameters: Parameters,
-        rng: np.random.Generator,
+    def complete(
+        self, problem: Problem, draws: int, parameters: Arrays, rng: np.random.Generator
     ) -> Counts:
         """Continue the urn from the sample."""
         empty = problem.fillable.ravel() & (problem.counts == 0)
-        theta, discount = self._theta_and_discount(
-            problem, parameters.posterior, (settings.chains, settings.draws)
-        )
+        theta, discount = self._theta_and_discount(problem, draws, parameters)
         return draw_urn(
             problem.counts,
             empty,
             problem.population_size,
-            theta.ravel(),
+            theta,
             rng,
-            discount=discount.ravel(),
+            discount=discount,
             base=self._base(problem),
         )
 
@@ -285,15 +279,14 @@ class ChineseRestaurant(BayesianEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size from the urn."""
-        theta, discount = self._theta_and_discount(
-            problem, parameters.posterior, (settings.chains, settings.draws)
-        )
+        draws = arrays_of(parameters.posterior, problem.variables)
+        theta, discount = self._theta_and_discount(problem, settings.total, draws)
         return draw_urn_from_nothing(
             problem.fillable.ravel(),
             problem.sample_size,
-            theta.ravel(),
+            theta,
             rng,
-            discount=discount.ravel(),
+            discount=discount,
             base=self._base(problem),
         )
 
@@ -308,9 +301,7 @@ class ChineseRestaurant(BayesianEstimator):
         parameters = {
             name: prior.draw(rng, draws) for name, prior in self.priors_for(problem).items()
         }
-        fixed = self.discount or 0.0
-        theta = parameters.get("theta", np.full(draws, -problem.cells * fixed))
-        discount = parameters.get("discount", np.full(draws, fixed))
+        theta, discount = self._theta_and_discount(problem, draws, parameters)
         fillable, base = problem.fillable.ravel(), self._base(problem)
         sample = draw_urn_from_nothing(
             fillable, problem.sample_size, theta, rng, discount=discount, base=base
@@ -324,16 +315,14 @@ class ChineseRestaurant(BayesianEstimator):
         """Logarithm of the probability of the sample's partition."""
         assert parameters.posterior is not None
         return UrnLikelihood(problem.counts, problem.cells)(
-            *self._theta_and_discount(problem, parameters.posterior)
+            *self._of_chains(problem, parameters.posterior)
         )
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of the probability that the next individual, after all others,
         joins or opens each occupied cell.
         """
-        theta, sigma = (
-            x[..., None] for x in self._theta_and_discount(problem, parameters.posterior)
-        )
+        theta, sigma = (x[..., None] for x in self._of_chains(problem, parameters.posterior))
         counts = problem.counts[problem.counts > 0]
         seen, others = len(counts), problem.sample_size - 1
         new = theta + sigma * (seen - 1)

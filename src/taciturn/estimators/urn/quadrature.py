@@ -17,8 +17,8 @@ from scipy.special import comb, expit, gammaln, log_expit, logsumexp
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
-from taciturn.estimators.sampling.importance import resample
-from taciturn.estimators.special import log_rising
+from taciturn.estimators.sampling.importance import proposals_for, resample
+from taciturn.estimators.special import log_rising, log_steps
 
 __all__ = ["UrnLikelihood", "closing_times", "sample_urn_parameters"]
 
@@ -34,7 +34,6 @@ _TAIL: Final = 40.0
 _SMALLEST, _LARGEST = 1e-12, 1e15
 _SHARE_EVERYWHERE: Final = 0.02
 _SHARE_OF_NEIGHBOURS: Final = -2.3  # a tenth, as a logarithm
-_FEWEST_PROPOSALS: Final = 4000
 _CLOSEST_TO_ONE: Final = 1e-12
 
 
@@ -128,10 +127,10 @@ class UrnLikelihood:
         """``Σ log (θ + jσ)`` over the openings, for arrays that broadcast."""
         if self.seen == 1:
             return np.zeros(np.broadcast_shapes(theta.shape, sigma.shape))
-        some = np.maximum(sigma, 1e-300)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rising = (self.seen - 1) * np.log(some) + log_rising(1 + theta / some, self.seen - 1)
-        return np.where(sigma * self.seen < 1e-14 * theta, (self.seen - 1) * np.log(theta), rising)
+        both = np.broadcast_arrays(theta, sigma)
+        out = np.empty(both[0].size)
+        log_steps(*(np.ravel(x) for x in both), self.seen - 1, out)
+        return out.reshape(both[0].shape)
 
     def log_before(self, theta: Floats) -> Floats:
         """``-log (θ + 1)_{s-1}`` for each closing time, along a new last axis."""
@@ -151,7 +150,8 @@ class UrnLikelihood:
         """Logarithm of the probability for arrays that broadcast, such as a column and
         a row.
         """
-        waited = logsumexp(self.log_before(theta) + self.log_after(sigma), axis=-1)
+        terms = self.log_before(theta) + self.log_after(sigma)
+        waited = logsumexp(terms, axis=-1) if terms.shape[-1] > 1 else terms[..., 0]
         return np.asarray(self.log_opened(theta, sigma) + self.log_joined(sigma) + waited)
 
 
@@ -180,7 +180,7 @@ def sample_urn_parameters(
     # centre: add a tenth of its highest neighbour.
     flat = np.exp(np.logaddexp(heights, around + _SHARE_OF_NEIGHBOURS) - heights.max()).ravel()
     chance = (1 - _SHARE_EVERYWHERE) * flat / flat.sum() + _SHARE_EVERYWHERE / flat.size
-    number = max(draws, _FEWEST_PROPOSALS)
+    number = proposals_for(draws)
     cell = rng.choice(flat.size, size=number, p=chance)
     row, column = np.unravel_index(cell, heights.shape)
     log_theta = x.centres[row] + x.width * (rng.random(number) - 0.5)
