@@ -39,8 +39,10 @@ def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) ->
     number, seconds = 1, 0.0
 
     def send() -> None:
-        while left and len(futures) < _AHEAD * max(sum(client.nthreads().values()), 1):
-            own = [left.popleft() for _ in range(min(number, len(left)))]
+        ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
+        while left and len(futures) < ahead:
+            # The last ones are smaller, so that all workers end at about the same time.
+            own = [left.popleft() for _ in range(min(number, -(-len(left) // ahead)))]
             future = client.submit(_several, work, own, pure=False)
             futures.add(future)
             finished.add(future)

@@ -31,6 +31,7 @@ FILES = {
     "notes.txt": "a,b,count\nx,1,3\n",
 }
 ASSESS = ["assess", "table.csv", "-N", "100"]
+MANY = ["assess-many", "table.csv", "--over", "a", "-N", "100"]
 PERTURB = ["perturb", "table.csv", "--report", "--method"]
 SUPPRESS = ["suppress", "table.csv", "--output", "o.csv"]
 RULES = ["rules", "table.csv", "--variables", "a", "--value", "count"]
@@ -54,6 +55,14 @@ WITHOUT_LIBRARIES = [
     ([*ASSESS, "--model", "latent-class", "--formula", "~ a"], 2, "--formula does not apply"),
     ([*ASSESS, "--model", "card.toml", "--formula", "~ a"], 2, "which has its own"),
     ([*ASSESS, "--draws", "0"], 2, "1<=x<=1000000"),
+    (["assess-many", "table.csv", "--over", "a"], 2, "give either --population-size or"),
+    ([*MANY, "--population-sizes", "no.csv"], 2, "give either --population-size or"),
+    ([*MANY, "--table", "people"], 2, "--table needs --variables"),
+    ([*MANY, "--table", "people", "--variables", "b"], 2, "is read as a file of records"),
+    (["assess-many", "no.csv", "--over", "a", "-N", "9"], 1, "no.csv: no such file"),
+    ([*MANY, "--output", "no/o.csv"], 1, "the folder no does not exist"),
+    (["tabulate", "postgres://h/d", "--variables", "a"], 2, "needs --table"),
+    (["tabulate", "no.duckdb", "--variables", "a", "--table", "t"], 1, "no such file"),
     (["summary", "no.nc"], 1, "no.nc: no such file"),
     (["summary", "one.nc", "--format", "yaml"], 2, "is not one of"),
     (["report", "one.nc", "--output", "p.pdf"], 1, "p.pdf: cannot be written with the ending"),

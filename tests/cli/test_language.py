@@ -37,6 +37,7 @@ SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", 
 EXAMPLES: dict[str, list[str]] = {
     "tabulate": ["people.csv", "--variables", "a,b"],
     "assess": ["table.csv", *FIT],
+    "assess-many": ["table.csv", "--over", "a", *FIT, "--workers", "1"],
     "summary": ["one.nc"],
     "compare": ["one.nc", "two.nc"],
     "perturb": ["table.csv", "--method", "conventional-round", "--report"],
@@ -113,6 +114,7 @@ def test_commands_stand_in_the_order_of_their_use(run):
     order = [
         "tabulate",
         "assess",
+        "assess-many",
         "summary",
         "compare",
         "perturb",

@@ -9,6 +9,7 @@ import click
 
 from taciturn import __version__
 from taciturn.cli.assess import assess
+from taciturn.cli.assess_many import assess_many
 from taciturn.cli.attack import attack
 from taciturn.cli.cell_key import cell_key
 from taciturn.cli.check import check
@@ -44,7 +45,7 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    *(tabulate, assess, summary, compare),
+    *(tabulate, assess, assess_many, summary, compare),
     *(perturb, cell_key, suppress, attack, rules),
     *(check, study, validate, report),
 )

@@ -265,19 +265,20 @@ def check_release_file(source: TableFile | None) -> None:
         check_readable(source, READABLE_RELEASES)
 
 
-def check_records(source: TableFile, count: str = "count", **written: str | None) -> None:
+def check_records(source: Any, count: str = "count", **written: str | None) -> None:
     """Raise if what is to be counted, a row an individual, has a column of counts."""
     from taciturn.tables.sources import open_source
 
-    if count in open_source(source, **written).names:
+    opened = open_source(source, **written)
+    if count in opened.names:
         raise TableError(
-            f"{source}: has a column {count!r}, so that it is no microdata but a table, whose rows"
-            " are not to be counted; if it is none, call that column something else"
+            f"{opened.origin}: has a column {count!r}, so that it is no microdata but a table,"
+            " whose rows are not to be counted; if it is none, call that column something else"
         )
 
 
 def read_counts(
-    source: TableFile, *, count: str, variables: tuple[str, ...] | None, **written: Any
+    source: Any, *, count: str, variables: tuple[str, ...] | None, **written: Any
 ) -> "xr.DataArray":
     """A table of counts, or that of microdata by these variables."""
     import taciturn as tc

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from taciturn.cli.databases import Records, check_database, opened, table_option
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -24,7 +25,8 @@ __all__ = ["tabulate"]
 
 
 @click.command(cls=FileCommand)
-@click.argument("records", type=Input(stream=True))
+@click.argument("records", type=Records())
+@table_option
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
 @click.option(
     "--categories",
@@ -57,7 +59,8 @@ __all__ = ["tabulate"]
 @format_option
 @force_option
 def tabulate(
-    records: TableFile,
+    records: TableFile | str,
+    database_table: str | None,
     variables: tuple[str, ...],
     categories: tuple[TableFile, ...],
     missing: str,
@@ -70,30 +73,35 @@ def tabulate(
 ) -> None:
     """Count records, one row an individual, by some of their columns.
 
-    RECORDS is a CSV or Parquet file, or CSV from standard input, '-'. The table is in
-    long form, as assess and the other commands read it, with a row for each combination
-    of categories, those that nobody has included. Without --output it is printed, as
-    CSV or JSON.
+    RECORDS is a CSV or Parquet file, or CSV from standard input, '-'. With --table it
+    is a file of DuckDB, or the address of a database that Ibis knows, such as
+    postgres://host/census: the database counts.
+
+    The table is in long form, as assess and the other commands read it, with a row for
+    each combination of categories, those that nobody has included. Without --output it
+    is printed, as CSV or JSON.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     import taciturn as tc
 
-    check_tables(records, *categories)
+    check_database(records, database_table)
+    check_tables(None if isinstance(records, str) or database_table else records, *categories)
     written = {"sep": sep, "encoding": encoding}
-    check_records(records, sep=sep, encoding=encoding)
     declared: dict[str, list[Any]] = {}
     for path in categories:
         declared.update(_categories(path, variables, written))
-    table = tc.tabulate(
-        records,
-        variables,
-        categories=declared,
-        missing=missing,
-        sampling_weights=sampling_weights,
-        sep=sep,
-        encoding=encoding,
-    )
+    with opened(records, database_table) as source:
+        check_records(source, sep=sep, encoding=encoding)
+        table = tc.tabulate(
+            source,
+            variables,
+            categories=declared,
+            missing=missing,
+            sampling_weights=sampling_weights,
+            sep=sep,
+            encoding=encoding,
+        )
     rows = table.to_dataframe().reset_index()
     if output is not None:
         write_csv(rows, output, overwrite=force)

@@ -1,0 +1,245 @@
+"""``taciturn assess-many``: the risk of the tables of all areas."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from taciturn.cli.databases import Records, check_database, opened, table_option
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    Output,
+    StandardOutput,
+    Target,
+    check_tables,
+    force_option,
+    read_counts,
+    variables_option,
+    write_csv,
+)
+from taciturn.cli.fitting import exit_unless
+from taciturn.cli.options import MOST_COUNT, SEED, Names, Weights, Whole, csv_options
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.working import working
+from taciturn.errors import TableError
+from taciturn.estimators.registry import COMMANDS
+from taciturn.files import TableFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["assess_many"]
+
+_MEASURES: Final = ("R1", "R2", "tau1")
+_ENDS: Final = {"lower": 0.025, "median": 0.5, "upper": 0.975}
+_SIZE: Final = "population_size"
+_SHOWN: Final = 10  # areas, in text
+
+
+@click.command(cls=FileCommand)
+@click.argument("tables", metavar="RECORDS", type=Records())
+@table_option
+@click.option("--over", required=True, help="Column whose categories are the tables: the area.")
+@click.option(
+    "--population-size",
+    "-N",
+    type=Whole(1, MOST_COUNT),
+    help="Individuals in the population of each table, if it is the same for all.",
+)
+@click.option(
+    "--population-sizes",
+    type=Input(stream=True),
+    help=f"File with the columns of --over and {_SIZE}.",
+)
+@click.option("--count", default="count", show_default=True, help="Column of counts in RECORDS.")
+@variables_option
+@click.option(
+    "--model",
+    type=click.Choice(list(COMMANDS)),
+    help=(
+        "Estimator, fitted to each table by itself. By default, from five tables on, what all"
+        " have in common is learned first."
+    ),
+)
+@click.option(
+    "--weights",
+    type=Weights(),
+    default="0.1,0.8,0.1",
+    show_default=True,
+    help="Weights of the three terms of R1 and R2.",
+)
+@click.option(
+    "--by",
+    type=Names(),
+    default="",
+    help="Variables each of whose categories is assessed, too, in each table.",
+)
+@click.option("--draws", type=Whole(1), default=1000, show_default=True, help="Draws per table.")
+@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that keeps what is done, and from which the same command continues.",
+)
+@click.option(
+    "--output",
+    type=Output(".csv", stream=True),
+    help="Write the table of results to this CSV file; - is standard output.",
+)
+@format_option
+@csv_options
+@force_option
+def assess_many(
+    tables: TableFile | str,
+    database_table: str | None,
+    over: str,
+    population_size: int | None,
+    population_sizes: TableFile | None,
+    count: str,
+    variables: tuple[str, ...] | None,
+    model: str | None,
+    weights: tuple[float, float, float],
+    by: tuple[str, ...],
+    draws: int,
+    seed: int | None,
+    workers: int | None,
+    store: Path | None,
+    output: Target | None,
+    form: Format,
+    force: bool,
+    sep: str | None,
+    encoding: str | None,
+) -> None:
+    """Estimate the disclosure risk of many tables: of each area of a census.
+
+    RECORDS is a CSV or Parquet file in long form, with a column for the area, or CSV
+    from standard input, '-'. With --variables it has one row per individual, who are
+    counted by area; with --table, too, it is a database. What cannot be assessed, such
+    as an area without a sample, has no numbers but a reason.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 a sampler did not converge.
+    """
+    import warnings
+
+    import taciturn as tc
+
+    if (population_size is None) == (population_sizes is None):
+        raise click.UsageError("give either --population-size or --population-sizes")
+    if database_table is not None and variables is None:
+        raise click.UsageError("--table needs --variables, by which the records are counted")
+    check_database(tables, database_table)
+    check_tables(None if isinstance(tables, str) or database_table else tables, population_sizes)
+    written: dict[str, Any] = {"sep": sep, "encoding": encoding}
+    with working("loading libraries, reading the tables"):
+        by_area = None if variables is None else (over, *variables)
+        with opened(tables, database_table) as source:
+            stack = read_counts(source, count=count, variables=by_area, **written)
+        sizes = population_size or _sizes(population_sizes, stack, over, written)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tc.ConvergenceWarning)
+            risk = tc.assess_many(
+                stack,
+                over=over,
+                population_size=sizes,
+                estimator=_estimator(model),
+                draws=draws,
+                quantiles=tuple(_ENDS.values()),
+                weights=weights,
+                by=by,
+                random_seed=seed,
+                workers=workers,
+                progressbar=sys.stderr.isatty(),
+                store=store,
+            )
+    except KeyboardInterrupt:
+        if store is not None:
+            click.echo(f"taciturn: the same command continues from {store}", err=True)
+        raise
+    rows = _rows(risk, over, by)
+    if output is not None:
+        write_csv(rows, output, overwrite=force)
+    print_as(
+        form,
+        text=_text(rows, over, by),
+        facts={"draws": draws, "tables": rows.to_dict("records")},
+        table=rows,
+        to_stderr=isinstance(output, StandardOutput),
+    )
+    exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
+
+
+def _estimator(model: str | None) -> Any:
+    import taciturn as tc
+
+    return None if model is None else tc.estimators.ESTIMATORS[COMMANDS[model].name]()
+
+
+def _sizes(
+    path: TableFile | None, stack: "xr.DataArray", over: str, written: dict[str, Any]
+) -> dict[Any, int]:
+    """The size of each population, by area, whose labels may be numbers in a database
+    and text in a file.
+    """
+    import taciturn as tc
+
+    assert path is not None
+    sizes = tc.read_table(path, count=_SIZE, **written)
+    if sizes.dims != (over,):
+        raise TableError(
+            f"{path}: must have the columns {over!r} and {_SIZE!r} and no others, it has"
+            f" {', '.join(map(repr, (*sizes.dims, _SIZE)))}"
+        )
+    named = dict(zip(map(str, sizes[over].values.tolist()), sizes.values.tolist(), strict=True))
+    labels = stack[over].values.tolist() if over in stack.dims else []
+    for label in labels:
+        if str(label) not in named:
+            raise TableError(f"{path}: has no size of {over}={label!r:.80}")
+    return {label: named[str(label)] for label in labels}
+
+
+def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
+    """A row for each table and, after these, one for each category of each table."""
+    import pandas as pd
+
+    known = risk[["sample_size", _SIZE, "converged", "reason"]]
+    parts = []
+    for variable in (None, *by):
+        own = "" if variable is None else f"_by_{variable}"
+        columns = {}
+        for measure in _MEASURES:
+            columns[f"{measure}_mean"] = risk[f"{measure}{own}_mean"]
+            for end, probability in _ENDS.items():
+                found = risk[f"{measure}{own}"].sel(quantile=probability, drop=True)
+                columns[f"{measure}_{end}"] = found
+        part = known.assign(columns).to_dataframe().reset_index()
+        if by:
+            part.insert(1, "category", "" if variable is None else part.pop(variable))
+            part.insert(1, "variable", variable or "")
+        parts.append(part)
+    rows = pd.concat(parts, ignore_index=True)
+    first = [over, *(["variable", "category"] if by else [])]
+    last = ["converged", "reason"]
+    numbers = [f"{measure}_{end}" for measure in _MEASURES for end in ("mean", *_ENDS)]
+    return rows[[*first, "sample_size", _SIZE, *numbers, *last]]
+
+
+def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...]) -> str:
+    """How many were assessed, the highest of them, and why others were not."""
+    whole = rows[rows["variable"] == ""] if by else rows
+    done = whole[whole["reason"] == ""]
+    lines = [f"{len(done):,} of {len(whole):,} tables assessed"]
+    reasons = whole.loc[whole["reason"] != "", "reason"].value_counts()
+    lines += [f"  {number:,}: {reason}" for reason, number in reasons.head(_SHOWN).items()]
+    if len(done):
+        shown = done.nlargest(_SHOWN, "R2_mean")
+        columns = [over, "sample_size", _SIZE, *(f"R2_{x}" for x in ("mean", "lower", "upper"))]
+        table = shown[[*columns, "tau1_mean"]].to_string(
+            index=False, float_format=lambda value: f"{value:.4f}"
+        )
+        lines += ["", "Those with the highest R2:", table]
+    return "\n".join(lines)

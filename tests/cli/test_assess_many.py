@@ -1,0 +1,146 @@
+"""``taciturn assess-many``, and records in databases."""
+
+import io
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.errors import FileFormatError
+
+QUICK = ["--model", "chinese-restaurant", "--draws", "60", "--seed", "3", "--workers", "1"]
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    """A sample of six areas, its records, and the sizes of the areas."""
+    folder = tmp_path_factory.mktemp("census")
+    counts = np.random.default_rng(1).poisson(30, (6, 2, 4))
+    coords = {"area": range(1, 7), "sex": ["f", "m"], "age": range(1, 5)}
+    population = xr.DataArray(counts, dims=("area", "sex", "age"), coords=coords)
+    sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
+    sample[2] = 0
+    rows = sample.to_series().rename("count").reset_index()
+    rows.to_csv(folder / "sample.csv", index=False)
+    people = rows.loc[rows.index.repeat(rows["count"])].drop(columns="count")
+    people.to_csv(folder / "people.csv", index=False)
+    sizes = population.sum(["sex", "age"]).to_series().rename("population_size").reset_index()
+    sizes.to_csv(folder / "sizes.csv", index=False)
+    return folder
+
+
+def test_rows_are_those_of_the_function(census, run):
+    files = [census / "sample.csv", "--over", "area", "--population-sizes", census / "sizes.csv"]
+    status, printed, _ = run("assess-many", *files, *QUICK, "--by", "age", "--format", "csv")
+    assert status == 0
+    rows = pd.read_csv(io.StringIO(printed), keep_default_na=False, na_values=[""])
+    risk = tc.assess_many(
+        tc.read_table(census / "sample.csv"),
+        over="area",
+        population_size=tc.read_table(census / "sizes.csv", count="population_size"),
+        estimator=tc.ChineseRestaurant(),
+        draws=60,
+        by="age",
+        random_seed=3,
+        workers=1,
+        progressbar=False,
+    )
+    whole = rows[rows["variable"].isna()]
+    assert whole["area"].tolist() == list(range(1, 7))
+    assert whole["population_size"].tolist() == risk["population_size"].values.tolist()
+    for end, quantile in (("lower", 0.025), ("median", 0.5), ("upper", 0.975)):
+        expected = risk["R2"].sel(quantile=quantile).values
+        assert whole[f"R2_{end}"].values == pytest.approx(expected, nan_ok=True)
+    assert whole["tau1_mean"].values == pytest.approx(risk["tau1_mean"].values, nan_ok=True)
+    assert whole["reason"].notna().tolist() == [area == 3 for area in whole["area"]]
+    one = rows[(rows["area"] == 4) & (rows["category"] == 2)]
+    assert one["variable"].tolist() == ["age"]
+    expected = float(risk["R1_by_age_mean"].sel(area="4", age="2"))
+    assert one["R1_mean"].tolist() == pytest.approx([expected])
+    assert len(rows) == 6 + 6 * 4
+    status, text, _ = run("assess-many", *files, *QUICK)
+    assert text.startswith("5 of 6 tables assessed\n  1: TableError: the sample is empty")
+    assert len(text.splitlines()) == 5 + 5
+
+
+def test_a_store_and_records(census, run, tmp_path):
+    given = ["--over", "area", "--variables", "sex,age", "-N", "400", *QUICK]
+    given += ["--store", tmp_path / "store", "--output", tmp_path / "out.csv", "--force"]
+    outputs = []
+    for _ in range(2):
+        assert run("assess-many", census / "people.csv", *given)[0] == 0
+        outputs.append((tmp_path / "out.csv").read_text())
+    assert outputs[0] == outputs[1]
+    status, _, said = run("assess-many", census / "people.csv", *given, "--draws", "61")
+    assert status == 1
+    assert "another" in said
+    assert (tmp_path / "out.csv").read_text() == outputs[0]
+
+
+def test_sizes_have_two_columns(census, run):
+    given = [census / "sample.csv", "--over", "area", *QUICK]
+    wrong = census / "wrong.csv"
+    wrong.write_text("area,year,population_size\n1,2020,300\n1,2021,301\n")
+    status, _, said = run("assess-many", *given, "--population-sizes", wrong)
+    assert status == 1
+    assert "must have the columns 'area' and 'population_size' and no others" in said
+
+
+def test_an_area_without_a_size_is_an_error(census, run):
+    given = [census / "sample.csv", "--over", "area", *QUICK]
+    few = census / "few.csv"
+    few.write_text("area,population_size\n1,300\n2,301\n")
+    status, _, said = run("assess-many", *given, "--population-sizes", few)
+    assert status == 1
+    assert "few.csv: has no size of area='3'" in said
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in Ibis
+def test_databases(census, run, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    expected = run("tabulate", census / "people.csv", "--variables", "area,sex,age")[1]
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.sql(f"CREATE TABLE people AS SELECT * FROM '{census / 'people.csv'}'")
+    counted = ["--table", "people", "--variables"]
+    assert run("tabulate", path, *counted, "area,sex,age") == (0, expected, "")
+    pytest.importorskip("ibis")
+    assert run("tabulate", f"duckdb://{path}", *counted, "area,sex,age") == (0, expected, "")
+    sizes = ["--population-sizes", census / "sizes.csv"]
+    given = ["--over", "area", *sizes, *QUICK, "--format", "csv"]
+    status, printed, _ = run("assess-many", path, *counted, "sex,age", *given)
+    assert status == 0
+    sample = tc.tabulate(census / "people.csv", ["area", "sex", "age"])
+    rows = pd.read_csv(io.StringIO(printed))
+    assert rows["sample_size"].tolist() == sample.sum(["sex", "age"]).values.tolist()
+    assert rows["population_size"].is_unique
+
+
+def test_databases_that_cannot_be_read(census, run, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.sql("CREATE TABLE others AS SELECT 1 AS a, 2 AS b")
+        connection.sql("CREATE TABLE counts AS SELECT 1 AS a, 2 AS count")
+    other = tmp_path / "other.db"
+    sqlite3.connect(other).close()
+    other.write_text("no database")
+    for words, message in (
+        ([path, "--table", "people"], "has no table 'people'; it has 'counts', 'others'"),
+        ([path, "--table", "counts"], "has a column 'count', so that it is no microdata"),
+        ([other, "--table", "others"], "cannot be opened as a file of DuckDB"),
+        (["postgres://me:hidden@h:1/x", "--table", "others"], "'others' cannot be opened"),
+        (["nosuch://x", "--table", "others"], "'others' cannot be opened"),
+    ):
+        status, printed, said = run("tabulate", *words, "--variables", "a")
+        assert (status, printed) == (1, ""), said
+        assert message in said
+        assert "hidden" not in said
+
+
+def test_python_opens_no_address():
+    with pytest.raises(FileFormatError, match="is an address"):
+        tc.tabulate("postgres://host/census", ["a"])
