@@ -15,12 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "studies"))
 
-ESTIMATORS = {
-    "shared profile": "tc.SharedProfile()",
-    "area by area, urn": "tc.ChineseRestaurant()",
-    "area by area, pool of two families": "tc.LinearPool()",
-    "area by area, default": "None",
-}
+SHARED = "shared profile"
+ALONE = ("urn", "pool of two families", "default")
 
 
 def main() -> None:
@@ -29,22 +25,22 @@ def main() -> None:
     parser.add_argument("--areas", type=int, default=100_000)
     parser.add_argument("--alone", type=int, default=2_000, help="areas that are fitted alone")
     parser.add_argument("--kind", default="margins")
-    parser.add_argument("--only", choices=list(ESTIMATORS))
+    parser.add_argument("--only", choices=[SHARED, *ALONE])
     given = parser.parse_args()
     if given.only:
         print(json.dumps(measured(given.areas, given.kind, given.only)))
         return
     print("| | areas | seconds | processor ms an area | peak, GB | R2 covered | width |")
     print("|---|---:|---:|---:|---:|---:|---:|")
-    for name in ESTIMATORS:
-        areas = given.areas if name == "shared profile" else given.alone
+    for name in (SHARED, *ALONE):
+        areas = given.areas if name == SHARED else given.alone
         command = [sys.executable, __file__, "--only", name, "--kind", given.kind]
         out = subprocess.run(
             [*command, "--areas", str(areas)], capture_output=True, text=True, check=True
         )
         found = json.loads(out.stdout.splitlines()[-1])
         print(
-            f"| {name} | {areas:,} | {found['seconds']:.0f} | {found['processor']:.1f} |"
+            f"| {name if name == SHARED else f'area by area, {name}'} | {areas:,} | {found['seconds']:.0f} | {found['processor']:.1f} |"
             f" {found['peak']:.2f} | {found['coverage']:.1%} | {found['width']:.3f} |",
             flush=True,
         )
@@ -60,11 +56,15 @@ def measured(areas: int, kind: str, name: str) -> dict[str, float]:
     population = area_populations(kind, areas, 1)
     sample = sampled(population, 0.05, 1)
     sizes = population.sum(["age", "status", "origin"])
-    estimator = eval(ESTIMATORS[name], {"tc": tc})  # noqa: S307 - of the list above
-    estimator = estimator or tc.default_estimator(sample[0])
+    estimators = {
+        SHARED: tc.SharedProfile(),
+        "urn": tc.ChineseRestaurant(),
+        "pool of two families": tc.LinearPool(),
+        "default": tc.default_estimator(sample[0]),
+    }
     start, before = time.perf_counter(), processor_seconds()
     risk = tc.assess_many(
-        sample, over="area", population_size=sizes, estimator=estimator, draws=200, random_seed=1,
+        sample, over="area", population_size=sizes, estimator=estimators[name], draws=200, random_seed=1,
         progressbar=False,
     )  # fmt: skip
     seconds = time.perf_counter() - start

@@ -4,8 +4,9 @@ the same numbers.
 Run as ``python benchmarks/cluster.py``; ``--areas`` for another number. Areas of 90
 cells, the urn, 200 draws each. Two processes that each take half of the tables, with
 everything loaded, are the yardstick; the ways take turns, and the median of the rounds
-counts, each relative to the yardstick of its round. Then the same call is made with other chunks, a
-worker is killed in the middle, and the whole run is killed and made again."""
+counts, each relative to the yardstick of its round. Then the same call is made with
+other chunks, a worker is killed in the middle, and the whole run is killed and made
+again."""
 
 import argparse
 import hashlib

@@ -32,6 +32,7 @@ __all__ = [
     "StandardInput",
     "TableFile",
     "check_ending",
+    "check_folder",
     "check_output",
     "check_readable",
     "whole_file",
@@ -185,6 +186,19 @@ def check_output(
             f"{path}: exists already; give another name, or replace it with --force on the command"
             " line, overwrite=True in Python"
         )
+
+
+def check_folder(path: Path) -> None:
+    """Raise `FileFormatError` unless `path` can be a folder that is written, or one that
+    is continued.
+    """
+    mode = _mode(path)
+    if mode is not None and not path.is_dir():
+        raise FileFormatError(f"{path}: exists and is no folder; give another name")
+    if not path.parent.is_dir():
+        raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path if mode is not None else path.parent, os.W_OK | os.X_OK):
+        raise FileFormatError(f"{path}: cannot be written to")
 
 
 @contextmanager

@@ -144,3 +144,18 @@ def test_databases_that_cannot_be_read(census, run, tmp_path):
 def test_python_opens_no_address():
     with pytest.raises(FileFormatError, match="is an address"):
         tc.tabulate("postgres://host/census", ["a"])
+
+
+def test_a_store_is_a_folder(census, run, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("nothing")
+    given = [census / "sample.csv", "--over", "area", "-N", "400", *QUICK, "--store"]
+    for store, message in (
+        ("file", "exists and is no folder"),
+        ("link", "exists and is no folder"),
+        ("no/store", "does not exist"),
+    ):
+        status, _, said = run("assess-many", *given, tmp_path / store)
+        assert status == 1
+        assert message in said
+    assert (tmp_path / "file").read_text() == "mine"

@@ -19,7 +19,8 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn import cli
-from taciturn.cli.files import FileCommand, Input, Output
+from taciturn.cli.databases import Records
+from taciturn.cli.files import FileCommand, Folder, Input, Output
 from taciturn.errors import FileFormatError
 from writers import FILES_WRITTEN, WRITERS, write_card
 
@@ -28,6 +29,7 @@ KEYS = random.Random(1)
 FILES = {
     "table.csv": "a,b,count\nx,1,30\nx,2,40\ny,1,20\ny,2,10\n",
     "margins.csv": "a,count\nx,700\ny,300\n",
+    "sizes.csv": "a,population_size\nx,700\ny,300\n",
     "hidden.csv": "a,b\nx,1\nx,2\ny,1\ny,2\n",
     "released.csv": "a,b,count,status\nx,1,,suppressed\nx,2,,suppressed\n"
     "y,1,20,published\ny,2,10,published\nx,Total,70,published\ny,Total,30,published\n",
@@ -45,11 +47,13 @@ FILES = {
 }
 FIT = ["-N", "1000", "--draws", "20", "--chains", "2", "--seed", "1"]
 SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", "--workers", "1"]
+MANY = ["--model", "log-linear", "--draws", "20", "--seed", "1", "--workers", "1"]
 RULES = ["--variables", "a,b", "--value", "sales", "--rule", "freq:3"]
 CELLS = ["--apriori", "cells.hst"]
 EXAMPLES = {
     "tabulate": ["records.csv", "--variables", "b", "--categories", "levels.csv"],
     "assess": ["table.csv", *FIT, "--model", "log-linear", "--known-margins", "margins.csv"],
+    "assess-many": ["table.csv", "--over", "a", "--population-sizes", "sizes.csv", *MANY],
     "compare": ["one.nc", "two.nc", "--seed", "1"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],
     "cell-key": ["records.csv", "--variables", "a,b", "--keys", "key"],
@@ -169,7 +173,8 @@ def test_every_path_of_a_command_is_an_input_or_an_output(name):
     command = COMMANDS[name]
     assert type(command) is FileCommand
     paths = [param for kind in (click.Path, click.File) for param in options_of(command, kind)]
-    assert [param.name for param in paths if type(param.type) not in (Input, Output)] == []
+    kinds = (Input, Output, Records, Folder)
+    assert [param.name for param in paths if type(param.type) not in kinds] == []
     new = [param for param in paths if isinstance(param.type, Output) and not param.type.resumed]
     assert ("force" in [param.name for param in command.params]) is bool(new)
 

@@ -9,6 +9,7 @@ import click
 from taciturn.cli.databases import Records, check_database, opened, table_option
 from taciturn.cli.files import (
     FileCommand,
+    Folder,
     Input,
     Output,
     StandardOutput,
@@ -82,7 +83,7 @@ _SHOWN: Final = 10  # areas, in text
 @click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
 @click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Folder(),
     help="Folder that keeps what is done, and from which the same command continues.",
 )
 @click.option(

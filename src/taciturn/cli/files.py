@@ -20,6 +20,7 @@ from taciturn.files import (
     StandardInput,
     TableFile,
     check_ending,
+    check_folder,
     check_output,
     check_readable,
     whole_file,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileCommand",
+    "Folder",
     "Input",
     "Output",
     "StandardOutput",
@@ -114,6 +116,13 @@ class Output(click.Path):
         )
 
 
+class Folder(click.Path):
+    """A folder that is written, and continued where it exists."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+
 class FileCommand(click.Command):
     """A command that holds each of its outputs to `check_output` and to its endings
     before it begins, and reads standard input once.
@@ -131,6 +140,8 @@ class FileCommand(click.Command):
                     streams.append(param.get_error_hint(ctx))
                 elif isinstance(value, Path) and isinstance(param.type, Output):
                     written.append((value, param.type))
+                elif isinstance(value, Path) and isinstance(param.type, Folder):
+                    check_folder(value)
                 elif isinstance(value, Path) and isinstance(param.type, Input):
                     read.append(value)
                 elif isinstance(param.type, Model) and value is not None and is_card(value):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn import __version__
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
 from taciturn.fits.risk import check_by
@@ -207,14 +208,14 @@ class _Run:
     workers: Workers
     progressbar: bool
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """All but the tables."""
         return {
             "estimator": None if self.estimator is None else self.estimator.spec(),
             **asdict(self.kept),
             "random_seed": self.seed,
-            "version": version("taciturn"),
+            "version": __version__,
         }
 
     @property

@@ -5,13 +5,13 @@ generated.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn import __version__
 from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
@@ -168,7 +168,7 @@ def calibrate(
         "bins": bins,
         "method": method,
         "random_seed": seed,
-        "version": version("taciturn"),
+        "version": __version__,
     }
     return _result(estimator, ranks, bins).assign_attrs(settings=json.dumps(settings))
 

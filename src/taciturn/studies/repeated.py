@@ -5,7 +5,6 @@ from each compared with the truth.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from importlib.metadata import version
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from taciturn import __version__
 from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
@@ -264,5 +264,5 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
         "weights": list(job.weights),
         "method": job.method,
         "random_seed": job.seed,
-        "version": version("taciturn"),
+        "version": __version__,
     }

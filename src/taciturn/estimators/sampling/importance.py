@@ -11,7 +11,7 @@ __all__ = ["proposals_for", "resample"]
 
 _ENOUGH: Final = 0.5  # of the proposals must be possible
 
-_EACH: Final = 5  # proposals of a draw,
+_EACH: Final = 2  # proposals of a draw,
 _FEWEST: Final = 1000  # but so many, for the tail of their weights to be known,
 _MOST: Final = 4000  # and no more, but that each draw has one
 
