@@ -39,8 +39,9 @@ def main() -> None:
             [*command, "--areas", str(areas)], capture_output=True, text=True, check=True
         )
         found = json.loads(out.stdout.splitlines()[-1])
+        shown = name if name == SHARED else f"area by area, {name}"
         print(
-            f"| {name if name == SHARED else f'area by area, {name}'} | {areas:,} | {found['seconds']:.0f} | {found['processor']:.1f} |"
+            f"| {shown} | {areas:,} | {found['seconds']:.0f} | {found['processor']:.1f} |"
             f" {found['peak']:.2f} | {found['coverage']:.1%} | {found['width']:.3f} |",
             flush=True,
         )
@@ -64,9 +65,14 @@ def measured(areas: int, kind: str, name: str) -> dict[str, float]:
     }
     start, before = time.perf_counter(), processor_seconds()
     risk = tc.assess_many(
-        sample, over="area", population_size=sizes, estimator=estimators[name], draws=200, random_seed=1,
+        sample,
+        over="area",
+        population_size=sizes,
+        estimator=estimators[name],
+        draws=200,
+        random_seed=1,
         progressbar=False,
-    )  # fmt: skip
+    )
     seconds = time.perf_counter() - start
     truth = tc.disclosure_risk(population, sample, dim=["age", "status", "origin"])["R2"]
     low, high = (risk["R2"].sel(quantile=q) for q in (0.025, 0.975))

@@ -189,8 +189,8 @@ def check_output(
 
 
 def check_folder(path: Path) -> None:
-    """Raise `FileFormatError` unless `path` can be a folder that is written, or one that
-    is continued.
+    """Raise `FileFormatError` unless `path` can be a folder that is written, or
+    continued.
     """
     mode = _mode(path)
     if mode is not None and not path.is_dir():

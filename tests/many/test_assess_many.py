@@ -339,3 +339,11 @@ def test_without_a_fast_path_a_fit_is_made():
         assert estimator.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is None
     latent = tc.LinearPool({"a": tc.LatentClass(), "b": URN})
     assert latent.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is None
+
+
+@pytest.mark.parametrize("name", ["R2", "quantile", "reason"])
+def test_variables_with_names_of_results_are_refused(name):
+    with pytest.raises(TableError, match=f"variable '{name}' has the name of a result"):
+        assess(sample().rename(age=name))
+    with pytest.raises(TableError, match=f"variable '{name}' has the name of a result"):
+        assess(sample().rename(area=name), over=name, population_size=300)

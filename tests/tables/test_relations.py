@@ -70,3 +70,11 @@ def test_relations_that_cannot_be_read(people):
         tc.tabulate(people.filter("false"), "area")
     with pytest.raises(ParameterError, match="sep is that of a CSV file"):
         tc.tabulate(people, "area", sep=";")
+
+
+def test_variables_called_like_a_count(people):
+    """Names in a database do not tell capitals apart."""
+    renamed = people.filter("area IS NOT NULL").project('area AS "Count", area AS count_')
+    expected = ROWS.dropna(subset="area").assign(Count=ROWS["area"], count_=ROWS["area"])
+    found = tc.tabulate(renamed, ["Count", "count_"])
+    assert found.identical(tc.tabulate(expected, ["Count", "count_"]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.databases import Records, check_database, opened, table_option
+from taciturn.cli.databases import Records, check_database, is_file, opened, table_option
 from taciturn.cli.files import (
     FileCommand,
     Folder,
@@ -124,60 +124,54 @@ def assess_many(
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 a sampler did not converge.
     """
-    import warnings
-
     import taciturn as tc
 
-    if (population_size is None) == (population_sizes is None):
-        raise click.UsageError("give either --population-size or --population-sizes")
-    if database_table is not None and variables is None:
-        raise click.UsageError("--table needs --variables, by which the records are counted")
+    _check_options(population_size, population_sizes, database_table, variables)
     check_database(tables, database_table)
-    check_tables(None if isinstance(tables, str) or database_table else tables, population_sizes)
+    check_tables(tables if is_file(tables, database_table) else None, population_sizes)
     written: dict[str, Any] = {"sep": sep, "encoding": encoding}
     with working("loading libraries, reading the tables"):
         by_area = None if variables is None else (over, *variables)
         with opened(tables, database_table) as source:
             stack = read_counts(source, count=count, variables=by_area, **written)
         sizes = population_size or _sizes(population_sizes, stack, over, written)
+        estimator = model and tc.estimators.ESTIMATORS[COMMANDS[model].name]()
+    what = {"over": over, "population_size": sizes, "estimator": estimator, "by": by}
+    how = {"weights": weights, "draws": draws, "random_seed": seed, "workers": workers}
+    risk = _assessed(stack, store, **what, **how)
+    rows = _rows(risk, over, by)
+    if output is not None:
+        write_csv(rows, output, overwrite=force)
+    facts = {"draws": draws, "tables": rows.to_dict("records")}
+    on_screen = isinstance(output, StandardOutput)
+    print_as(form, text=_text(rows, over, by), facts=facts, table=rows, to_stderr=on_screen)
+    exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
+
+
+def _check_options(size: object, sizes: object, table: object, variables: object) -> None:
+    if (size is None) == (sizes is None):
+        raise click.UsageError("give either --population-size or --population-sizes")
+    if table is not None and variables is None:
+        raise click.UsageError("--table needs --variables, by which the records are counted")
+
+
+def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Dataset":
+    """The risk of each table, without a warning of what the exit status says."""
+    import warnings
+
+    import taciturn as tc
+
+    quantiles, shown = tuple(_ENDS.values()), sys.stderr.isatty()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tc.ConvergenceWarning)
-            risk = tc.assess_many(
-                stack,
-                over=over,
-                population_size=sizes,
-                estimator=_estimator(model),
-                draws=draws,
-                quantiles=tuple(_ENDS.values()),
-                weights=weights,
-                by=by,
-                random_seed=seed,
-                workers=workers,
-                progressbar=sys.stderr.isatty(),
-                store=store,
+            return tc.assess_many(
+                stack, quantiles=quantiles, store=store, progressbar=shown, **given
             )
     except KeyboardInterrupt:
         if store is not None:
             click.echo(f"taciturn: the same command continues from {store}", err=True)
         raise
-    rows = _rows(risk, over, by)
-    if output is not None:
-        write_csv(rows, output, overwrite=force)
-    print_as(
-        form,
-        text=_text(rows, over, by),
-        facts={"draws": draws, "tables": rows.to_dict("records")},
-        table=rows,
-        to_stderr=isinstance(output, StandardOutput),
-    )
-    exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
-
-
-def _estimator(model: str | None) -> Any:
-    import taciturn as tc
-
-    return None if model is None else tc.estimators.ESTIMATORS[COMMANDS[model].name]()
 
 
 def _sizes(

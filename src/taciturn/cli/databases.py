@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import click
 
 from taciturn.cli.files import Input
 from taciturn.errors import MissingDependencyError, TableError
-from taciturn.files import TABLE_ENDINGS, check_readable
+from taciturn.files import TABLE_ENDINGS, StandardInput, TableFile, check_readable
 
-__all__ = ["Records", "check_database", "opened", "table_option"]
+__all__ = ["Records", "check_database", "is_file", "opened", "table_option"]
 
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD: Final = re.compile(r"(://[^/@:]*:)[^/@]*@")
@@ -36,6 +36,11 @@ class Records(Input):
         if isinstance(value, str) and _ADDRESS.match(value):
             return value
         return super().convert(value, param, ctx)
+
+
+def is_file(records: Path | StandardInput | str, table: str | None) -> TypeGuard[TableFile]:
+    """Whether these are a file of records, or standard input, and no database."""
+    return table is None and not isinstance(records, str)
 
 
 def check_database(records: object, table: str | None) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from taciturn.cli.databases import Records, check_database, opened, table_option
+from taciturn.cli.databases import Records, check_database, is_file, opened, table_option
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -86,11 +86,9 @@ def tabulate(
     import taciturn as tc
 
     check_database(records, database_table)
-    check_tables(None if isinstance(records, str) or database_table else records, *categories)
+    check_tables(records if is_file(records, database_table) else None, *categories)
     written = {"sep": sep, "encoding": encoding}
-    declared: dict[str, list[Any]] = {}
-    for path in categories:
-        declared.update(_categories(path, variables, written))
+    declared = _categories(categories, variables, written)
     with opened(records, database_table) as source:
         check_records(source, sep=sep, encoding=encoding)
         table = tc.tabulate(
@@ -124,16 +122,19 @@ def tabulate(
 
 
 def _categories(
-    path: TableFile, variables: tuple[str, ...], written: dict[str, Any]
+    files: tuple[TableFile, ...], variables: tuple[str, ...], written: dict[str, Any]
 ) -> dict[str, list[Any]]:
-    """The categories of a variable, from the column of that name."""
+    """The categories of variables, each from the column of that name of a file."""
     from taciturn.tables.sources import open_source
 
-    columns = open_source(path, **written).columns()
-    named = [name for name in columns if name in variables]
-    if len(named) != 1:
-        raise TableError(
-            f"{path}: one column must be called like one of the variables {list(variables)}: the"
-            f" columns are {', '.join(map(repr, columns))}"
-        )
-    return {named[0]: columns[named[0]]}
+    declared = {}
+    for path in files:
+        columns = open_source(path, **written).columns()
+        named = [name for name in columns if name in variables]
+        if len(named) != 1:
+            raise TableError(
+                f"{path}: one column must be called like one of the variables {list(variables)}:"
+                f" the columns are {', '.join(map(repr, columns))}"
+            )
+        declared[named[0]] = columns[named[0]]
+    return declared

@@ -6,7 +6,7 @@ from typing import Any
 
 from taciturn.errors import TableError
 from taciturn.tables.sources.base import Source
-from taciturn.tables.sources.relations import COUNT, columns_of
+from taciturn.tables.sources.relations import columns_of, count_name
 from taciturn.validate import is_of_class
 
 __all__ = ["IbisSource", "is_ibis_table"]
@@ -35,10 +35,10 @@ class IbisSource(Source):
         """The distinct rows of the named columns, and how many records have each."""
         columns = list(dict.fromkeys(names))
         with self._readable():
-            grouped = self._table.group_by(columns)
-            found = grouped.aggregate(**{COUNT: self._table.count()}).to_pyarrow()
+            grouped, count = self._table.group_by(columns), count_name(columns)
+            found = grouped.aggregate(**{count: self._table.count()}).to_pyarrow()
             if len(found):
-                yield columns_of(self, found, names), found.column(COUNT).to_numpy()
+                yield columns_of(self, found, names), found.column(count).to_numpy()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

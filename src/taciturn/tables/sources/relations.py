@@ -9,11 +9,17 @@ from taciturn.errors import MissingDependencyError, TableError
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
-__all__ = ["COUNT", "RelationSource", "columns_of", "is_relation"]
+__all__ = ["RelationSource", "columns_of", "count_name", "is_relation"]
 
 _ROWS: Final = 500_000  # of one part
-COUNT: Final = "taciturn_count"
-"""The column of how many records each group has."""
+
+
+def count_name(names: Sequence[str]) -> str:
+    """What to call the column of how many records each group has."""
+    name = "count"
+    while any(name.lower() == other.lower() for other in names):
+        name += "_"
+    return name
 
 
 def is_relation(records: Any) -> bool:
@@ -54,10 +60,11 @@ class RelationSource(Source):
         import duckdb
 
         columns = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
-        number = duckdb.FunctionExpression("count_star").alias(COUNT)
+        count = count_name(names)
+        number = duckdb.FunctionExpression("count_star").alias(count)
         with self._readable():
             for part in _read(self._relation.aggregate([*columns, number])):
-                yield columns_of(self, part, names), part.column(COUNT).to_numpy()
+                yield columns_of(self, part, names), part.column(count).to_numpy()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
