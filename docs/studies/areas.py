@@ -24,7 +24,8 @@ from generated_areas import AREA_KINDS, area_populations
 import taciturn as tc
 
 FRACTIONS = (0.05, 0.01)
-NUMBERS = {10: 4, 100: 1}  # of areas, and of samples of each
+NUMBERS = {10: 4, 100: 1, 1000: 1}  # of areas, and of samples of each
+FEW = (10, 100)
 MOST_ALONE = 40  # areas that are fitted by themselves, too, as each takes half a second
 CENSUS = ("religion", "mode_of_travel", "country_of_birth")
 SHARED, ALONE = "shared", "alone"
@@ -36,7 +37,9 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2033)
-    parser.add_argument("--tables", nargs="+", help="only those whose name has one of these")
+    parser.add_argument(
+        "--tables", nargs="+", help="only those whose name has one of these; others keep their rows"
+    )
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "areas.csv")
     parser.add_argument("--fragment", type=Path, default=HERE.parent / "explanation" / "_areas.md")
@@ -48,10 +51,20 @@ def main() -> None:
         for fraction in FRACTIONS:
             print(name, fraction, file=sys.stderr, flush=True)
             rows += studied(given, name, population, fraction, samples)
-    frame = pd.DataFrame(rows)
+    frame = with_others(given, pd.DataFrame(rows))
     write(given.output, frame.to_csv(index=False, float_format="%.6g"))
     write(given.fragment, markdown(frame))
     print(markdown(frame))
+
+
+def with_others(given: argparse.Namespace, found: pd.DataFrame) -> pd.DataFrame:
+    """The rows found, and those that the results have of other populations."""
+    if not given.tables or not given.output.exists():
+        return found
+    known = pd.read_csv(given.output)
+    every = pd.concat([known[~known["table"].isin(found["table"])], found])
+    order = {name: k for k, (name, *_) in enumerate(populations(given.seed))}
+    return every.sort_values("table", key=lambda names: names.map(order), kind="stable")
 
 
 def populations(seed: int) -> Iterator[tuple[str, xr.DataArray, int]]:
@@ -73,7 +86,7 @@ def studied(
         seed = given.seed + number
         sample = sampled(population, fraction, seed)
         every = {
-            SHARED: (tc.SharedProfile(areas=500, draws=500), slice(None)),
+            SHARED: (shared_profile(len(sample)), slice(None)),
             ALONE: (None, slice(MOST_ALONE)),
         }
         for how, (estimator, some) in every.items():
@@ -92,6 +105,13 @@ def studied(
         for how, parts in found.items()
         for measure, row in scored(pd.concat(parts)).items()
     ]
+
+
+def shared_profile(areas: int) -> tc.SharedProfile:
+    """That of the defaults for a thousand areas; shorter chains for fewer, of which
+    there are many samples.
+    """
+    return tc.SharedProfile() if areas > max(FEW) else tc.SharedProfile(areas=500, draws=500)
 
 
 def sampled(population: xr.DataArray, fraction: float, seed: int) -> xr.DataArray:

@@ -21,7 +21,9 @@ __all__ = [
     "one_gamma_mixed",
     "one_inverse_gaussian_mixed",
     "scale_to",
+    "solve_back",
     "solve_factored",
+    "solve_forward",
     "sum_levels",
 ]
 
@@ -241,17 +243,28 @@ def solve_factored(roots, right, out):  # type: ignore[no-untyped-def] # pragma:
     """Solve for each of several matrices, given by the lower triangular ``L`` of ``L
     L'``, one system of equations.
     """
-    size = right.shape[1]
     for a in range(right.shape[0]):
-        for j in range(size):
-            total = right[a, j]
-            for k in range(j):
-                total -= roots[a, j, k] * out[a, k]
-            out[a, j] = total / roots[a, j, j]
-        for j in range(size - 1, -1, -1):
-            out[a, j] /= roots[a, j, j]
-            for k in range(j):
-                out[a, k] -= roots[a, j, k] * out[a, j]
+        out[a] = right[a]
+        solve_forward(roots[a], out[a])
+        solve_back(roots[a], out[a])
+
+
+@njit(cache=True, nogil=True)
+def solve_forward(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Solve for a lower triangular factor, in place."""
+    for j in range(values.size):
+        for k in range(j):
+            values[j] -= root[j, k] * values[k]
+        values[j] /= root[j, j]
+
+
+@njit(cache=True, nogil=True)
+def solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Solve for its transpose, in place."""
+    for j in range(values.size - 1, -1, -1):
+        values[j] /= root[j, j]
+        for k in range(j):
+            values[k] -= root[j, k] * values[j]
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed
+from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed, solve_back, solve_forward
 from taciturn.estimators.sampling.kernels import split_sparse
 
 __all__ = [
@@ -103,11 +103,8 @@ def _find_mode(counts, profile, log_shapes, levels, scales, effects, root):  # t
         _factor(root)
         if step == _STEPS:
             return
-        for j in range(slopes.size):
-            for k in range(j):
-                slopes[j] -= root[j, k] * slopes[k]
-            slopes[j] /= root[j, j]
-        _solve_back(root, slopes)
+        solve_forward(root, slopes)
+        solve_back(root, slopes)
         longest = np.abs(slopes).max()
         effects += slopes * min(1.0, _FURTHEST / max(longest, _NEAR))
         if longest < _NEAR:
@@ -150,15 +147,6 @@ def _factor(matrix):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Solve for the transpose of a lower triangular factor, in place."""
-    for j in range(values.size - 1, -1, -1):
-        values[j] /= root[j, j]
-        for k in range(j):
-            values[k] -= root[j, k] * values[j]
-
-
-@njit(cache=True, nogil=True)
 def step_areas(counts, profile, log_shapes, levels, scales, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move the effects of all areas by steps that leave their distribution as it is."""
     for a in range(counts.shape[0]):
@@ -191,7 +179,7 @@ def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, step
         while True:
             tried[:] = now * math.cos(angle) + other * math.sin(angle)
             placed[:] = tried
-            _solve_back(root, placed)
+            solve_back(root, placed)
             placed += mode
             height = _log_density(counts, profile, log_shapes, levels, scales, placed)
             height += 0.5 * np.dot(tried, tried)
