@@ -62,7 +62,7 @@ def test_rows_are_those_of_the_function(census, run):
     assert one["R1_mean"].tolist() == pytest.approx([expected])
     assert len(rows) == 6 + 6 * 4
     status, text, _ = run("assess-many", *files, *QUICK)
-    assert text.startswith("5 of 6 tables assessed\n  1: TableError: the sample is empty")
+    assert text.startswith("5 of 6 tables assessed\n  area=3: TableError: the sample is empty")
     assert len(text.splitlines()) == 5 + 5
 
 
@@ -95,7 +95,45 @@ def test_an_area_without_a_size_is_an_error(census, run):
     few.write_text("area,population_size\n1,300\n2,301\n")
     status, _, said = run("assess-many", *given, "--population-sizes", few)
     assert status == 1
-    assert "few.csv: has no size of area='3'" in said
+    assert "few.csv: has no size of area='3', one of 4 that lack one; it has sizes of" in said
+
+
+def test_labels_are_numbers_here_and_text_there(census, run, tmp_path):
+    sizes = pd.read_csv(census / "sizes.csv").astype({"area": float})
+    sizes.to_parquet(tmp_path / "sizes.parquet")
+    given = [census / "sample.csv", "--over", "area", *QUICK, "--format", "csv"]
+    outputs = [
+        run("assess-many", *given, "--population-sizes", path)
+        for path in (census / "sizes.csv", tmp_path / "sizes.parquet")
+    ]
+    assert outputs[0] == outputs[1]
+
+
+def test_nothing_assessed_is_an_error(census, run):
+    given = ["--over", "area", "-N", "5", *QUICK]
+    status, printed, said = run("assess-many", census / "sample.csv", *given)
+    assert status == 1
+    assert "no table could be assessed" in said
+    assert printed.startswith("0 of 6 tables assessed\n  area=1: ParameterError: population_size")
+
+
+def test_options_that_contradict_each_other(census, run, tmp_path):
+    table = [census / "sample.csv", "-N", "400", *QUICK]
+    people = [census / "people.csv", "-N", "400", *QUICK]
+    out = tmp_path / "out.csv"
+    for words, status, message in (
+        ([*people, "--over", "area", "--variables", "area,sex"], 2, "leave it out of --variables"),
+        ([*table, "--over", "category", "--by", "age"], 2, "has a column 'category'"),
+        ([*table, "--over", "nope"], 1, "over must be one of the variables"),
+        ([*table, "--over", "area", "--store", ""], 2, "is no name of a folder"),
+        ([*table, "--over", "area", "--store", "-"], 2, "is no name of a folder"),
+        ([*table, "--over", "area", "--store", out, "--output", out], 1, "is another output"),
+        (["x.duckdb", "--over", "a", "-N", "9"], 2, "needs --table"),
+    ):
+        found = run("assess-many", *words)
+        assert found[0] == status, found
+        assert message in found[2]
+    assert not out.exists()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in Ibis
@@ -116,7 +154,9 @@ def test_databases(census, run, tmp_path):
     sample = tc.tabulate(census / "people.csv", ["area", "sex", "age"])
     rows = pd.read_csv(io.StringIO(printed))
     assert rows["sample_size"].tolist() == sample.sum(["sex", "age"]).values.tolist()
-    assert rows["population_size"].is_unique
+    known = pd.read_csv(census / "sizes.csv").set_index("area")["population_size"]
+    assert rows["area"].tolist() == [1, 2, 4, 5, 6]
+    assert rows["population_size"].tolist() == known.loc[rows["area"]].tolist()
 
 
 def test_databases_that_cannot_be_read(census, run, tmp_path):
@@ -128,17 +168,28 @@ def test_databases_that_cannot_be_read(census, run, tmp_path):
     other = tmp_path / "other.db"
     sqlite3.connect(other).close()
     other.write_text("no database")
+    connection = duckdb.connect(str(path))
+    connection.sql(f"CREATE VIEW elsewhere AS SELECT * FROM '{census / 'people.csv'}'")
+    connection.close()
+    here = set(tmp_path.iterdir())
+    postgres = "postgres://me:hid/den@h:1/x?user=u&password=hidden"
     for words, message in (
-        ([path, "--table", "people"], "has no table 'people'; it has 'counts', 'others'"),
+        ([path, "--table", "people"], "has no table 'people'; it has 'counts'"),
+        ([path, "--table", str(census / "people.csv")], "has no table"),
+        ([path, "--table", "elsewhere"], "'elsewhere' cannot be read: "),
+        ([f"duckdb://{tmp_path}/none.duckdb", "--table", "x"], "no such file"),
+        ([f"sqlite://{tmp_path}/none.db", "--table", "x"], "no such file"),
         ([path, "--table", "counts"], "has a column 'count', so that it is no microdata"),
         ([other, "--table", "others"], "cannot be opened as a file of DuckDB"),
-        (["postgres://me:hidden@h:1/x", "--table", "others"], "'others' cannot be opened"),
-        (["nosuch://x", "--table", "others"], "'others' cannot be opened"),
+        ([postgres, "--table", "others"], "postgres://..."),
+        (["nosuch://x", "--table", "others"], "nosuch://...: cannot be connected to"),
     ):
         status, printed, said = run("tabulate", *words, "--variables", "a")
         assert (status, printed) == (1, ""), said
         assert message in said
         assert "hidden" not in said
+        assert "den@" not in said
+    assert set(tmp_path.iterdir()) == here
 
 
 def test_python_opens_no_address():

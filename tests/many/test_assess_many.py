@@ -3,6 +3,7 @@ and interruptions; and what cannot be assessed beside what can."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -341,9 +342,63 @@ def test_without_a_fast_path_a_fit_is_made():
     assert latent.draw_unlabelled(problem, 60, 5, np.random.default_rng(1)) is None
 
 
-@pytest.mark.parametrize("name", ["R2", "quantile", "reason"])
-def test_variables_with_names_of_results_are_refused(name):
+@pytest.mark.parametrize("name", ["R2", "quantile", "reason", "R1_mean", "R2_draws"])
+def test_labels_with_names_of_results_are_refused(name):
     with pytest.raises(TableError, match=f"variable '{name}' has the name of a result"):
-        assess(sample().rename(age=name))
+        assess(sample().rename(age=name), by=name, keep_draws=True)
     with pytest.raises(TableError, match=f"variable '{name}' has the name of a result"):
-        assess(sample().rename(area=name), over=name, population_size=300)
+        assess(sample().rename(area=name), over=name, population_size=300, keep_draws=True)
+    assert (assess(sample().rename(age=name))["reason"] == "").all()  # gives no labels
+
+
+@pytest.mark.parametrize("lost", ["arrays.zarr", "arrays.zarr/R2", "arrays.zarr/*/c", "one"])
+def test_what_a_disk_has_lost_is_done_again(tmp_path, lost, alone):
+    store = tmp_path / "store"
+    whole = assess(by="age", keep_draws=True, store=store)
+    assert whole.equals(alone)
+    if lost == "one":
+        import zarr
+
+        zarr.open_group(store / "arrays.zarr")["R2_mean"][3] = 0.0
+    else:
+        found = list(store.glob(lost))
+        assert found
+        for path in found:
+            shutil.rmtree(path)
+    assert assess(by="age", keep_draws=True, store=store).equals(whole)
+
+
+def test_what_areas_share_is_learned_again_where_it_is_lost(tmp_path, together):
+    store = tmp_path / "store"
+    for _ in range(2):
+        with pytest.warns(tc.ConvergenceWarning):
+            assert assess(estimator=SHARED, store=store).equals(together)
+        shutil.rmtree(store / "arrays.zarr")
+
+
+@pytest.mark.parametrize("damage", ["zarr.json", "R2/zarr.json", "R2/c/*/*"])
+def test_arrays_that_cannot_be_read_are_an_error(tmp_path, damage):
+    store = tmp_path / "store"
+    assess(store=store)
+    for path in (store / "arrays.zarr").glob(damage):
+        path.write_bytes(b"{")
+    with pytest.raises(FileFormatError, match=r"its arrays are damaged .*remove the folder"):
+        assess(store=store)
+
+
+def test_a_subclass_with_a_way_of_its_own_is_asked():
+    class Own(tc.ChineseRestaurant):
+        def draw_population(self, problem, settings, parameters, rng):
+            return np.tile(problem.counts, (settings.total, 1))
+
+    problem = make_problem(sample()[1].drop_vars("area"), int(sample()[1].sum()))
+    for estimator in (Own(), tc.LinearPool({"a": Own(), "b": URN})):
+        assert estimator.draw_unlabelled(problem, 20, 1, np.random.default_rng(1)) is None
+    drawn, _ = draw_populations(Own(), problem, 20, 1)
+    assert (drawn == problem.counts).all()
+
+
+def test_a_pool_refuses_the_name_of_a_member_on_either_path():
+    table = sample().rename(age="restaurant")
+    found = assess(table, estimator=POOL)
+    assert all("name of a member of the pool" in reason for reason in found["reason"].values)

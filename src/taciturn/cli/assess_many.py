@@ -1,5 +1,6 @@
 """``taciturn assess-many``: the risk of the tables of all areas."""
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ from taciturn.cli.working import working
 from taciturn.errors import TableError
 from taciturn.estimators.registry import COMMANDS
 from taciturn.files import TableFile
+from taciturn.validate import first_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +128,7 @@ def assess_many(
     """
     import taciturn as tc
 
-    _check_options(population_size, population_sizes, database_table, variables)
+    _check_options(population_size, population_sizes, database_table, variables, over, by)
     check_database(tables, database_table)
     check_tables(tables if is_file(tables, database_table) else None, population_sizes)
     written: dict[str, Any] = {"sep": sep, "encoding": encoding}
@@ -145,14 +147,25 @@ def assess_many(
     facts = {"draws": draws, "tables": rows.to_dict("records")}
     on_screen = isinstance(output, StandardOutput)
     print_as(form, text=_text(rows, over, by), facts=facts, table=rows, to_stderr=on_screen)
+    if not (rows["reason"] == "").any():
+        raise TableError("no table could be assessed: the reasons are in the output")
     exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
 
 
-def _check_options(size: object, sizes: object, table: object, variables: object) -> None:
+def _check_options(
+    size: object, sizes: object, table: object, variables: object, over: str, by: tuple[str, ...]
+) -> None:
     if (size is None) == (sizes is None):
         raise click.UsageError("give either --population-size or --population-sizes")
     if table is not None and variables is None:
         raise click.UsageError("--table needs --variables, by which the records are counted")
+    if isinstance(variables, tuple) and over in variables:
+        raise click.UsageError(f"--over {over} is counted by already: leave it out of --variables")
+    taken = [name for name in (over, *by) if name in ("variable", "category")]
+    if by and taken:
+        raise click.UsageError(
+            f"with --by the output has a column {taken[0]!r}: rename the variable"
+        )
 
 
 def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Dataset":
@@ -183,18 +196,38 @@ def _sizes(
     import taciturn as tc
 
     assert path is not None
-    sizes = tc.read_table(path, count=_SIZE, **written)
+    if over not in stack.dims:
+        raise TableError(f"--over must be one of the variables {stack.dims}, got {over!r:.80}")
+    try:
+        sizes = tc.read_table(path, count=_SIZE, **written)
+    except TableError as error:
+        raise TableError(f"{path}, population sizes: {error}") from error
     if sizes.dims != (over,):
         raise TableError(
             f"{path}: must have the columns {over!r} and {_SIZE!r} and no others, it has"
             f" {', '.join(map(repr, (*sizes.dims, _SIZE)))}"
         )
-    named = dict(zip(map(str, sizes[over].values.tolist()), sizes.values.tolist(), strict=True))
-    labels = stack[over].values.tolist() if over in stack.dims else []
-    for label in labels:
-        if str(label) not in named:
-            raise TableError(f"{path}: has no size of {over}={label!r:.80}")
-    return {label: named[str(label)] for label in labels}
+    named = dict(
+        zip(map(_spelled, sizes[over].values.tolist()), sizes.values.tolist(), strict=True)
+    )
+    if len(named) < sizes.size:
+        raise TableError(f"{path}: labels of {over!r} differ in nothing but decimals of 0")
+    labels = stack[over].values.tolist()
+    missing = [label for label in labels if _spelled(label) not in named]
+    if missing:
+        raise TableError(
+            f"{path}: has no size of {over}={missing[0]!r:.80}, one of {len(missing)} that"
+            f" lack one; it has sizes of {first_of(list(named))}"
+        )
+    return {label: named[_spelled(label)] for label in labels}
+
+
+def _spelled(label: Any) -> str:
+    """A label as text; whole numbers without decimals, which a file may have where a
+    database has none.
+    """
+    whole = re.fullmatch(r"(-?\d+)\.0+", str(label))
+    return whole[1] if whole else str(label)
 
 
 def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
@@ -228,8 +261,10 @@ def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...]) -> str:
     whole = rows[rows["variable"] == ""] if by else rows
     done = whole[whole["reason"] == ""]
     lines = [f"{len(done):,} of {len(whole):,} tables assessed"]
-    reasons = whole.loc[whole["reason"] != "", "reason"].value_counts()
-    lines += [f"  {number:,}: {reason}" for reason, number in reasons.head(_SHOWN).items()]
+    failed = whole[whole["reason"] != ""]
+    lines += [f"  {over}={row[over]}: {row['reason']}" for _, row in failed.head(_SHOWN).iterrows()]
+    if len(failed) > _SHOWN:
+        lines.append(f"  and {len(failed) - _SHOWN:,} more")
     if len(done):
         shown = done.nlargest(_SHOWN, "R2_mean")
         columns = [over, "sample_size", _SIZE, *(f"R2_{x}" for x in ("mean", "lower", "upper"))]

@@ -122,6 +122,12 @@ class Folder(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse what names no folder of its own."""
+        if value in ("", _STREAM):
+            raise click.BadParameter(f"{value!r} is no name of a folder", ctx, param)
+        return super().convert(value, param, ctx)
+
 
 class FileCommand(click.Command):
     """A command that holds each of its outputs to `check_output` and to its endings
@@ -131,6 +137,7 @@ class FileCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Check, then run."""
         read: list[Path] = []
+        folders: list[Path] = []
         streams: list[str] = []
         written: list[tuple[Path, Output]] = []
         for param in self.params:
@@ -142,6 +149,7 @@ class FileCommand(click.Command):
                     written.append((value, param.type))
                 elif isinstance(value, Path) and isinstance(param.type, Folder):
                     check_folder(value)
+                    folders.append(value)
                 elif isinstance(value, Path) and isinstance(param.type, Input):
                     read.append(value)
                 elif isinstance(param.type, Model) and value is not None and is_card(value):
@@ -151,7 +159,7 @@ class FileCommand(click.Command):
                 f"standard input can be read once, and '-' is given for {' and '.join(streams)}"
             )
         for number, (path, kind) in enumerate(written):
-            others = [other for other, _ in written[:number]]
+            others = [*folders, *(other for other, _ in written[:number])]
             overwrite = kind.resumed or ctx.params["force"]
             check_output(path, inputs=read, outputs=others, overwrite=overwrite)
             if kind.endings:

@@ -267,10 +267,10 @@ class Estimator(Specified, ABC):
         """
 
     def draw_unlabelled(
-        self, problem: Problem, draws: int, learning: int, rng: np.random.Generator
+        self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
     ) -> Counts | None:
-        """Draw the populations of `learn`, with the seed `learning`, and
-        `draw_population` for one chain, without labels; None, the default, for
+        """Draw the populations of `learn`, with this seed, and `draw_population`, with
+        this generator, for one chain, without labels; None, the default, for
         estimators that have no such path.
         """
         return None

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import isclose
 from operator import attrgetter
@@ -157,7 +157,8 @@ class LinearPool(Estimator):
         posterior = xr.Dataset(coords={**coords, "member": (("chain", "draw"), member)})
         stats = xr.Dataset()
         for name, found in learned.items():
-            _refuse_name_clash(problem, found, name)
+            known = [x for x in (found.posterior, found.sample_stats) if x is not None]
+            _refuse_name_clash(problem, [own for each in known for own in each.data_vars], name)
             if found.posterior is not None:
                 posterior = posterior.merge(prefixed(found.posterior, name))
             if found.sample_stats is not None:
@@ -185,27 +186,33 @@ class LinearPool(Estimator):
         return self._in_turns(draw, problem, settings, parameters, rng)
 
     def draw_unlabelled(
-        self, problem: Problem, draws: int, learning: int, rng: np.random.Generator
+        self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
     ) -> Counts | None:
         """Draw populations as a fit of one chain does; None where a member would not
         take its fast path.
         """
-        *seeds, order = np.random.SeedSequence(learning).spawn(len(self.members) + 1)
-        whose = turns(np.array(list(self.share_of.values())), draws)
-        member = np.random.default_rng(order).permutation(whose)
-        out = np.empty((draws, problem.sample.size), dtype=np.int64)
-        learned = []
-        for estimator, own in zip(self.members.values(), seeds, strict=True):
-            if not isinstance(estimator, UnlabelledEstimator):
-                return None
+        members = {
+            name: member
+            for name, member in self.members.items()
+            if isinstance(member, UnlabelledEstimator)
+        }
+        if len(members) < len(self.members):
+            return None
+        *seeds, order = np.random.SeedSequence(seed).spawn(len(members) + 1)
+        learned = {}
+        for (name, estimator), own in zip(members.items(), seeds, strict=True):
             found = estimator.trusted(problem, draws, int(own.generate_state(1)[0]))
             if found is None:
                 return None
-            learned.append((estimator, found))
-        for number, (estimator, found) in enumerate(learned):
+            _refuse_name_clash(problem, found, name)
+            learned[name] = found
+        whose = turns(np.array(list(self.share_of.values())), draws)
+        member = np.random.default_rng(order).permutation(whose)
+        out = np.empty((draws, problem.sample.size), dtype=np.int64)
+        for number, (name, estimator) in enumerate(members.items()):
             turn = np.flatnonzero(member == number)
             if len(turn):
-                at = {name: values[turn] for name, values in found.items()}
+                at = {parameter: values[turn] for parameter, values in learned[name].items()}
                 out[turn] = estimator.complete(problem, len(turn), at, rng)
         return out
 
@@ -331,12 +338,12 @@ def _of_member(pooled: Parameters, name: str) -> Parameters:
     return Parameters(own if own.data_vars else None)
 
 
-def _refuse_name_clash(problem: Problem, learned: Parameters, name: str) -> None:
-    if name in problem.variables:
+def _refuse_name_clash(problem: Problem, names: Iterable[object], member: str) -> None:
+    """Raise `TableError` for a variable of the table that is called like a member, or
+    like one of its parameters or statistics.
+    """
+    if member in problem.variables:
         raise TableError(
-            f"the variable {name!r} has the name of a member of the pool: rename one of them"
+            f"the variable {member!r} has the name of a member of the pool: rename one of them"
         )
-    known = [
-        dataset for dataset in (learned.posterior, learned.sample_stats) if dataset is not None
-    ]
-    problem.refuse_names({f"{name}_{own}" for dataset in known for own in dataset.data_vars})
+    problem.refuse_names({f"{member}_{own}" for own in names})

@@ -77,16 +77,25 @@ class UnlabelledEstimator(BayesianEstimator):
         return self.complete(problem, settings.total, draws, rng)
 
     def draw_unlabelled(
-        self, problem: Problem, draws: int, learning: int, rng: np.random.Generator
+        self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
     ) -> Counts | None:
         """Draw populations as a fit of one chain does; None where it would not take the
         fast path.
         """
-        found = self.trusted(problem, draws, learning)
+        found = self.trusted(problem, draws, seed)
         return None if found is None else self.complete(problem, draws, found, rng)
 
     def trusted(self, problem: Problem, draws: int, seed: int) -> Arrays | None:
-        """Draws of the parameters that a fit with this seed would keep."""
+        """Draws of the parameters that a fit with this seed would keep; None where it
+        would not take the fast path, or where a subclass has one of its own.
+        """
+        own = type(self)
+        if (own.learn, own.learn_fast, own.draw_population) != (
+            UnlabelledEstimator.learn,
+            UnlabelledEstimator.learn_fast,
+            UnlabelledEstimator.draw_population,
+        ):
+            return None
         found = self.learn_unlabelled(problem, draws, np.random.default_rng(seed))
         if found is None or (found.importance is not None and not found.importance.converged):
             return None

@@ -60,13 +60,11 @@ def fit_draws(
     settings = SamplerSettings(
         draws=draws, tune=1000, chains=1, seed=seed, progressbar=False, method=method
     )
-    sampler_seed, population_seed, _ = np.random.SeedSequence(seed).spawn(3)
+    learning, rng = _seeds(seed)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        parameters = estimator.learn(problem, settings, int(sampler_seed.generate_state(1)[0]))
-        population = estimator.draw_population(
-            problem, settings, parameters, np.random.default_rng(population_seed)
-        )
+        parameters = estimator.learn(problem, settings, learning)
+        population = estimator.draw_population(problem, settings, parameters, rng)
     converged = True
     for warning in caught:
         if issubclass(warning.category, ConvergenceWarning):
@@ -78,16 +76,19 @@ def fit_draws(
     return FittedDraws(parameters, population, converged)
 
 
+def _seeds(seed: int) -> tuple[int, np.random.Generator]:
+    """Those of the parameters and of the populations of a fit."""
+    learning, drawing, _ = np.random.SeedSequence(seed).spawn(3)
+    return int(learning.generate_state(1)[0]), np.random.default_rng(drawing)
+
+
 def draw_populations(
     estimator: Estimator, problem: Problem, draws: int, seed: int
 ) -> tuple[Counts, bool]:
     """Population tables of `fit_draws` and whether it converged: the same numbers, in a
     third of the time where they need no labelled parameters.
     """
-    learning, drawing, _ = np.random.SeedSequence(seed).spawn(3)
-    found = estimator.draw_unlabelled(
-        problem, draws, int(learning.generate_state(1)[0]), np.random.default_rng(drawing)
-    )
+    found = estimator.draw_unlabelled(problem, draws, *_seeds(seed))
     if found is not None:
         return found, True
     fit = fit_draws(estimator, problem, draws, seed, "fast")

@@ -182,6 +182,7 @@ def assess_many(
     if found.lazy and store is not None:
         raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
     kept = _kept(found, draws, quantiles, weights, by, keep_draws)
+    kept.check_names(found.over)
     chosen = _chosen(found, estimator)
     if random_seed is None and store is not None:
         random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,6 @@ from taciturn.validate import is_whole, quoted
 __all__ = ["Collection", "Stack", "collected", "named_over", "stacked"]
 
 Counts = npt.NDArray[np.int64]
-
-_TAKEN: Final = frozenset(
-    {
-        *("R1", "R2", "tau1", "sample_size", "population_size", "converged", "reason"),
-        *("quantile", "byte"),
-    }
-)
-"""Names that no variable of tables in one array may have: those of results."""
 
 TABLE = "table"
 """The dimension of tables that come one by one."""
@@ -213,12 +205,6 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     if len(variables) < 2:
         raise TableError(f"each table needs a variable besides {over!r}")
     check_names([name for name in variables if name != over])
-    for name in variables:
-        if name in _TAKEN:
-            raise TableError(
-                f"the variable {name!r} has the name of a result: rename it, as in"
-                f" tables.rename({{{name!r}: ...}})"
-            )
     table = table.transpose(over, ...)
     if structural_zeros is None:
         return Stack(table, over, None)

@@ -3,7 +3,10 @@ interrupted call goes on.
 """
 
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -29,8 +32,9 @@ class Results:
     """Arrays with a row for each table, in memory or in a folder.
 
     The folder has the arrays in Zarr, of which each task writes a region, and a log, in
-    which a line says that a region is there; so a region that was being written when
-    the process was killed is written again.
+    which a line says that a region is there, and has its hash; so a region that was
+    being written when the process was killed, or that the disk has lost, is written
+    again.
 
     Raises
     ------
@@ -83,28 +87,52 @@ class Results:
 
         assert self._path is not None
         place = self._path / _ARRAYS
-        group = zarr.open_group(place, mode="a")
-        for name, (kind, shape) in self._shapes.items():
-            if name not in group:
-                chunks = (min(self._step, shape[0]), *shape[1:])
-                group.create_array(name, shape=shape, dtype=kind, chunks=chunks)
+        with self._readable():
+            group = zarr.open_group(place, mode="a")
+            for name, (kind, shape) in self._shapes.items():
+                if name not in group:
+                    chunks = (min(self._step, shape[0]), *shape[1:])
+                    group.create_array(name, shape=shape, dtype=kind, chunks=chunks)
         return group
 
-    @property
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Whatever Zarr finds wrong becomes a `FileFormatError`."""
+        try:
+            yield
+        except Exception as error:
+            raise FileFormatError(
+                f"{self._path}: its arrays are damaged ({type(error).__name__}: {error!s:.120});"
+                " remove the folder, or give the name of another"
+            ) from error
+
+    @cached_property
     def done(self) -> set[int]:
-        """Where the regions that are there start."""
-        return {record["start"] for record in self._log.records if "start" in record}
+        """Where the regions that are there, and are what was written, start."""
+        found = {r["start"]: r["sha256"] for r in self._log.records if "start" in r}
+        return {start for start, known in found.items() if self._hash(start) == known}
+
+    def _hash(self, start: int) -> str:
+        rows = slice(start, start + self._step)
+        with self._readable():
+            return _hash({name: self._arrays[name][rows] for name in self._shapes})
 
     def add(self, start: int, arrays: Arrays) -> None:
         """Keep what is known of some tables."""
         for name, values in arrays.items():
             self._arrays[name][start : start + len(values)] = values
-        self._log.add({"start": start})
+        self._log.add({"start": start, "sha256": self._hash(start)})
 
     def shared(self) -> dict[str, npt.NDArray[Any]] | None:
-        """What the areas share, if that is there."""
-        names = [r["shared"] for r in self._log.records if "shared" in r]
-        return {name: self._arrays[f"shared_{name}"][:] for name in names[0]} if names else None
+        """What the areas share, if that is there and is what was written."""
+        for record in self._log.records:
+            if "shared" in record:
+                names = [name for name in record["shared"] if f"shared_{name}" in self._arrays]
+                with self._readable():
+                    found = {name: self._arrays[f"shared_{name}"][:] for name in names}
+                if _hash(found) == record["sha256"]:
+                    return found
+        return None
 
     def add_shared(self, arrays: Arrays) -> None:
         """Keep what the areas share."""
@@ -113,7 +141,7 @@ class Results:
                 self._arrays[f"shared_{name}"] = values
             else:
                 self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
-        self._log.add({"shared": list(arrays)})
+        self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +153,16 @@ class Results:
         """All of it, with labels."""
         arrays = {name: np.asarray(self._arrays[name][:]) for name in self._shapes}
         return labelled(arrays, tables, kept)
+
+
+def _hash(arrays: Arrays) -> str:
+    """Of names, shapes and values."""
+    found = sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {values.dtype} {values.shape}".encode())
+        found.update(values.tobytes())
+    return found.hexdigest()
 
 
 def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:

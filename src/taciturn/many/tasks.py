@@ -6,13 +6,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.errors import TaciturnError
+from taciturn.errors import TableError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
 from taciturn.estimators.problem import Problem
 from taciturn.fits.risk import check_cells, measures
 from taciturn.fits.unlabelled import MEASURES, draw_populations, quantiles
-from taciturn.many.collection import Collection
+from taciturn.many.collection import Collection, Stack
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.risk.table_risk import Weights
@@ -64,6 +64,18 @@ class Kept:
                 found[f"{measure}_draws"] = ("float64", ("draw",))
         return found
 
+    def check_names(self, over: str) -> None:
+        """Raise `TableError` for a variable that gives the result labels and has the
+        name of one of its arrays.
+        """
+        taken = {*self.arrays, "population_size", "quantile", "draw"}
+        for name in (over, *self.by):
+            if name in taken:
+                raise TableError(
+                    f"the variable {name!r} has the name of a result: rename it, as in"
+                    f" tables.rename({{{name!r}: ...}})"
+                )
+
     @property
     def shapes(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Type and shape of every array, but for the tables."""
@@ -101,6 +113,9 @@ def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
     for name, (kind, shape) in task.kept.shapes.items():
         empty = np.nan if kind == "float64" else 0
         out[name] = np.full((number, *shape), empty, dtype=kind)
+    if isinstance(task.tables.tables, Stack):
+        table = task.tables.tables.tables
+        out["sample_size"][:] = table.sum(table.dims[1:]).values
     for k, label in enumerate(task.tables.labels):
         try:
             problem = task.tables.problem(k)

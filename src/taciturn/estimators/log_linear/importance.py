@@ -19,7 +19,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import gammaln
 
-from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.diagnostics import ImportanceDiagnostics, highest_k_hat
 from taciturn.errors import PriorError
 from taciturn.estimators.log_linear.kernels import expected_tables, table_information
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
@@ -89,7 +89,7 @@ def sample_main_effects(
             target, log_kappa, width, heights, shapes, number, rng
         )
         chosen, diagnostics = resample(log_weights, draws, rng)
-        if diagnostics.converged:
+        if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
             break
     return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
 
