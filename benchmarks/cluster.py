@@ -178,7 +178,7 @@ def main() -> None:
         print(digest(assess(sample, sizes, workers=2, store=given.store)))
         return
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.run(lambda: assess(*(x[:20] for x in tables(20)), workers=1))

@@ -23,7 +23,7 @@ QUICK = {"random_seed": 1, "progressbar": False}
 @pytest.fixture(scope="module")
 def client():
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL"
     )
     with cluster, distributed.Client(cluster) as client:
         yield client

@@ -205,7 +205,7 @@ def test_the_machine(benchmark, what):
 
 
 def test_populations_a_second(benchmark):
-    """Draws of cells by the urn, beside what random numbers cost."""
+    """Dirichlet-multinomial draws, beside what random numbers cost."""
     sample, size = area(500)
     from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
 

@@ -24,8 +24,8 @@ def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) ->
     """Results of all pieces of work in the order in which they finish.
 
     Pieces are sent several at a time, as many as take about ten seconds by what the
-    earlier ones took. What a lost worker had is done again by another; what is waiting
-    is taken back when this ends early.
+    earlier ones took, and fewer towards the end. What a lost worker had is done again
+    by another; what is waiting is taken back when this ends early.
     """
     if client.asynchronous or client.status != "running":
         raise ParameterError(
@@ -41,7 +41,7 @@ def on_cluster[T, R](work: Callable[[T], R], tasks: Sequence[T], client: Any) ->
     def send() -> None:
         ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
         while left and len(futures) < ahead:
-            # The last ones are smaller, so that all workers end at about the same time.
+            # Fewer towards the end, so that all workers end at about the same time.
             own = [left.popleft() for _ in range(min(number, -(-len(left) // ahead)))]
             future = client.submit(_several, work, own, pure=False)
             futures.add(future)

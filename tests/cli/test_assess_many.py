@@ -109,6 +109,21 @@ def test_labels_are_numbers_here_and_text_there(census, run, tmp_path):
     assert outputs[0] == outputs[1]
 
 
+def test_an_area_that_has_not_converged_is_a_status(census, run, monkeypatch):
+    def unsure(*given, **named):
+        risk = exact(*given, **named)
+        risk["converged"][4] = False
+        return risk
+
+    exact = tc.assess_many
+    monkeypatch.setattr(tc, "assess_many", unsure)
+    given = ["--over", "area", "-N", "400", *QUICK, "--format", "csv"]
+    status, printed, said = run("assess-many", census / "sample.csv", *given)
+    assert status == 3
+    assert "did not converge" in said
+    assert len(printed.splitlines()) == 7
+
+
 def test_nothing_assessed_is_an_error(census, run):
     given = ["--over", "area", "-N", "5", *QUICK]
     status, printed, said = run("assess-many", census / "sample.csv", *given)
