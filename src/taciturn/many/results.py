@@ -79,7 +79,11 @@ class Results:
                 " name of a new folder"
             )
         self._log = Store(self._path / _LOG, header, "run of assess_many")
-        self._arrays = self._opened()
+        try:
+            self._arrays = self._opened()
+        except BaseException:
+            self._log.__exit__()
+            raise
 
     def _opened(self) -> Any:
         """The Zarr group, made if it is not there."""

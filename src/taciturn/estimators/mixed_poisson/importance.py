@@ -18,12 +18,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import RegularGridInterpolator
-from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.mixed_poisson.kernels import solve_factored
+from taciturn.estimators.mixed_poisson.kernels import solve_back_at, solve_factored
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
 from taciturn.estimators.priors import Prior
@@ -359,9 +358,9 @@ def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], normal: Floats) -> Float
     information = nodes.bends.intensities[node]
     strata = information.shape[1]
     found = np.concatenate([normal[:, :strata] / np.sqrt(information), normal[:, strata:]], axis=1)
+    solve_back_at(nodes.roots, node, found[:, strata:])
     first = np.searchsorted(node, np.arange(len(nodes.height) + 1))
     for k in np.unique(node):
         own = found[first[k] : first[k + 1]]
-        own[:, strata:] = solve_triangular(nodes.roots[k], own[:, strata:].T, lower=True, trans=1).T
         own[:, :strata] -= own[:, strata:] @ nodes.bends.between[k].T / nodes.bends.intensities[k]
     return found

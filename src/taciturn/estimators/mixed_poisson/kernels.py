@@ -12,6 +12,7 @@ from numba import njit
 from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
+    "add_to_groups",
     "draw_factors",
     "gamma_slopes",
     "inverse_gaussian_slopes",
@@ -22,6 +23,7 @@ __all__ = [
     "one_inverse_gaussian_mixed",
     "scale_to",
     "solve_back",
+    "solve_back_at",
     "solve_factored",
     "solve_forward",
     "sum_levels",
@@ -228,6 +230,15 @@ def _drop(x, alpha, order):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
+def add_to_groups(values, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Add the value of each cell to its groups."""
+    for a in range(values.shape[0]):
+        for i in range(columns.shape[0]):
+            for j in range(columns.shape[1]):
+                out[a, columns[i, j]] += values[a, i]
+
+
+@njit(cache=True, nogil=True)
 def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """For each row of `levels` and each cell, the sum over some columns."""
     for a in range(levels.shape[0]):
@@ -265,6 +276,13 @@ def solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
         values[j] /= root[j, j]
         for k in range(j):
             values[k] -= root[j, k] * values[j]
+
+
+@njit(cache=True, nogil=True)
+def solve_back_at(roots, number, values):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same for each row of values, with the factor of that number."""
+    for a in range(number.size):
+        solve_back(roots[number[a]], values[a])
 
 
 @njit(cache=True, nogil=True)

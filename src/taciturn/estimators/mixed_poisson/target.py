@@ -13,10 +13,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.special import gammaln, log_softmax, logsumexp
 
-from taciturn.estimators.mixed_poisson.kernels import sum_levels
+from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
@@ -126,15 +125,15 @@ class Target:
         self._prior = np.concatenate(prior)
         self._prior_sums = np.array([self._prior[own].sum() for own in self.margins])
         self._columns = np.array(columns, dtype=np.int64).reshape(len(dims), -1).T
-        self._levels = _indicator(self._columns, self._size)
+        self._levels = _Groups(self._columns, self._size)
         pairs = self._columns[:, :, None] * self._size + self._columns[:, None, :]
-        self._pairs = _indicator(pairs.reshape(len(pairs), len(dims) ** 2), self._size**2)
+        self._pairs = _Groups(pairs.reshape(len(pairs), len(dims) ** 2), self._size**2)
         by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
-        self._by_stratum = _indicator(by_stratum, self._size * len(self.strata.kept))
+        self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
     def start(self, log_nu: Floats, power: Floats) -> Points:
         """Points with rates and intensities as the sample has them."""
-        rates = np.log(self._counts @ self._levels + self._prior)
+        rates = np.log(self._levels.sums(self._counts[None])[0] + self._prior)
         logs = np.concatenate([self.strata.log_start, rates])
         rows, sums = (len(log_nu), 1), self._counts.sum() + self._prior_sums
         return Points(log_nu, power, np.tile(logs, rows), np.tile(sums, rows))
@@ -200,8 +199,8 @@ class Target:
         expected = self._over_strata(within)
         along = np.einsum("rsj,rjk->rsk", expected, inverse)
         own = np.einsum("rsj,rsj->rs", along, expected)[:, of_cell]
-        own += inverse.reshape(rows, -1) @ self._pairs.T
-        own -= 2 * along.reshape(rows, -1) @ self._by_stratum.T
+        own += self._pairs.each(inverse.reshape(rows, -1))
+        own -= 2 * self._by_stratum.each(along.reshape(rows, -1))
         return -0.5 * sums(changes * own)
 
     def _bends(self, points: Points) -> Bends:
@@ -217,13 +216,12 @@ class Target:
         weights = bend + sums(slope)[:, of_cell] * within
         held = self._over_strata(weights) - 0.5 * sums(weights)[:, :, None] * expected
         taken = np.einsum("rsj,rsk->rjk", expected, held)
-        rates = np.asarray(weights @ self._pairs).reshape(rows, self._size, self._size)
+        rates = self._pairs.sums(weights).reshape(rows, self._size, self._size)
         rates -= taken + taken.transpose(0, 2, 1)
-        of_rates = slope @ self._levels - np.einsum("rs,rsj->rj", sums(slope), expected)
+        of_rates = self._levels.sums(slope) - np.einsum("rs,rsj->rj", sums(slope), expected)
         self._add_prior(points, of_rates, rates)
-        of_margins = [
-            np.maximum(bend @ self._levels[:, own], 0).sum(axis=1) for own in self.margins
-        ]
+        of_levels = np.maximum(self._levels.sums(bend), 0)
+        of_margins = [of_levels[:, own].sum(axis=1) for own in self.margins]
         return Bends(
             np.concatenate([sums(by_mean), of_rates], axis=1),
             rates,
@@ -252,7 +250,7 @@ class Target:
             mean, shape = log_mean + sign * _STEP, log_shape + sign * moved
             by_mean = self._mixing.slopes(self._counts, mean, log_shape, points.power)[2]
             along = self._mixing.slopes(self._counts, mean, shape, points.power)[4]
-            found.append((self.strata.sums(by_mean), along @ self._levels))
+            found.append((self.strata.sums(by_mean), self._levels.sums(along)))
         (of_means, of_levels), (less_means, less_levels) = found
         thirds = (of_levels - less_levels) / (2 * _STEP)
         rates = np.exp(points.logs[:, len(self.strata.kept) :])
@@ -260,8 +258,7 @@ class Target:
 
     def _over_strata(self, values: Floats) -> Floats:
         """Sums over the cells of each category in each stratum."""
-        summed = np.asarray(values @ self._by_stratum)
-        return summed.reshape(len(values), len(self.strata.kept), self._size)
+        return self._by_stratum.sums(values).reshape(len(values), len(self.strata.kept), self._size)
 
     def _cells(self, points: Points) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of each cell."""
@@ -278,8 +275,20 @@ class Target:
         return (slice(start, start + step) for start in range(0, rows, step))
 
 
-def _indicator(columns: npt.NDArray[np.int64], size: int) -> csr_array:
-    """Ones at some columns of each cell."""
-    cells, ones = columns.shape
-    ends = np.arange(cells + 1) * ones
-    return csr_array((np.ones(columns.size), columns.ravel(), ends), shape=(cells, size))
+class _Groups:
+    """Groups of cells, of which each cell is in equally many."""
+
+    def __init__(self, columns: npt.NDArray[np.int64], size: int) -> None:
+        self._columns, self._size = np.ascontiguousarray(columns), size
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums over the cells of each group, from shape (rows, cells)."""
+        found = np.zeros((len(values), self._size))
+        add_to_groups(values, self._columns, found)
+        return found
+
+    def each(self, values: Floats) -> Floats:
+        """What the groups of each cell add up to, from shape (rows, groups)."""
+        found = np.empty((len(values), len(self._columns)))
+        sum_levels(values, self._columns, found)
+        return found
