@@ -19,15 +19,17 @@ from taciturn.cli.files import (
 from taciturn.cli.fitting import fitted, print_summary
 from taciturn.cli.options import (
     MOST_COUNT,
-    SEED,
     Model,
     Names,
     Number,
-    Weights,
     Whole,
     check_model,
+    count_option,
     csv_options,
+    draws_option,
     is_card,
+    seed_option,
+    weights_option,
 )
 from taciturn.cli.printing import Format, format_option
 from taciturn.cli.working import working
@@ -53,7 +55,7 @@ __all__ = ["assess"]
     required=True,
     help="Individuals in the population.",
 )
-@click.option("--count", default="count", show_default=True, help="Column of counts in SAMPLE.")
+@count_option("SAMPLE")
 @variables_option
 @click.option(
     "--model",
@@ -86,13 +88,7 @@ __all__ = ["assess"]
 @click.option(
     "--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default."
 )
-@click.option(
-    "--weights",
-    type=Weights(),
-    default="0.1,0.8,0.1",
-    show_default=True,
-    help="Weights of the three terms of R1 and R2.",
-)
+@weights_option
 @click.option(
     "--by",
     type=Names(),
@@ -104,7 +100,7 @@ __all__ = ["assess"]
     type=Number(0, 1),
     help="Also give the probability that R2 exceeds this.",
 )
-@click.option("--draws", type=Whole(1), default=1000, show_default=True, help="Draws per chain.")
+@draws_option("chain")
 @click.option(
     "--tune",
     type=Whole(1),
@@ -120,7 +116,7 @@ __all__ = ["assess"]
     show_default=True,
     help="Draw without a Markov chain where that works, or by NUTS.",
 )
-@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+@seed_option
 @click.option(
     "--save",
     type=Output(".nc"),

@@ -12,17 +12,27 @@ from taciturn.cli.files import (
     FileCommand,
     Folder,
     Input,
-    Output,
     StandardOutput,
     Target,
     check_tables,
+    csv_output_option,
     force_option,
     read_counts,
     variables_option,
     write_csv,
 )
 from taciturn.cli.fitting import exit_unless
-from taciturn.cli.options import MOST_COUNT, SEED, Names, Weights, Whole, csv_options
+from taciturn.cli.options import (
+    MOST_COUNT,
+    Names,
+    Whole,
+    count_option,
+    csv_options,
+    draws_option,
+    seed_option,
+    weights_option,
+    workers_option,
+)
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
 from taciturn.errors import TableError
@@ -57,7 +67,7 @@ _SHOWN: Final = 10  # areas, in text
     type=Input(stream=True),
     help=f"File with the columns of --over and {_SIZE}.",
 )
-@click.option("--count", default="count", show_default=True, help="Column of counts in RECORDS.")
+@count_option("RECORDS")
 @variables_option
 @click.option(
     "--model",
@@ -67,32 +77,22 @@ _SHOWN: Final = 10  # areas, in text
         " have in common is learned first."
     ),
 )
-@click.option(
-    "--weights",
-    type=Weights(),
-    default="0.1,0.8,0.1",
-    show_default=True,
-    help="Weights of the three terms of R1 and R2.",
-)
+@weights_option
 @click.option(
     "--by",
     type=Names(),
     default="",
     help="Variables each of whose categories is assessed, too, in each table.",
 )
-@click.option("--draws", type=Whole(1), default=1000, show_default=True, help="Draws per table.")
-@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
-@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
+@draws_option("table")
+@seed_option
+@workers_option
 @click.option(
     "--store",
     type=Folder(),
     help="Folder that keeps what is done, and from which the same command continues.",
 )
-@click.option(
-    "--output",
-    type=Output(".csv", stream=True),
-    help="Write the table of results to this CSV file; - is standard output.",
-)
+@csv_output_option("the table of results")
 @format_option
 @csv_options
 @force_option

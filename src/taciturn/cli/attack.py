@@ -11,11 +11,11 @@ from taciturn.cli.conditions import DISCLOSED, Condition, exit_if, fail_on_optio
 from taciturn.cli.files import (
     FileCommand,
     Input,
-    Output,
     StandardOutput,
     Target,
     check_release_file,
     check_tables,
+    csv_output_option,
     force_option,
     hierarchy_option,
     variables_option,
@@ -91,11 +91,7 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
     "--total", default="Total", show_default=True, help="Label of totals in the file of --release."
 )
 @click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
-@click.option(
-    "--output",
-    type=Output(".csv", stream=True),
-    help="Write the bounds of all cells to this CSV file; - is standard output.",
-)
+@csv_output_option("the bounds of all cells")
 @fail_on_option(DISCLOSED)
 @format_option
 @csv_options

@@ -7,10 +7,10 @@ import click
 from taciturn.cli.files import (
     FileCommand,
     Input,
-    Output,
     StandardOutput,
     Target,
     check_tables,
+    csv_output_option,
     force_option,
     write_csv,
 )
@@ -74,11 +74,7 @@ _OF_TOTALS: Final = {
 @click.option("--contributor", help="Column that names who contributes; by default each record.")
 @click.option("--decimals", type=Whole(0, 9), help="Decimal places of the quantity; 0 by default.")
 @csv_options
-@click.option(
-    "--output",
-    type=Output(".csv", stream=True),
-    help="Write the table to this CSV file; - is standard output.",
-)
+@csv_output_option()
 @format_option
 @force_option
 def cell_key(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from taciturn.cli.options import Model, Names, is_card
+from taciturn.cli.options import Decorator, Model, Names, is_card
 from taciturn.cli.working import working
 from taciturn.errors import TableError
 from taciturn.files import (
@@ -16,6 +16,7 @@ from taciturn.files import (
     HIERARCHY_ENDINGS,
     INTERVAL_ENDINGS,
     READABLE_RELEASES,
+    RELEASE_ENDINGS,
     TABLE_ENDINGS,
     StandardInput,
     TableFile,
@@ -44,12 +45,14 @@ __all__ = [
     "check_records",
     "check_release_file",
     "check_tables",
+    "csv_output_option",
     "force_option",
     "hierarchies_of",
     "hierarchy_option",
     "intervals_option",
     "read_counts",
     "read_instructions",
+    "release_output_option",
     "variables_option",
     "with_hierarchies",
     "write_csv",
@@ -202,6 +205,25 @@ variables_option: Final = click.option(
     type=Names(),
     help="The input is microdata: count its records by these columns first.",
 )
+
+
+def csv_output_option(what: str = "the table") -> Decorator:
+    """Return the option of a CSV file, or standard output, that takes this."""
+    return click.option(
+        "--output",
+        type=Output(".csv", stream=True),
+        help=f"Write {what} to this CSV file; - is standard output.",
+    )
+
+
+def release_output_option(*, required: bool = False) -> Decorator:
+    """Return the option of a file, or standard output, that takes a release."""
+    return click.option(
+        "--output",
+        type=Output(*RELEASE_ENDINGS, stream=True),
+        required=required,
+        help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
+    )
 
 
 def check_tables(

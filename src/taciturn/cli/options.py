@@ -24,17 +24,22 @@ __all__ = [
     "EXIT_NOT_CONVERGED",
     "MOST_COUNT",
     "SEED",
+    "Decorator",
     "Model",
     "Names",
     "Number",
     "Numbers",
-    "Weights",
     "Whole",
     "check_model",
+    "count_option",
     "csv_options",
+    "draws_option",
     "is_card",
     "search_options",
+    "seed_option",
     "total_option",
+    "weights_option",
+    "workers_option",
 ]
 
 EXIT_ERROR: Final = 1
@@ -42,6 +47,9 @@ EXIT_NOT_CONVERGED: Final = 3
 EXIT_CONDITION: Final = 4
 MOST_COUNT: Final = 2**53  # as `schema.MAX_COUNT`, which is heavy to import
 _MOST_DIGITS: Final = 40  # no number has more
+
+type Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+"""What adds options to a command."""
 
 
 class Number(click.FloatRange):
@@ -168,6 +176,35 @@ class Encoding(click.ParamType[str]):
             return check_encoding(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def count_option(where: str) -> Decorator:
+    """Return the option of the column of counts in what a command reads."""
+    return click.option(
+        "--count", default="count", show_default=True, help=f"Column of counts in {where}."
+    )
+
+
+def draws_option(each: str) -> Decorator:
+    """Return the option of how many draws there are of each of something."""
+    return click.option(
+        "--draws", type=Whole(1), default=1000, show_default=True, help=f"Draws per {each}."
+    )
+
+
+weights_option: Final = click.option(
+    "--weights",
+    type=Weights(),
+    default="0.1,0.8,0.1",
+    show_default=True,
+    help="Weights of the three terms of R1 and R2.",
+)
+
+seed_option: Final = click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
+
+workers_option: Final = click.option(
+    "--workers", type=Whole(1), help="Processes; all cores by default."
+)
 
 
 def csv_options(command: Callable[..., None]) -> Callable[..., None]:

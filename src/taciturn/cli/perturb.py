@@ -8,20 +8,20 @@ import click
 from taciturn.cli.files import (
     FileCommand,
     Input,
-    Output,
     StandardOutput,
     Target,
     check_tables,
     force_option,
     read_counts,
+    release_output_option,
     variables_option,
     write_release,
 )
 from taciturn.cli.fitting import exit_unless, fitted, warn_of
-from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, csv_options
+from taciturn.cli.options import MOST_COUNT, SEED, Number, Whole, count_option, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS, TableFile
+from taciturn.files import TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
 
 @click.command(cls=FileCommand)
 @click.argument("table", type=Input(stream=True))
-@click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@count_option("TABLE")
 @variables_option
 @click.option(
     "--method", type=click.Choice(list(_METHODS)), required=True, help="Protection method."
@@ -116,11 +116,7 @@ _NEEDED: Final = {"add-noise": "epsilon", "suppress-small-cells": "minimum"}
     is_flag=True,
     help="Print how much risk the method leaves and what it costs; not for publication.",
 )
-@click.option(
-    "--output",
-    type=Output(*RELEASE_ENDINGS, stream=True),
-    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
-)
+@release_output_option()
 @format_option
 @csv_options
 @force_option

@@ -13,10 +13,19 @@ from taciturn.cli.files import (
     StandardOutput,
     Target,
     check_tables,
+    csv_output_option,
     force_option,
     write_csv,
 )
-from taciturn.cli.options import SEED, Weights, Whole, csv_options
+from taciturn.cli.options import (
+    Whole,
+    count_option,
+    csv_options,
+    draws_option,
+    seed_option,
+    weights_option,
+    workers_option,
+)
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
@@ -49,7 +58,7 @@ class Fractions(click.ParamType[tuple[float, ...]]):
 
 @click.command(cls=FileCommand)
 @click.argument("population", type=Input(stream=True))
-@click.option("--count", default="count", show_default=True, help="Column of counts in POPULATION.")
+@count_option("POPULATION")
 @click.option(
     "--model",
     "models",
@@ -72,32 +81,16 @@ class Fractions(click.ParamType[tuple[float, ...]]):
     show_default=True,
     help="Samples per fraction.",
 )
-@click.option(
-    "--draws",
-    type=Whole(1),
-    default=1000,
-    show_default=True,
-    help="Draws per sample.",
-)
-@click.option(
-    "--weights",
-    type=Weights(),
-    default="0.1,0.8,0.1",
-    show_default=True,
-    help="Weights of the three terms of R1 and R2.",
-)
-@click.option("--seed", type=SEED, help="The same seed gives the same numbers.")
-@click.option("--workers", type=Whole(1), help="Processes; all cores by default.")
+@draws_option("sample")
+@weights_option
+@seed_option
+@workers_option
 @click.option(
     "--store",
     type=Output(resumed=True),
     help="File that keeps what is done, and from which the study continues.",
 )
-@click.option(
-    "--output",
-    type=Output(".csv", stream=True),
-    help="Write the table to this CSV file; - is standard output.",
-)
+@csv_output_option()
 @format_option
 @csv_options
 @force_option

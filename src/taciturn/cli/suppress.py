@@ -10,7 +10,6 @@ import click
 from taciturn.cli.files import (
     FileCommand,
     Input,
-    Output,
     StandardOutput,
     Target,
     apriori_option,
@@ -21,6 +20,7 @@ from taciturn.cli.files import (
     intervals_option,
     read_counts,
     read_instructions,
+    release_output_option,
     variables_option,
     with_hierarchies,
     write_release,
@@ -30,6 +30,7 @@ from taciturn.cli.options import (
     Names,
     Number,
     Whole,
+    count_option,
     csv_options,
     search_options,
     total_option,
@@ -37,7 +38,7 @@ from taciturn.cli.options import (
 from taciturn.cli.patterns import margins_table, pattern_facts, pattern_text, show_unproved
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.files import RELEASE_ENDINGS, TableFile
+from taciturn.files import TableFile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,7 +50,7 @@ __all__ = ["suppress"]
 
 @click.command(cls=FileCommand)
 @click.argument("table", type=Input(stream=True))
-@click.option("--count", default="count", show_default=True, help="Column of counts in TABLE.")
+@count_option("TABLE")
 @variables_option
 @click.option(
     "--threshold",
@@ -83,12 +84,7 @@ __all__ = ["suppress"]
 )
 @total_option
 @search_options
-@click.option(
-    "--output",
-    type=Output(*RELEASE_ENDINGS, stream=True),
-    required=True,
-    help="Write the release to this .csv, .parquet, .json or .xlsx file; - is standard output.",
-)
+@release_output_option(required=True)
 @intervals_option
 @format_option
 @csv_options

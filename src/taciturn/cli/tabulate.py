@@ -8,11 +8,11 @@ from taciturn.cli.databases import Records, check_database, is_file, opened, tab
 from taciturn.cli.files import (
     FileCommand,
     Input,
-    Output,
     StandardOutput,
     Target,
     check_records,
     check_tables,
+    csv_output_option,
     force_option,
     write_csv,
 )
@@ -51,11 +51,7 @@ __all__ = ["tabulate"]
     help="Column of sampling weights: write their sums, which are no sample to assess.",
 )
 @csv_options
-@click.option(
-    "--output",
-    type=Output(".csv", stream=True),
-    help="Write the table to this CSV file; - is standard output.",
-)
+@csv_output_option()
 @format_option
 @force_option
 def tabulate(
