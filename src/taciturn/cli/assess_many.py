@@ -34,6 +34,7 @@ from taciturn.cli.options import (
     workers_option,
 )
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.signals import continued_from
 from taciturn.cli.working import working
 from taciturn.errors import TableError
 from taciturn.estimators.registry import COMMANDS
@@ -175,16 +176,9 @@ def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Da
     import taciturn as tc
 
     quantiles, shown = tuple(_ENDS.values()), sys.stderr.isatty()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", tc.ConvergenceWarning)
-            return tc.assess_many(
-                stack, quantiles=quantiles, store=store, progressbar=shown, **given
-            )
-    except KeyboardInterrupt:
-        if store is not None:
-            click.echo(f"taciturn: the same command continues from {store}", err=True)
-        raise
+    with continued_from(store), warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)
+        return tc.assess_many(stack, quantiles=quantiles, store=store, progressbar=shown, **given)
 
 
 def _sizes(

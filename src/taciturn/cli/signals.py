@@ -1,10 +1,15 @@
 """Ctrl-C, SIGTERM and SIGHUP end a command in the same way: what it began is undone."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
-__all__ = ["Interruptions"]
+import click
+
+__all__ = ["Interruptions", "continued_from"]
 
 _NAMES: Final = ("SIGTERM", "SIGHUP")
 
@@ -50,3 +55,16 @@ class Interruptions:
             signal.signal(each, signal.SIG_IGN)
         self.number = signal.Signals(number)
         raise KeyboardInterrupt
+
+
+@contextmanager
+def continued_from(store: Path | None) -> Iterator[None]:
+    """Say, where work that a store keeps is interrupted, that the same command goes on
+    from there.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if store is not None:
+            click.echo(f"taciturn: the same command continues from {store}", err=True)
+        raise

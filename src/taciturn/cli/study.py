@@ -27,6 +27,7 @@ from taciturn.cli.options import (
     workers_option,
 )
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.cli.signals import continued_from
 from taciturn.cli.working import working
 from taciturn.estimators.registry import COMMANDS
 from taciturn.files import TableFile
@@ -126,7 +127,7 @@ def study(
     check_tables(population)
     with working("loading libraries, reading the table"):
         table = tc.read_table(population, count=count, sep=sep, encoding=encoding)
-    try:
+    with continued_from(store):
         result = tc.study(
             table,
             {model: tc.estimators.ESTIMATORS[COMMANDS[model].name]() for model in models},
@@ -139,10 +140,6 @@ def study(
             workers=workers,
             store=store,
         )
-    except KeyboardInterrupt:
-        if store is not None:
-            click.echo(f"taciturn: the same command continues from {store}", err=True)
-        raise
     rows = tc.studies.study_table(result)
     if output is not None:
         write_csv(rows, output, overwrite=force)
