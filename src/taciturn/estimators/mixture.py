@@ -6,7 +6,7 @@ underscore before the names of its variables; ``member`` is the number of the me
 that made the tables of a draw.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import log
 from typing import Final
 
@@ -16,8 +16,8 @@ import xarray as xr
 from scipy.special import logsumexp
 
 __all__ = [
+    "Turn",
     "draws_at",
-    "member_draws",
     "member_variables",
     "mixture_terms",
     "prefixed",
@@ -29,6 +29,7 @@ _PRECISION: Final = 1e-12
 
 Floats = npt.NDArray[np.float64]
 Turn = npt.NDArray[np.bool_]
+"""Whether a member makes the tables of a draw, (chain, draw)."""
 
 
 def turns(shares: Floats, draws: int) -> npt.NDArray[np.int64]:
@@ -51,19 +52,6 @@ def member_variables(dataset: xr.Dataset, name: str) -> xr.Dataset:
     return own.rename_vars(
         {variable: str(variable).removeprefix(prefix) for variable in own.data_vars}
     )
-
-
-def member_draws(
-    members: Iterable[str], posterior: xr.Dataset
-) -> dict[str, tuple[xr.Dataset, Turn]]:
-    """Parameters of each member under their own names, and the mask, (chain, draw), of
-    the draws at which it made the tables.
-    """
-    member = posterior["member"].transpose("chain", "draw").values
-    return {
-        name: (member_variables(posterior, name), member == number)
-        for number, name in enumerate(members)
-    }
 
 
 def draws_at(posterior: xr.Dataset, turn: Turn) -> xr.Dataset:

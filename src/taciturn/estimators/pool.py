@@ -18,8 +18,8 @@ from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.drawing import DrawTables
 from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
 from taciturn.estimators.mixture import (
+    Turn,
     draws_at,
-    member_draws,
     member_variables,
     mixture_terms,
     prefixed,
@@ -143,16 +143,11 @@ class LinearPool(Estimator):
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         """Learn the parameters of every member, and assign each draw to a member."""
-        *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
+        seeds, member = self._plan(seed, settings.chains, settings.draws)
         learned = {}
-        for (name, estimator), own in zip(self.members.items(), seeds, strict=True):
+        for name, estimator in self.members.items():
             with progress_steps(f"learning the parameters of {name}", shown=settings.progressbar):
-                learned[name] = estimator.learn(problem, settings, int(own.generate_state(1)[0]))
-        whose = turns(np.array(list(self.share_of.values())), settings.draws)
-        # In random order, so that neighbouring draws of a chain are as independent as
-        # any two draws.
-        rng = np.random.default_rng(order)
-        member = np.stack([rng.permutation(whose) for _ in range(settings.chains)])
+                learned[name] = estimator.learn(problem, settings, seeds[name])
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
         posterior = xr.Dataset(coords={**coords, "member": (("chain", "draw"), member)})
         stats = xr.Dataset()
@@ -174,6 +169,19 @@ class LinearPool(Estimator):
             },
         )
 
+    def _plan(self, seed: int, chains: int, draws: int) -> tuple[dict[str, int], Counts]:
+        """A seed for each member, and the number of the member that makes each draw,
+        (chain, draw).
+        """
+        *seeds, order = np.random.SeedSequence(seed).spawn(len(self.members) + 1)
+        whose = turns(np.array(list(self.share_of.values())), draws)
+        # In random order, so that neighbouring draws of a chain are as independent as
+        # any two draws.
+        rng = np.random.default_rng(order)
+        member = np.stack([rng.permutation(whose) for _ in range(chains)])
+        own = [int(each.generate_state(1)[0]) for each in seeds]
+        return dict(zip(self.members, own, strict=True)), member
+
     def draw_population(
         self,
         problem: Problem,
@@ -183,7 +191,7 @@ class LinearPool(Estimator):
     ) -> Counts:
         """Draw one population table per draw, from the member it is assigned to."""
         draw = attrgetter("draw_population")
-        return self._in_turns(draw, problem, settings, parameters, rng)
+        return self._labelled(draw, problem, settings, parameters, rng)
 
     def draw_unlabelled(
         self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
@@ -198,23 +206,20 @@ class LinearPool(Estimator):
         }
         if len(members) < len(self.members):
             return None
-        *seeds, order = np.random.SeedSequence(seed).spawn(len(members) + 1)
+        seeds, whose = self._plan(seed, 1, draws)
         learned = {}
-        for (name, estimator), own in zip(members.items(), seeds, strict=True):
-            found = estimator.trusted(problem, draws, int(own.generate_state(1)[0]))
+        for name, estimator in members.items():
+            found = estimator.trusted(problem, draws, seeds[name])
             if found is None:
                 return None
             _refuse_name_clash(problem, found, name)
             learned[name] = found
-        whose = turns(np.array(list(self.share_of.values())), draws)
-        member = np.random.default_rng(order).permutation(whose)
-        out = np.empty((draws, problem.sample.size), dtype=np.int64)
-        for number, (name, estimator) in enumerate(members.items()):
-            turn = np.flatnonzero(member == number)
-            if len(turn):
-                at = {parameter: values[turn] for parameter, values in learned[name].items()}
-                out[turn] = estimator.complete(problem, len(turn), at, rng)
-        return out
+
+        def own(name: str, turn: Turn) -> Counts:
+            at = {parameter: values[turn[0]] for parameter, values in learned[name].items()}
+            return members[name].complete(problem, int(turn.sum()), at, rng)
+
+        return self._in_turns(own, whose, problem)
 
     def draw_replicates(
         self,
@@ -225,9 +230,9 @@ class LinearPool(Estimator):
     ) -> Counts:
         """Draw one replicated sample per draw, from the member it is assigned to."""
         draw = attrgetter("draw_replicates")
-        return self._in_turns(draw, problem, settings, parameters, rng)
+        return self._labelled(draw, problem, settings, parameters, rng)
 
-    def _in_turns(
+    def _labelled(
         self,
         way: Callable[[Estimator], DrawTables],
         problem: Problem,
@@ -235,17 +240,28 @@ class LinearPool(Estimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Tables of every member, each from its own parameters at its own draws."""
-        assert parameters.posterior is not None
-        found = member_draws(self.members, parameters.posterior)
-        out = np.empty((settings.chains, settings.draws, problem.sample.size), dtype=np.int64)
-        for name, (own, turn) in found.items():
-            draws = int(turn[0].sum())
-            if draws:
-                at = Parameters(draws_at(own, turn) if own.data_vars else None)
-                sizes = replace(settings, draws=draws)
-                tables = way(self.members[name])(problem, sizes, at, rng)
-                out[turn] = tables
+        """Tables of every member, each from labelled parameters at its own draws."""
+        posterior = parameters.posterior
+        assert posterior is not None
+
+        def own(name: str, turn: Turn) -> Counts:
+            mine = member_variables(posterior, name)
+            at = Parameters(draws_at(mine, turn) if mine.data_vars else None)
+            sizes = replace(settings, draws=int(turn[0].sum()))
+            return way(self.members[name])(problem, sizes, at, rng)
+
+        whose = posterior["member"].transpose("chain", "draw").values
+        return self._in_turns(own, whose, problem)
+
+    def _in_turns(
+        self, own: Callable[[str, Turn], Counts], whose: Counts, problem: Problem
+    ) -> Counts:
+        """Tables of every member at the draws that it makes, (chain, draw)."""
+        out = np.empty((*whose.shape, problem.sample.size), dtype=np.int64)
+        for number, name in enumerate(self.members):
+            turn = whose == number
+            if turn.any():
+                out[turn] = own(name, turn)
         return out.reshape(-1, problem.sample.size)
 
     def cell_log_likelihood(
