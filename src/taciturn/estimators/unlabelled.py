@@ -3,7 +3,7 @@ table the labels cost more than the draws.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -73,8 +73,7 @@ class UnlabelledEstimator(BayesianEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw the individuals not sampled by `complete`."""
-        draws = arrays_of(parameters.posterior, problem.variables)
-        return self.complete(problem, settings.total, draws, rng)
+        return self.complete(problem, settings.total, arrays_of(problem, parameters), rng)
 
     def draw_unlabelled(
         self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
@@ -102,11 +101,11 @@ class UnlabelledEstimator(BayesianEstimator):
         return found.draws
 
 
-def arrays_of(posterior: xr.Dataset | None, variables: Sequence[str]) -> Arrays:
-    """Draws without their labels; categories in the order of the variables."""
-    found = {}
+def arrays_of(problem: Problem, parameters: Parameters) -> Arrays:
+    """Draws without their labels; categories in the order of the table's variables."""
+    posterior, found = parameters.posterior, {}
     for name, draws in ({} if posterior is None else posterior.data_vars).items():
-        own = [variable for variable in variables if variable in draws.dims]
+        own = [variable for variable in problem.variables if variable in draws.dims]
         values = draws.transpose("chain", "draw", *own, ...).values
         found[str(name)] = values.reshape(-1, *values.shape[2:])
     return found

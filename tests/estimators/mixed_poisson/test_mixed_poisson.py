@@ -169,7 +169,8 @@ def brute_force(sample, size, mixing, nodes=16):
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     kept = weight > weight.max() * 1e-7
-    some = arrays_of(parameters.posterior.isel(draw=np.flatnonzero(kept)), ("a", "b"))
+    posterior = parameters.posterior.isel(draw=np.flatnonzero(kept))
+    some = arrays_of(problem, Parameters(posterior))
     rng = np.random.default_rng(3)
     empty = np.mean(
         [(model.complete(problem, kept.sum(), some, rng) == 0).sum(axis=1) for _ in range(4)],

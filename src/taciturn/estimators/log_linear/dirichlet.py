@@ -138,7 +138,7 @@ class DirichletLogLinear(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size; with weights each cell at its own rate."""
-        weights = self._weights(problem, arrays_of(parameters.posterior, problem.variables))
+        weights = self._weights(problem, arrays_of(problem, parameters))
         if problem.weighting is not None:
             shares = softmax(draw_log_gammas(np.maximum(weights, 1e-300), rng), axis=1)
             return draw_multinomial(problem.sample_size, shares * problem.rates, rng)
@@ -153,7 +153,7 @@ class DirichletLogLinear(LogLinearEstimator):
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, known margins | parameters), up to a constant."""
         assert parameters.posterior is not None
-        draws = arrays_of(parameters.posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         occupied = problem.counts > 0
         weights, counts = self._weights(problem, draws), problem.learned_from[occupied]
         value = log_likelihood(draws["kappa"], weights[:, occupied], counts)
@@ -171,7 +171,7 @@ class DirichletLogLinear(LogLinearEstimator):
             return None
         posterior = parameters.posterior
         assert posterior is not None
-        draws = arrays_of(posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         occupied, weights = problem.occupied, self._weights(problem, draws)
         others, whole = np.array(problem.sample_size - 1), weights.sum(axis=1, keepdims=True)
         if problem.known_margins is not None:  # the stratum takes the place of the table

@@ -262,7 +262,7 @@ class MixedPoisson(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size; with weights each cell at its own rate."""
-        draws = arrays_of(parameters.posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         weights = self._from_model(problem, draws, rng) * problem.rates
         return draw_replicates(problem, len(weights), weights, draw_multinomial, rng)
 
@@ -284,7 +284,7 @@ class MixedPoisson(LogLinearEstimator):
         posterior = parameters.posterior
         assert posterior is not None
         counts = problem.learned_from[Strata(problem, sampled=False).seen]
-        draws = arrays_of(posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         _, *cells = self._cells(problem, draws)
         values = np.empty(len(cells[0]))
         for mixing, rows in _by_mixing(draws):
@@ -306,7 +306,7 @@ class MixedPoisson(LogLinearEstimator):
         assert posterior is not None
         counts = problem.counts[Strata(problem, sampled=False).seen].astype(float)
         occupied = np.flatnonzero(counts)
-        draws = arrays_of(posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         _, *cells = self._cells(problem, draws)
         cells, there = [part[:, occupied] for part in cells], counts[occupied]
         terms = np.empty_like(cells[0])

@@ -247,12 +247,13 @@ class ChineseRestaurant(UnlabelledEstimator):
         theta = parameters.get("theta", np.full(draws, -problem.cells * fixed))
         return theta, parameters.get("discount", np.full(draws, fixed))
 
-    def _of_chains(self, problem: Problem, posterior: xr.Dataset | None) -> tuple[Floats, Floats]:
+    def _of_chains(self, problem: Problem, parameters: Parameters) -> tuple[Floats, Floats]:
         """Both parameters at each draw, (chain, draw)."""
+        posterior = parameters.posterior
         shape = (1, 1) if posterior is None else (posterior.sizes["chain"], -1)
         draws = 1 if posterior is None else posterior.sizes["chain"] * posterior.sizes["draw"]
-        arrays = arrays_of(posterior, problem.variables)
-        theta, discount = self._theta_and_discount(problem, draws, arrays)
+        found = arrays_of(problem, parameters)
+        theta, discount = self._theta_and_discount(problem, draws, found)
         return theta.reshape(shape), discount.reshape(shape)
 
     def complete(
@@ -279,7 +280,7 @@ class ChineseRestaurant(UnlabelledEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size from the urn."""
-        draws = arrays_of(parameters.posterior, problem.variables)
+        draws = arrays_of(problem, parameters)
         theta, discount = self._theta_and_discount(problem, settings.total, draws)
         return draw_urn_from_nothing(
             problem.fillable.ravel(),
@@ -314,15 +315,13 @@ class ChineseRestaurant(UnlabelledEstimator):
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of the probability of the sample's partition."""
         assert parameters.posterior is not None
-        return UrnLikelihood(problem.counts, problem.cells)(
-            *self._of_chains(problem, parameters.posterior)
-        )
+        return UrnLikelihood(problem.counts, problem.cells)(*self._of_chains(problem, parameters))
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of the probability that the next individual, after all others,
         joins or opens each occupied cell.
         """
-        theta, sigma = (x[..., None] for x in self._of_chains(problem, parameters.posterior))
+        theta, sigma = (x[..., None] for x in self._of_chains(problem, parameters))
         counts = problem.counts[problem.counts > 0]
         seen, others = len(counts), problem.sample_size - 1
         new = theta + sigma * (seen - 1)
