@@ -123,7 +123,7 @@ class _Connection:
         self.backend.disconnect()
 
     def _error(self, what: str, error: Exception) -> TableError:
-        text = " ".join(str(error).split())
+        text = _one_line(error)
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return TableError(f"{self.origin}: {what}: {text:.200}")
@@ -140,8 +140,9 @@ def _duckdb_file(path: Path) -> Iterator[Any]:
     try:
         connection = duckdb.connect(str(path), read_only=True, config=_ALONE)
     except duckdb.Error as error:
-        text = " ".join(str(error).split())
-        raise TableError(f"{path}: cannot be opened as a file of DuckDB: {text:.200}") from error
+        raise TableError(
+            f"{path}: cannot be opened as a file of DuckDB: {_one_line(error):.200}"
+        ) from error
     with connection:
         yield connection
 
@@ -154,9 +155,14 @@ def _named(connection: Any, table: str, path: Path) -> Any:
     except duckdb.Error as error:
         names = [row[0] for row in connection.sql("SHOW TABLES").fetchall()]
         if table in names:
-            text = " ".join(str(error).split())
-            raise TableError(f"{path}: {table!r:.80} cannot be read: {text:.200}") from error
+            raise TableError(
+                f"{path}: {table!r:.80} cannot be read: {_one_line(error):.200}"
+            ) from error
         raise TableError(f"{path}: {_missing(table, names)}") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _missing(table: str, names: Sequence[str]) -> str:
