@@ -21,6 +21,7 @@ if sys.platform != "win32":
     import fcntl
 
 __all__ = [
+    "ADDRESS",
     "APRIORI_ENDINGS",
     "ARGUS_ENDINGS",
     "HIERARCHY_ENDINGS",
@@ -61,6 +62,9 @@ INTERVAL_ENDINGS: Final = (".csv", ".parquet", ".xlsx")
 
 READABLE_RELEASES: Final = RELEASE_ENDINGS[:-1]
 """Files that a release is read from: all but those of Excel."""
+
+ADDRESS: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+"""What begins like an address, not like the name of a file, and its first word."""
 
 _LIBRARIES: Final = {
     ".parquet": ("pyarrow", "parquet"),

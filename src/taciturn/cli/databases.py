@@ -10,12 +10,11 @@ import click
 
 from taciturn.cli.files import Input
 from taciturn.errors import MissingDependencyError, TableError
-from taciturn.files import TABLE_ENDINGS, StandardInput, TableFile, check_readable
+from taciturn.files import ADDRESS, TABLE_ENDINGS, StandardInput, TableFile, check_readable
 from taciturn.validate import first_of
 
 __all__ = ["Records", "check_database", "is_file", "opened", "table_option"]
 
-_ADDRESS: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _FILES: Final = (".duckdb", ".ddb", ".db")
 _ALONE: Final[dict[str, Any]] = {
     "enable_external_access": "false",
@@ -42,7 +41,7 @@ class Records(Input):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Take an address as it is."""
-        found = _ADDRESS.match(value) if isinstance(value, str) else None
+        found = ADDRESS.match(value) if isinstance(value, str) else None
         if found and found[1].lower() == "duckdb":
             return super().convert(value[found.end() :], param, ctx)
         return value if found else super().convert(value, param, ctx)

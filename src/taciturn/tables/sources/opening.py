@@ -1,12 +1,11 @@
 """The one way in for records, from files and from data frames."""
 
-import re
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from taciturn.errors import FileFormatError, ParameterError
-from taciturn.files import TABLE_ENDINGS, StandardInput, check_readable
+from taciturn.files import ADDRESS, TABLE_ENDINGS, StandardInput, check_readable
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
@@ -15,8 +14,6 @@ from taciturn.tables.sources.parquet_files import ParquetSource
 from taciturn.tables.sources.relations import RelationSource, is_relation
 
 __all__ = ["open_source", "refuse_dialect"]
-
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def open_source(
@@ -58,7 +55,7 @@ def _local(named: Any) -> Path:
     """The file on this machine that a path names."""
     if not isinstance(named, str) or "\0" in named:
         raise FileFormatError(f"a path must be text without a NUL, got {named!r:.80}")
-    if _ADDRESS.match(named):
+    if ADDRESS.match(named):
         raise FileFormatError(
             f"{named:.200}: is an address; only files on this machine are read: download it first"
         )
