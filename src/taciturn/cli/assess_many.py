@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["assess_many"]
 
-_MEASURES: Final = ("R1", "R2", "tau1")
 _ENDS: Final = {"lower": 0.025, "median": 0.5, "upper": 0.975}
 _SIZE: Final = "population_size"
 _SHOWN: Final = 10  # areas, in text
@@ -228,12 +227,14 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     """A row for each table and, after these, one for each category of each table."""
     import pandas as pd
 
+    from taciturn.fits.unlabelled import MEASURES
+
     known = risk[["sample_size", _SIZE, "converged", "reason"]]
     parts = []
     for variable in (None, *by):
         own = "" if variable is None else f"_by_{variable}"
         columns = {}
-        for measure in _MEASURES:
+        for measure in MEASURES:
             columns[f"{measure}_mean"] = risk[f"{measure}{own}_mean"]
             for end, probability in _ENDS.items():
                 found = risk[f"{measure}{own}"].sel(quantile=probability, drop=True)
@@ -246,7 +247,7 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     rows = pd.concat(parts, ignore_index=True)
     first = [over, *(["variable", "category"] if by else [])]
     last = ["converged", "reason"]
-    numbers = [f"{measure}_{end}" for measure in _MEASURES for end in ("mean", *_ENDS)]
+    numbers = [f"{measure}_{end}" for measure in MEASURES for end in ("mean", *_ENDS)]
     return rows[[*first, "sample_size", _SIZE, *numbers, *last]]
 
 
