@@ -189,7 +189,7 @@ def assess_many(
     run = _Run(found, chosen, kept, seed_number(random_seed), workers, progressbar)
     if isinstance(found.tables, Stack) and found.lazy:
         return run.lazily(found.tables)
-    header = {**run.settings, "tables": found.digest()}
+    header = {} if store is None else {**run.settings, "tables": found.digest()}
     with Results(store, header, len(found), run.step, kept.shapes) as results:
         ready, converged = run.ready(results)
         run.fill(results, ready)

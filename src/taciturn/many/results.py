@@ -125,7 +125,8 @@ class Results:
         """Keep what is known of some tables."""
         for name, values in arrays.items():
             self._arrays[name][start : start + len(values)] = values
-        self._log.add({"start": start, "sha256": self._hash(start)})
+        if self._path is not None:
+            self._log.add({"start": start, "sha256": self._hash(start)})
 
     def shared(self) -> dict[str, npt.NDArray[Any]] | None:
         """What the areas share, if that is there and is what was written."""
@@ -139,12 +140,11 @@ class Results:
         return None
 
     def add_shared(self, arrays: Arrays) -> None:
-        """Keep what the areas share."""
+        """Keep what the areas share, where an interrupted call can go on from it."""
+        if self._path is None:
+            return
         for name, values in arrays.items():
-            if self._path is None:
-                self._arrays[f"shared_{name}"] = values
-            else:
-                self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
+            self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
         self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
 
     def __enter__(self) -> Self:
