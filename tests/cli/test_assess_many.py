@@ -80,22 +80,27 @@ def test_a_store_and_records(census, run, tmp_path):
     assert (tmp_path / "out.csv").read_text() == outputs[0]
 
 
-def test_sizes_have_two_columns(census, run):
-    given = [census / "sample.csv", "--over", "area", *QUICK]
-    wrong = census / "wrong.csv"
-    wrong.write_text("area,year,population_size\n1,2020,300\n1,2021,301\n")
-    status, _, said = run("assess-many", *given, "--population-sizes", wrong)
-    assert status == 1
-    assert "must have the columns 'area' and 'population_size' and no others" in said
-
-
-def test_an_area_without_a_size_is_an_error(census, run):
-    given = [census / "sample.csv", "--over", "area", *QUICK]
-    few = census / "few.csv"
-    few.write_text("area,population_size\n1,300\n2,301\n")
-    status, _, said = run("assess-many", *given, "--population-sizes", few)
-    assert status == 1
-    assert "few.csv: has no size of area='3', one of 4 that lack one; it has sizes of" in said
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "area,year,population_size\n1,2020,300\n1,2021,301\n",
+            "must have the columns 'area' and 'population_size' and no others",
+        ),
+        (
+            "area,population_size\n1,300\n2,301\n",
+            "has no size of area='3', one of 4 that lack one; it has sizes of",
+        ),
+    ],
+    ids=["another column", "areas that lack a size"],
+)
+def test_sizes_that_are_wrong(census, run, tmp_path, content, message):
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text(content)
+    given = [census / "sample.csv", "--over", "area", "--population-sizes", sizes, *QUICK]
+    status, printed, said = run("assess-many", *given)
+    assert (status, printed) == (1, "")
+    assert f"sizes.csv: {message}" in said
 
 
 def test_labels_are_numbers_here_and_text_there(census, run, tmp_path):
