@@ -185,6 +185,7 @@ def test_databases_that_cannot_be_read(census, run, tmp_path):
     with duckdb.connect(str(path)) as connection:
         connection.sql("CREATE TABLE others AS SELECT 1 AS a, 2 AS b")
         connection.sql("CREATE TABLE counts AS SELECT 1 AS a, 2 AS count")
+        connection.sql("CREATE TABLE nobody AS SELECT 1 AS a LIMIT 0")
     other = tmp_path / "other.db"
     sqlite3.connect(other).close()
     other.write_text("no database")
@@ -199,7 +200,12 @@ def test_databases_that_cannot_be_read(census, run, tmp_path):
         ([path, "--table", "elsewhere"], "'elsewhere' cannot be read: "),
         ([f"duckdb://{tmp_path}/none.duckdb", "--table", "x"], "no such file"),
         ([f"sqlite://{tmp_path}/none.db", "--table", "x"], "no such file"),
-        ([path, "--table", "counts"], "has a column 'count', so that it is no microdata"),
+        (
+            [path, "--table", "counts"],
+            f"the table 'counts' of {path}: has a column 'count', so that it is no microdata",
+        ),
+        ([path, "--table", "nobody"], f"the table 'nobody' of {path} is empty"),
+        ([path, "--table", "nobody", "--sep", ";"], "does not apply to the table 'nobody' of"),
         ([other, "--table", "others"], "cannot be opened as a file of DuckDB"),
         ([postgres, "--table", "others"], "postgres://..."),
         (["nosuch://x", "--table", "others"], "nosuch://...: cannot be connected to"),

@@ -71,16 +71,22 @@ def check_database(records: object, table: str | None) -> None:
 @contextmanager
 def opened(records: Any, table: str | None) -> Iterator[Any]:
     """What `tabulate` takes: the file, or the table of a database that is open
-    meanwhile; a file of DuckDB for reading only.
+    meanwhile, under its name; a file of DuckDB for reading only.
     """
     if table is None:
         yield records
-    elif isinstance(records, str):
+        return
+    from taciturn.tables.sources.ibis_tables import IbisSource
+    from taciturn.tables.sources.relations import RelationSource
+
+    name = f"the table {table!r:.80} of"
+    if isinstance(records, str):
         with closing(_Connection(records)) as connection:
-            yield connection.table(table)
+            yield IbisSource(connection.table(table), origin=f"{name} {connection.origin}")
     else:
         with _duckdb_file(records) as connection:
-            yield _named(connection, table, records)
+            found = _named(connection, table, records)
+            yield RelationSource(found, origin=f"{name} {records}")
 
 
 class _Connection:

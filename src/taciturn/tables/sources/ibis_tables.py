@@ -20,9 +20,9 @@ def is_ibis_table(records: Any) -> bool:
 class IbisSource(Source):
     """A table or another expression of Ibis that has rows."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, *, origin: str = "the Ibis table") -> None:
         self._table = table
-        super().__init__("the Ibis table", list(table.columns))
+        super().__init__(origin, list(table.columns))
 
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of all rows together, which are held in memory."""

@@ -20,7 +20,7 @@ def open_source(
     records: str | PathLike[str] | Any, *, sep: str | None = None, encoding: str | None = None
 ) -> Source:
     """Open a CSV or Parquet file, by its ending, standard input, which is CSV, a data
-    frame, a relation of DuckDB or a table of Ibis.
+    frame, a relation of DuckDB or a table of Ibis; a source is one already.
 
     A name stands for one file on this machine: ``~`` is the home directory, as for
     pandas; nothing else in it has a meaning, and no address is opened. `sep` and
@@ -36,6 +36,8 @@ def open_source(
     refuse_dialect(records, sep, encoding)
     if path is not None:
         return ParquetSource(path)
+    if isinstance(records, Source):
+        return records
     if is_ibis_table(records):
         return IbisSource(records)
     return RelationSource(records) if is_relation(records) else FrameSource(records)
@@ -48,6 +50,8 @@ def refuse_dialect(records: Any, sep: str | None, encoding: str | None) -> None:
     for name, given in (("sep", sep), ("encoding", encoding)):
         if given is not None:
             what = records if isinstance(records, str | PathLike) else type(records).__name__
+            if isinstance(records, Source):
+                what = records.origin
             raise ParameterError(f"{name} is that of a CSV file: it does not apply to {what!s:.80}")
 
 

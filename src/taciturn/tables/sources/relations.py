@@ -32,7 +32,7 @@ class RelationSource(Source):
     ENUM declare their categories.
     """
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: Any, *, origin: str = "the relation") -> None:
         try:
             import pyarrow  # noqa: F401 - hands columns over
         except ImportError as error:
@@ -40,10 +40,10 @@ class RelationSource(Source):
                 "reading a relation of DuckDB needs pyarrow: install the extra 'magnitude'"
             ) from error
         self._relation = relation
-        super().__init__("the relation", list(relation.columns))
+        super().__init__(origin, list(relation.columns))
         for name, times in Counter(self.names).items():
             if times > 1:
-                raise TableError(f"the relation has two columns called {name!r:.80}")
+                raise TableError(f"{origin} has two columns called {name!r:.80}")
 
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
