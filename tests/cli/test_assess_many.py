@@ -91,8 +91,15 @@ def test_a_store_and_records(census, run, tmp_path):
             "area,population_size\n1,300\n2,301\n",
             "has no size of area='3', one of 4 that lack one; it has sizes of",
         ),
+        ("area,size\n1,300\n", "must have the columns 'area' and 'population_size'"),
+        (
+            "area,population_size\n1,300\n2,-5\n",
+            "population sizes must be whole numbers from 0 to 2**53: area=2 holds '-5'",
+        ),
+        ("area,population_size\n1,300\n2,\n", "population sizes must be whole numbers from 0 to"),
+        ("area,population_size\n1,3\n1,4\n", "area=1 stands in more than one row"),
     ],
-    ids=["another column", "areas that lack a size"],
+    ids=["third column", "few areas", "other name", "negative", "missing", "area twice"],
 )
 def test_sizes_that_are_wrong(census, run, tmp_path, content, message):
     sizes = tmp_path / "sizes.csv"
@@ -101,6 +108,8 @@ def test_sizes_that_are_wrong(census, run, tmp_path, content, message):
     status, printed, said = run("assess-many", *given)
     assert (status, printed) == (1, "")
     assert f"sizes.csv: {message}" in said
+    assert "count" not in said
+    assert "cell" not in said
 
 
 def test_labels_are_numbers_here_and_text_there(census, run, tmp_path):

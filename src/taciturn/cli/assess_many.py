@@ -186,20 +186,19 @@ def _sizes(
     """The size of each population, by area, whose labels may be numbers in a database
     and text in a file.
     """
-    import taciturn as tc
+    from taciturn.tables.reading import read_steps
+    from taciturn.tables.sources import open_source
 
     assert path is not None
     if over not in stack.dims:
         raise TableError(f"--over must be one of the variables {stack.dims}, got {over!r:.80}")
-    try:
-        sizes = tc.read_table(path, count=_SIZE, **written)
-    except TableError as error:
-        raise TableError(f"{path}, population sizes: {error}") from error
-    if sizes.dims != (over,):
+    source = open_source(path, **written)
+    if set(source.names) != {over, _SIZE}:
         raise TableError(
             f"{path}: must have the columns {over!r} and {_SIZE!r} and no others, it has"
-            f" {', '.join(map(repr, (*sizes.dims, _SIZE)))}"
+            f" {first_of(source.names)}"
         )
+    sizes = read_steps(source, _SIZE, what="population sizes")
     named = dict(
         zip(map(_spelled, sizes[over].values.tolist()), sizes.values.tolist(), strict=True)
     )

@@ -32,7 +32,8 @@ def read_values(
         raise click.UsageError(
             "--variables count microdata, and --decimals are those of magnitudes"
         )
-    return read_steps(path, count, decimals=decimals, **written) / 10.0**decimals
+    steps = read_steps(path, count, what="values", decimals=decimals, **written)
+    return steps / 10.0**decimals
 
 
 def read_file(

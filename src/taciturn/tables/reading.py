@@ -99,16 +99,17 @@ def read_steps(
     source: str | PathLike[str] | Any,
     value: str,
     *,
+    what: str = "counts",
     decimals: int = 0,
     categories: Mapping[str, Sequence[Any]] | None = None,
     sep: str | None = None,
     encoding: str | None = None,
 ) -> xr.DataArray:
     """Read a table in long form of counts or, with `decimals`, of magnitudes: int64, in
-    steps of ``10**-decimals``.
+    steps of ``10**-decimals``. `what` it holds is said in messages.
     """
     opened = open_source(source, sep=sep, encoding=encoding)
-    opened.require([value], of="values" if decimals else "counts")
+    opened.require([value], of=what)
     variables = [name for name in opened.names if name != value]
     if not variables:
         raise TableError(f"{opened.origin} has no classifying variable beside {value!r}")
@@ -117,13 +118,15 @@ def read_steps(
     shape = [len(rows.categories[dim]) for dim in variables]
     cells = rows.cells(variables)
     flat = np.zeros(prod(shape), dtype=np.int64)
-    flat[cells] = steps = _steps(rows, variables, value, decimals)
+    flat[cells] = steps = _steps(rows, variables, value, what, decimals)
     refuse_large_total(steps, opened.origin)
     order = np.argsort(cells, kind="stable")
     repeated = np.flatnonzero(np.diff(cells[order]) == 0)
     if len(repeated):
         cell = rows.label(variables, int(order[repeated[0] + 1]))
-        raise TableError(f"a cell can be given once: {cell} stands in more than one row")
+        raise TableError(
+            f"{opened.origin}: {cell} stands in more than one row, and can be given once"
+        )
     coords = {name: rows.categories[name] for name in variables}
     table = xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=COUNT)
     refuse_totals(table, opened.origin)
@@ -144,7 +147,7 @@ def _without_status(variables: list[str], rows: Records, origin: str) -> list[st
 
 
 def _steps(
-    rows: Records, variables: Sequence[str], value: str, decimals: int
+    rows: Records, variables: Sequence[str], value: str, what: str, decimals: int
 ) -> npt.NDArray[np.int64]:
     """Whole steps from a column of text or numbers."""
     steps = np.zeros(rows.rows, dtype=np.int64)
@@ -152,13 +155,15 @@ def _steps(
         number = whole_steps(raw, decimals)
         if number is None:
             rule = (
-                f"values must be numbers from 0 to 2**53 steps with at most {decimals} decimals"
+                f"numbers from 0 to 2**53 steps with at most {decimals} decimals"
                 if decimals
-                else "counts must be whole numbers from 0 to 2**53"
+                else "whole numbers from 0 to 2**53"
             )
             shown = f"{raw!r:.60}" if isinstance(raw, str) else f"{raw!s:.60}"
             missing = is_missing(raw) or str(raw).strip().lower() in _MISSING
             found = "is missing" if missing else f"holds {shown}{number_hint(raw, decimals)}"
-            raise TableError(f"{rule}: {rows.label(variables, row)} {found}")
+            raise TableError(
+                f"{rows.origin}: {what} must be {rule}: {rows.label(variables, row)} {found}"
+            )
         steps[row] = number
     return steps
