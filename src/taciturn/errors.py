@@ -27,9 +27,31 @@ __all__ = [
 class TaciturnError(Exception):
     """Root of all errors of this package."""
 
+    @property
+    def at_shell(self) -> str:
+        """The message on the command line."""
+        return str(self)
+
 
 class TableError(TaciturnError, ValueError):
-    """The input is not a valid frequency table, or two tables do not match."""
+    """The input is not a valid frequency table, or two tables do not match.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    in_python, at_shell : str
+        What helps, added to the message in Python and on the command line.
+    """
+
+    def __init__(self, message: str = "", *, in_python: str = "", at_shell: str = "") -> None:
+        super().__init__(message + in_python)
+        self._at_shell = message + at_shell
+
+    @property
+    def at_shell(self) -> str:
+        """The message on the command line, with the advice for it."""
+        return self._at_shell
 
 
 class ParameterError(TaciturnError, ValueError):

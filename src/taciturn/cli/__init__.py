@@ -70,7 +70,7 @@ def main() -> None:
         click.echo(f"taciturn: {interruptions}; no file is left half written", err=True)
         sys.exit(interruptions.status)
     except TaciturnError as error:
-        click.echo(f"taciturn: error: {printable(str(error))}", err=True)
+        click.echo(f"taciturn: error: {printable(error.at_shell)}", err=True)
         sys.exit(EXIT_ERROR)
     except MemoryError:
         click.echo("taciturn: error: not enough memory for this table; use fewer draws", err=True)

@@ -45,8 +45,8 @@ def validate(cards: tuple[Path, ...], form: Format) -> None:
                 warnings.simplefilter("ignore", tc.ConvergenceWarning)  # the check says so
                 check = tc.cards.validate_card(path)
         except TaciturnError as error:
-            facts.append({"card": path, "passed": False, "problems": [str(error)]})
-            click.echo(f"taciturn: error: {printable(str(error))}", err=True)
+            facts.append({"card": path, "passed": False, "problems": [error.at_shell]})
+            click.echo(f"taciturn: error: {printable(error.at_shell)}", err=True)
             continue
         texts.append(f"{check}\n\n")
         rows = check.table.rename_axis("quantity").reset_index()

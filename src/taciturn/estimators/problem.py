@@ -260,7 +260,8 @@ def check_names(variables: Collection[str]) -> None:
                 else "is a name that fits use"
             )
             raise TableError(
-                f"the variable {dim!r} {rule}: rename it, as in sample.rename({{{dim!r}: ...}})"
+                f"the variable {dim!r} {rule}: rename it",
+                in_python=f", as in sample.rename({{{dim!r}: ...}})",
             )
 
 

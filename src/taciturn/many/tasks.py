@@ -72,8 +72,8 @@ class Kept:
         for name in (over, *self.by):
             if name in taken:
                 raise TableError(
-                    f"the variable {name!r} has the name of a result: rename it, as in"
-                    f" tables.rename({{{name!r}: ...}})"
+                    f"the variable {name!r} has the name of a result: rename it",
+                    in_python=f", as in tables.rename({{{name!r}: ...}})",
                 )
 
     @property

@@ -64,11 +64,20 @@ _MOST_LABELS: Final = 10**7
 
 class Labels:
     """The labels of one variable, coded in the order of their first appearance. A
-    missing label is refused, has the code -1 (`DROP`) or is the label `missing`.
+    missing label is refused, has the code -1 (`DROP`) or is the label `missing`;
+    where the rows are cells, and not `of_records`, nothing but to refuse it is offered.
     """
 
-    def __init__(self, variable: str, origin: str, *, missing: str | int = REFUSE) -> None:
+    def __init__(
+        self,
+        variable: str,
+        origin: str,
+        *,
+        missing: str | int = REFUSE,
+        of_records: bool = True,
+    ) -> None:
         self.variable, self.origin, self._missing = variable, origin, missing
+        self._of_records = of_records
         self._found: list[tuple[Any, int]] = []  # each label, and the row where it is first
         self._codes: dict[Any, int] = {}
 
@@ -83,11 +92,7 @@ class Labels:
         blank = [code for code, label in enumerate(labels) if is_missing(label)]
         missing = (codes < 0) | np.isin(codes, blank) if blank else codes < 0
         if missing.any() and self._missing == REFUSE:
-            raise TableError(
-                f"a label is missing: {self.variable!r} in row {start + missing.argmax() + 1} of"
-                f" {self.origin}; with missing= tabulate and protect_table leave such records out,"
-                " or give them a label"
-            )
+            self._refuse_missing(start + int(missing.argmax()) + 1)
         first = np.empty(len(labels) + 1, dtype=np.int64)  # the last for codes of -1
         first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several rows the last one written
         known = np.full(len(labels) + 1, -1, dtype=np.int64)
@@ -102,6 +107,18 @@ class Labels:
                 " classifying variable?"
             )
         return known[codes]
+
+    def _refuse_missing(self, row: int) -> None:
+        found = f"a label is missing: {self.variable!r} in row {row} of {self.origin}"
+        if not self._of_records:
+            raise TableError(f"{found}; each row needs one")
+        raise TableError(
+            found,
+            in_python="; with missing= tabulate and protect_table leave such records out, or give"
+            " them a label",
+            at_shell="; --missing of taciturn tabulate and taciturn rules leaves such records out,"
+            " or gives them a label",
+        )
 
     def _code(self, label: Any, row: int) -> int:
         code = self._codes.setdefault(_identity(label), len(self._found))

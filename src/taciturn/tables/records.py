@@ -105,7 +105,7 @@ def code_records(
     """
     check_variables(variables)
     declared = declared_categories(categories, variables)
-    labels = {dim: Labels(dim, source.origin) for dim in variables}
+    labels = {dim: Labels(dim, source.origin, of_records=not in_order) for dim in variables}
     parts: dict[str, list[npt.NDArray[np.int64]]] = {dim: [] for dim in variables}
     values: dict[str, list[Any]] = {name: [] for name in others}
     rows = 0

@@ -41,7 +41,7 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
         for dims in combinations(suspected, size):
             equal = _are_sums(table, suspected, dims)
             if equal.any():
-                raise TableError(_message(table, suspected, dims, name, certain=bool(equal.all())))
+                raise _error(table, suspected, dims, name, certain=bool(equal.all()))
             if equal.size and size == 1:  # a category
                 suspected.pop(dims[0])
                 break
@@ -71,14 +71,14 @@ def _are_sums(
     return equal
 
 
-def _message(
+def _error(
     table: xr.DataArray,
     suspected: dict[str, list[int]],
     dims: tuple[str, ...],
     name: str,
     *,
     certain: bool,
-) -> str:
+) -> TableError:
     dim = dims[0]
     label = str(table[dim].values[suspected[dim][0]])
     found = (
@@ -87,7 +87,9 @@ def _message(
         else f"{name}: {dim}={legible(label)} says that it is a total, and some of its counts are"
         " the sums of the other categories, others are not"
     )
-    return (
-        f"{found}: leave its rows out, of a data frame with rows[rows[{dim!r}] != {label!r:.80}];"
-        " if it is a category, give it another name"
+    otherwise = "; if it is a category, give it another name"
+    return TableError(
+        f"{found}: leave its rows out",
+        in_python=f", of a data frame with rows[rows[{dim!r}] != {label!r:.80}]{otherwise}",
+        at_shell=otherwise,
     )
