@@ -1,11 +1,20 @@
 """What an attacker can work out from a release: bounds, posterior and rank."""
 
 from taciturn.attack.bounds import attacker_bounds
+from taciturn.attack.mechanisms import (
+    CellKeys,
+    ConventionalRounding,
+    GeometricNoise,
+    Mechanism,
+    RandomRounding,
+    SmallCellAdjustment,
+)
 from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
 from taciturn.attack.releases import (
     GlobalRecoding,
     LinkedTables,
+    Perturbed,
     Release,
     Rounding,
     Shown,
@@ -14,13 +23,20 @@ from taciturn.attack.releases import (
 from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
+    "CellKeys",
     "ConstraintRank",
+    "ConventionalRounding",
+    "GeometricNoise",
     "GlobalRecoding",
     "LinearSystem",
     "LinkedTables",
+    "Mechanism",
+    "Perturbed",
+    "RandomRounding",
     "Release",
     "Rounding",
     "Shown",
+    "SmallCellAdjustment",
     "Suppression",
     "Total",
     "attacker_bounds",

@@ -11,9 +11,11 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from taciturn.attack.bounds.of_cells import attained_bounds, components
+from taciturn.attack.mechanisms.likelihood import Likelihood
 from taciturn.attack.posterior.cells import RESULTS, CellPosteriors
 from taciturn.attack.posterior.parts import MOST_VALUES, Part
 from taciturn.attack.posterior.prior import expected_counts, finite_bounds
+from taciturn.attack.posterior.weights import LogWeights, within_cells
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import Integers, LinearSystem
 from taciturn.errors import ParameterError
@@ -176,7 +178,8 @@ def attacker_posterior(
             system, np.ones(len(system.unknown), dtype=np.bool_), on_cell=bar.advance
         )
     found = CellPosteriors(system, lower, upper, chains, draws)
-    parts = list(_parts(system, lower, finite_bounds(system, lower, upper, expected), expected))
+    upper = finite_bounds(system, lower, upper, expected, release.likelihood)
+    parts = list(_parts(system, lower, upper, expected, release.likelihood))
     with progress_bar("chains", len(parts) * chains, shown=progressbar) as bar:
         for columns, part in parts:
             found.keep(columns, part.posterior(chains, draws, tune, rng, bar.advance))
@@ -203,18 +206,27 @@ def _check_size(table: xr.DataArray, chains: int, draws: int) -> None:
 
 
 def _parts(
-    system: LinearSystem, lower: Integers, upper: Integers, expected: Floats
+    system: LinearSystem,
+    lower: Integers,
+    upper: Integers,
+    expected: Floats,
+    likelihood: Likelihood | None = None,
 ) -> Iterator[tuple[Integers, Part]]:
     """The connected parts of the open cells: their columns, and the tables that each
     part may have.
     """
+    weights = None
+    if likelihood is not None:
+        system = within_cells(system, lower, upper)
+        weights = LogWeights(system, lower, upper, expected, likelihood)
     settled = np.where(lower == upper, lower, 0)
     for rows, columns in components(
         system.matrix, lower, upper, np.ones(len(lower), dtype=np.bool_)
     ):
         taken = csr_array(system.matrix[rows])
         shown = taken @ settled
-        log_mean = np.log(expected[system.unknown[columns]]) if expected.size else expected
+        known_mean = expected.size > 0 and weights is None
+        ranges = rows[system.least[rows] < system.most[rows]]
         yield (
             columns,
             Part(
@@ -223,6 +235,9 @@ def _parts(
                 system.most[rows] - shown,
                 lower[columns],
                 upper[columns],
-                log_mean,
+                np.log(expected[system.unknown[columns]]) if known_mean else np.empty(0),
+                ()
+                if weights is None
+                else (*map(weights.of_cell, columns), *map(weights.of_total, ranges)),
             ),
         )
