@@ -51,7 +51,7 @@ class CellKeys(Mechanism):
     >>> keys.support(1)
     (1, 3)
     >>> np.exp(keys.log_probability(1, np.arange(5))).round(3).tolist()
-    [0.0, 0.366, 0.236, 0.083, 0.0]
+    [0.0, 0.366, 0.245, 0.064, 0.0]
     """
 
     perturbation: xr.DataArray

@@ -51,9 +51,10 @@ def attacker_posterior(
 
     The prior is uniform over tables, :math:`p(x) \propto 1`, or makes cells independent
     Poisson with given expected values, :math:`p(x) = \prod_j e^{-\mu_j} \mu_j^{x_j} /
-    x_j!`; given the totals this is a multinomial model. `attacker_bounds` instead
-    takes the values of each cell as equally likely, which is not the same: in most of
-    the tables a cell is near the middle of its range, or near one end.
+    x_j!`; given the totals this is a multinomial model. Tables that are compatible with
+    a `Perturbed` release are weighed by its likelihood as well. `attacker_bounds`
+    instead takes the values of each cell as equally likely, which is not the same: in
+    most of the tables a cell is near the middle of its range, or near one end.
 
     Cells that are connected by totals are treated together. Where these have at most
     50,000 tables, all are listed, all numbers are exact and draws are independent.
@@ -65,7 +66,8 @@ def attacker_posterior(
     Parameters
     ----------
     release : Release
-        `Suppression`, `Rounding`, `GlobalRecoding` or `LinkedTables`.
+        `Suppression`, `Rounding`, `GlobalRecoding`, `LinkedTables` or
+        `attack.Perturbed`.
     prior : {"uniform"} or DataArray
         All compatible tables equally likely, or the counts that the attacker expects:
         dims and categories of the table, above 0 in cells that are open; for counts
@@ -157,8 +159,8 @@ def attacker_posterior(
     """
     if not isinstance(release, Release):
         raise ParameterError(
-            "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
-            f" {type(release).__name__}"
+            "release must be a Suppression, Rounding, GlobalRecoding, LinkedTables or Perturbed,"
+            f" got {type(release).__name__}"
         )
     draws = whole_number(draws, "draws", least=4)
     chains = whole_number(chains, "chains", least=2)
