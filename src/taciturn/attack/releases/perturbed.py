@@ -73,7 +73,8 @@ class Perturbed(Release):
     attacker with more uncertainty than cells and totals together.
 
     Record swapping is not among the mechanisms: what moves out of one cell arrives in
-    another, so that no cell has a probability of its own.
+    another, so that no cell has a probability of its own. Between two areas, and with
+    expected counts, its posterior is that of `LinkedTables` of the moves.
 
     References
     ----------
