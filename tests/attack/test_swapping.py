@@ -2,8 +2,8 @@
 tables of the moves, against every table and every choice of records."""
 
 from collections import Counter
-from itertools import combinations, product
-from math import comb, log2
+from itertools import combinations, permutations, product
+from math import comb, factorial, log2
 
 import numpy as np
 import pandas as pd
@@ -47,6 +47,37 @@ def test_all_choices_of_records_are_equally_likely():
     assert (swaps["pairs"] == PAIRS).all()
     drawn = tc.perturbation.swapped_table(PEOPLE, swaps, ["area", "kind"])
     assert_same_distribution(drawn.values.reshape(20_000, -1), dict(law))
+
+
+def test_given_the_numbers_of_moves_all_choices_are_equally_likely_in_three_areas():
+    # Three pairs among areas of three, three and two. How many move between each two is
+    # taken as it is drawn; who moves must then be any choice of so many.
+    people = pd.DataFrame({"area": list("AAABBBCC"), "kind": list("xxyyzzxz")})
+    kinds = [people["kind"][people["area"] == area].tolist() for area in "ABC"]
+    swaps = tc.swap_records(people, geography="area", rate=0.75, replicates=20_000, random_seed=2)
+    area = people["area"].map("ABC".index).to_numpy()
+    after = area[swaps["partner"].values]
+    numbers = Counter(tuple(np.bincount(3 * area + row, minlength=9).tolist()) for row in after)
+    assert len(numbers) > 2
+    law = Counter()
+    for flows, times in numbers.items():
+        choices = []
+        for of_area, sizes in zip(kinds, np.reshape(flows, (3, 3)), strict=True):
+            places = Counter(permutations(np.repeat(range(3), sizes).tolist()))
+            choices.append(
+                [
+                    (Counter(zip(of_area, places_, strict=True)), count / factorial(len(of_area)))
+                    for places_, count in places.items()
+                ]
+            )
+        for chosen in product(*choices):
+            shown = sum((moves for moves, _ in chosen), Counter())
+            table = tuple(shown[kind, to] for to in range(3) for kind in LABELS)
+            law[*flows, *table] += times / 20_000 * np.prod([share for _, share in chosen])
+    tables = tc.perturbation.swapped_table(people, swaps, ["area", "kind"]).values
+    flows = np.array([np.bincount(3 * area + row, minlength=9) for row in after])
+    drawn = np.concatenate([flows, tables.reshape(len(tables), -1)], axis=1)
+    assert_same_distribution(drawn, dict(law))
 
 
 def test_the_posterior_is_that_of_linked_tables_of_the_moves():
