@@ -1,6 +1,12 @@
-"""What an attacker can work out from a release: bounds, posterior and rank."""
+"""What an attacker can work out from a release: bounds, their proofs, posterior, rank."""
 
 from taciturn.attack.bounds import attacker_bounds
+from taciturn.attack.certificates import (
+    Checked,
+    Side,
+    check_certificate,
+    write_certificate,
+)
 from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
 from taciturn.attack.releases import (
@@ -14,6 +20,7 @@ from taciturn.attack.releases import (
 from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
+    "Checked",
     "ConstraintRank",
     "GlobalRecoding",
     "LinearSystem",
@@ -21,11 +28,14 @@ __all__ = [
     "Release",
     "Rounding",
     "Shown",
+    "Side",
     "Suppression",
     "Total",
     "attacker_bounds",
     "attacker_posterior",
     "build_system",
+    "check_certificate",
     "constraint_rank",
     "rank_decrease",
+    "write_certificate",
 ]
