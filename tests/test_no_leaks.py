@@ -20,6 +20,7 @@ import taciturn as tc
 from taciturn import attack, cards, diagnostics, estimators, magnitude, many
 from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
+from taciturn.attack.certificates import document, multipliers, parts as proofs
 from taciturn.attack.posterior import cells as posteriors, parts
 from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
@@ -81,6 +82,9 @@ HOLD_NO_TABLE = {
     cards.CardCheck,
     cards.CardTable,
     cards.Run,
+    # What a certificate says, of what follows from a release.
+    attack.Checked,
+    attack.Side,
     # Types of arguments.
     quantities.ProtectOptions,
     # A function.
@@ -97,6 +101,9 @@ HOLD_NO_TABLE = {
 SHOW_NOTHING = {
     attacks.Attacks,
     certificates.Rows,
+    document.Bound,
+    multipliers.System,
+    proofs.Part,
     component.Component,
     cuts.PatternProgram,
     deviations.Completed,

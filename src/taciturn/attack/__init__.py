@@ -1,4 +1,6 @@
-"""What an attacker can work out from a release: bounds, their proofs, posterior, rank."""
+"""What an attacker can work out from a release: bounds and their proofs, posterior and
+rank.
+"""
 
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.certificates import (

@@ -4,6 +4,7 @@ The format is that of ``docs/how-to/certificates.md``, and what `checker` reads.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ from taciturn.schema import cell_label
 __all__ = ["Bound", "document_of"]
 
 
-class Bound(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Bound:
     """The least and the most of a sum of cells, in steps, and the cells by their flat
     positions in the table.
     """

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from taciturn.attack.bounds.branching import whole_table
 from taciturn.attack.bounds.certificates import Rows
 from taciturn.attack.certificates.multipliers import DENOMINATORS, System, is_open
 from taciturn.attack.solver import ANY_SOLUTION, Program, Solved
@@ -16,6 +17,7 @@ from taciturn.errors import AttackError
 __all__ = ["Part"]
 
 _NODES: Final = 1000  # of a tree, at most
+_PULL: Final = 1e3  # on what is bounded, next to which random costs are small
 _NEAR: Final = 1e-6  # of a whole number
 
 
@@ -55,6 +57,7 @@ class Part:
         self._row_numbers, self._cell_numbers = row_numbers, cell_numbers
         self.columns = columns
         self._programs: dict[bool, Program] = {}
+        self._generator = np.random.default_rng(0)  # of costs that do not matter
         self.tables: list[Integers] = []
 
     def bounded(self, costs: Integers, most: int) -> tuple[int | None, list[Any] | None]:
@@ -77,17 +80,44 @@ class Part:
         for number, table in enumerate(self.tables):
             if costs @ table == most:
                 return number
-        for whole in (False, True):
-            try:
-                gap = 0.0 if costs.any() else ANY_SOLUTION
-                solved = self._solve(costs, whole=whole, gap=gap)
-            except AttackError:
-                continue
-            if solved is not None and self._keep(solved.values, costs, most):
-                return len(self.tables) - 1
+        try:
+            values: Floats | Integers | None = self._near(costs, most)
+            if values is None:
+                solved = self._solve(costs, whole=True, gap=0.0 if costs.any() else ANY_SOLUTION)
+                values = None if solved is None else solved.values
+        except AttackError:
+            return None
+        found = values is not None and self._keep(values, costs, most)
+        return len(self.tables) - 1 if found else None
+
+    def _near(self, costs: Integers, most: int) -> Integers | None:
+        """A table that attains a bound, by branching from solutions of random costs,
+        which may have other cells at their bounds as well.
+        """
+        system, cells = self._system, np.flatnonzero(costs)
+        low, high = system.lower.copy(), system.upper.copy()
+        if len(cells) == 1:
+            low[cells] = high[cells] = most * costs[cells]
+        for thorough in (False, False, True):
+            random = self._generator.normal(size=len(low))
+            random[is_open(high)] = np.abs(random[is_open(high)])
+            random[is_open(low)] = 0.0 - np.abs(random[is_open(low)])
+            random[is_open(low) & is_open(high)] = 0.0
+            table, _ = whole_table(
+                self._program(whole=False),
+                system.rows,
+                low,
+                high,
+                random - _PULL * costs,
+                generator=self._generator,
+                thorough=thorough,
+                deadline=np.inf,
+            )
+            if table is not None and costs @ table == most:
+                return table
         return None
 
-    def _keep(self, values: Floats, costs: Integers, most: int) -> bool:
+    def _keep(self, values: Floats | Integers, costs: Integers, most: int) -> bool:
         """Keep a table that attains what none does yet, if it holds exactly."""
         table = np.rint(values).astype(np.int64)
         system = self._system
@@ -195,6 +225,16 @@ class Part:
     ) -> Solved | None:
         """A solution of most cost; None where there is none."""
         system = self._system
+        return self._program(whole=whole).solve(
+            -costs,
+            lower=open_ended(system.lower if lower is None else lower),
+            upper=open_ended(system.upper if upper is None else upper),
+            gap=gap,
+            onwards=onwards,
+        )
+
+    def _program(self, *, whole: bool) -> Program:
+        system = self._system
         if whole not in self._programs:
             self._programs[whole] = Program(
                 system.rows.matrix,
@@ -204,13 +244,7 @@ class Part:
                 open_ended(system.upper),
                 whole=system.rows.free if whole else None,
             )
-        return self._programs[whole].solve(
-            -costs,
-            lower=open_ended(system.lower if lower is None else lower),
-            upper=open_ended(system.upper if upper is None else upper),
-            gap=gap,
-            onwards=onwards,
-        )
+        return self._programs[whole]
 
 
 def _fraction(numerator: int, denominator: int) -> str:

@@ -30,7 +30,7 @@ def write_certificate(
     path: str | os.PathLike[str],
     *,
     margin: Margin | None = None,
-    cells: xr.DataArray | Mapping[Any, xr.DataArray] | None = None,
+    cells: xr.DataArray | Mapping[Any, xr.DataArray | None] | None = None,
     knowledge: Knowledge | None = None,
     overwrite: bool = False,
     progressbar: bool = True,
@@ -62,9 +62,9 @@ def write_certificate(
         Bound the totals over these variables, or levels above them, instead of the
         cells.
     cells : DataArray of bool, or mapping of margin to DataArray of bool, optional
-        True for the cells to bound, dims of the table or of the margin; of several
-        margins as ``release.suppressed_cells()`` has them. By default all. Those that
-        the release publishes in the table are left out.
+        True for the cells to bound, dims of the table or of the margin; for several
+        margins by their names, as in ``release.suppressed_cells()``. By default, and
+        where a margin has None, all but the published cells of the table.
     knowledge : Dataset or mapping of margin to Dataset, optional
         Ranges that the attackers know beforehand, as for `attacker_bounds`. They are in
         the file.
