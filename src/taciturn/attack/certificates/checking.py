@@ -1,16 +1,27 @@
 """`check_certificate`: the second program, called from Python."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
+from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
+from taciturn.attack.bounds.of_release import check_release
 from taciturn.attack.certificates.checker import CertificateError, Checked, check
+from taciturn.attack.certificates.document import published
+from taciturn.attack.releases.base import Release
 from taciturn.errors import FileFormatError
 from taciturn.files import check_readable
 
 __all__ = ["check_certificate"]
 
 
-def check_certificate(path: str | os.PathLike[str]) -> Checked:
+def check_certificate(
+    path: str | os.PathLike[str],
+    *,
+    release: Release | None = None,
+    knowledge: Knowledge | None = None,
+) -> Checked:
     """Check a certificate of bounds, in exact arithmetic and without a solver.
 
     Every table in the file is held against every row, every product of multipliers and
@@ -18,13 +29,18 @@ def check_certificate(path: str | os.PathLike[str]) -> Checked:
     is believed. ``python checker.py certificate.json`` does the same: that file, in the
     folder ``taciturn/attack/certificates``, needs Python and nothing else.
 
-    That the system in the file is that of a release is seen in its rows, which have the
-    released totals and their labels.
+    What is proved is proved of the cells and totals in the file. That these are those
+    of a release can be read there, as they have their labels, or is checked, too, if
+    the release is given.
 
     Parameters
     ----------
     path : str or path
         A file of `write_certificate`, ``.json``.
+    release : Release, optional
+        What the certificate should be of.
+    knowledge : Dataset or mapping of margin to Dataset, optional
+        The ranges that it was written with.
 
     Returns
     -------
@@ -36,7 +52,9 @@ def check_certificate(path: str | os.PathLike[str]) -> Checked:
     FileFormatError
         There is no such file, it is no certificate, or something in it is wrong: a
         table that breaks a row or does not attain a bound, or multipliers that do not
-        prove one. The message says where in the file.
+        prove one. The message says where in the file. Or it is of another release.
+    ParameterError
+        A `release` that is not a `Release`, or `knowledge` that is none of its ranges.
 
     Examples
     --------
@@ -57,6 +75,26 @@ def check_certificate(path: str | os.PathLike[str]) -> Checked:
     path = Path(path)
     check_readable(path, (".json",))
     try:
-        return check(path)
+        checked = check(path)
     except CertificateError as error:
         raise FileFormatError(f"{path}: {error}") from error
+    if release is not None:
+        check_release(release)
+        system, _ = with_knowledge(release.system, knowledge)
+        _check_published(path, published(system))
+    return checked
+
+
+def _check_published(path: Path, expected: dict[str, Any]) -> None:
+    """Raise `FileFormatError` unless a certificate is of what is published."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for name, items in expected.items():
+        found = document[name]
+        if len(found) != len(items):
+            raise FileFormatError(f"{path}: has {len(found)} {name}, and the release {len(items)}")
+        for at, (one, other) in enumerate(zip(found, items, strict=True)):
+            if one != other:
+                raise FileFormatError(
+                    f"{path}: has other {name} than the release: {name}[{at}] is {one}, and not"
+                    f" {other}"
+                )

@@ -19,7 +19,7 @@ from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import AttackError
 from taciturn.schema import cell_label
 
-__all__ = ["Bound", "document_of"]
+__all__ = ["Bound", "document_of", "published"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,11 +86,15 @@ def document_of(
         "format": FORMAT,
         "version": VERSION,
         "decimals": system.decimals,
-        "cells": _cells(system),
-        "rows": _rows(system),
+        **published(system),
         "tables": tables,
         "bounds": written,
     }
+
+
+def published(system: LinearSystem) -> dict[str, Any]:
+    """The part of a certificate that says what is published and known."""
+    return {"cells": _cells(system), "rows": _rows(system)}
 
 
 def _members(system: LinearSystem, bounds: Sequence[Bound]) -> csr_array:
