@@ -79,7 +79,7 @@ def measured(release: Release) -> list[str]:
         size = path.stat().st_size / 1000
     seconds = [f"{spent:.2f}" for spent in np.diff(times)]
     return [
-        f"{len(checked.sides):,}",
+        f"{len(checked.bounds):,}",
         *seconds,
         f"{size:,.0f}",
         f"{tables:,}",

@@ -83,8 +83,8 @@ HOLD_NO_TABLE = {
     cards.CardTable,
     cards.Run,
     # What a certificate says, of what follows from a release.
-    attack.Checked,
-    attack.Side,
+    attack.CheckedCertificate,
+    attack.CheckedBound,
     # Types of arguments.
     quantities.ProtectOptions,
     # A function.

@@ -72,12 +72,22 @@ class Pairs(tc.attack.Release):
         return tc.attack.Shown(["pairs"], [])
 
 
+# Of two categories each, with the totals of all pairs: there are tables in parts that
+# go further than any in whole numbers, by more than 1.
+ONES = np.isin(np.arange(16), [0, 7, 11, 13, 14]).astype(int)
+
+
 def four_variables():
-    """Four variables of two categories of which all pairs are released: there are
-    tables in parts that go further than any in whole numbers, by more than 1."""
-    ones = np.isin(np.arange(16), [0, 7, 11, 13, 14]).astype(int)
-    table = xr.DataArray(ones.reshape(4 * (2,)), dims=[*"abcd"])
+    table = xr.DataArray(ONES.reshape(4 * (2,)), dims=[*"abcd"])
     return tc.LinkedTables(table, list(combinations("abcd", 2)))
+
+
+def three_variables():
+    """The same, with two of them as levels of one."""
+    table = xr.DataArray(ONES.reshape(4, 2, 2), dims=["ab", "c", "d"])
+    table = table.assign_coords(a=("ab", [0, 0, 1, 1]), b=("ab", [0, 1, 0, 1]))
+    pairs = [(one, other) for one in "ab" for other in "cd"]
+    return tc.Suppression(table, table >= 0, totals=["ab", *pairs, ("c", "d")])
 
 
 # ---- against `attacker_bounds`
@@ -114,7 +124,7 @@ def test_every_bound_of_the_attacker_is_written_and_proved(case, folder):
     document, path = written(release, folder, margin=margin)
     checked = tc.attack.check_certificate(path)
     assert checked.not_proved == ()
-    assert len(checked.sides) == 2 * len(document["bounds"])
+    assert len(checked.bounds) == 2 * len(document["bounds"])
     bounds = tc.attacker_bounds(release, margin=margin, progressbar=False)
     sides = bounds[["lower", "upper", "disclosed"]].to_array().values.reshape(3, -1).T
     positions = product(*map(range, bounds["lower"].shape))
@@ -139,7 +149,9 @@ def nodes_of(document):
     return [side["proof"] for side in sides if side.get("proof")]
 
 
-@pytest.mark.parametrize("release", [Pairs(5), four_variables()], ids=["pairs", "four variables"])
+@pytest.mark.parametrize(
+    "release", [Pairs(5), three_variables(), four_variables()], ids=["pairs", "three", "four"]
+)
 def test_where_linear_programs_go_too_far_the_proof_is_a_tree(release, folder):
     document, path = written(release, folder)
     trees = [nodes for nodes in nodes_of(document) if len(nodes) > 1]
@@ -233,7 +245,7 @@ def assert_refused_or_right(document, folder):
     except CertificateError:
         return False
     cells = [bound["cells"] for bound in document["bounds"] for _ in range(2)]
-    for side, inside in zip(checked.sides, cells, strict=True):
+    for side, inside in zip(checked.bounds, cells, strict=True):
         sign = 1 if side.side == "upper" else -1
         assert not side.proved or side.value == extreme(document, inside, sign)
     return True
@@ -371,7 +383,7 @@ def test_a_tree_may_be_long_but_not_deep(folder):
     for at in range(1100):
         upwards += [{"cell": 0, "at_most": at}, LEAF]
         downwards.append({"cell": 0, "at_most": -at})
-    assert check(tree_document([*upwards, LEAF]), folder).sides[1].proved
+    assert check(tree_document([*upwards, LEAF]), folder).bounds[1].proved
     with pytest.raises(CertificateError, match="deeper in it than 1000"):
         check(tree_document(downwards + 1101 * [LEAF]), folder)
 

@@ -49,7 +49,7 @@ def write(folder: Path, random: Random, number: int) -> Path:
     return path
 
 
-def wrong(path: Path, found: tc.attack.Checked) -> str | None:
+def wrong(path: Path, found: tc.attack.CheckedCertificate) -> str | None:
     """A bound that is called proved and is another one by an integer program."""
     document = json.loads(path.read_bytes())
     limits = [
@@ -66,7 +66,7 @@ def wrong(path: Path, found: tc.attack.Checked) -> str | None:
     for row, given in zip(matrix, document["rows"], strict=True):
         row[given["cells"]] = 1
     sides = [bound["cells"] for bound in document["bounds"] for _ in range(2)]
-    for side, inside in zip(found.sides, sides, strict=True):
+    for side, inside in zip(found.bounds, sides, strict=True):
         costs = np.zeros(matrix.shape[1])
         costs[inside] = 1 if side.side == "lower" else -1
         limit = milp(

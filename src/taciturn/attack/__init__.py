@@ -4,8 +4,8 @@ rank.
 
 from taciturn.attack.bounds import attacker_bounds
 from taciturn.attack.certificates import (
-    Checked,
-    Side,
+    CheckedBound,
+    CheckedCertificate,
     check_certificate,
     write_certificate,
 )
@@ -22,7 +22,8 @@ from taciturn.attack.releases import (
 from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
-    "Checked",
+    "CheckedBound",
+    "CheckedCertificate",
     "ConstraintRank",
     "GlobalRecoding",
     "LinearSystem",
@@ -30,7 +31,6 @@ __all__ = [
     "Release",
     "Rounding",
     "Shown",
-    "Side",
     "Suppression",
     "Total",
     "attacker_bounds",

@@ -26,7 +26,7 @@ from math import lcm
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-__all__ = ["FORMAT", "VERSION", "CertificateError", "Checked", "Side", "check"]
+__all__ = ["FORMAT", "VERSION", "CertificateError", "CheckedBound", "CheckedCertificate", "check"]
 
 FORMAT: Final = "taciturn certificate"
 VERSION: Final = 1
@@ -42,7 +42,7 @@ class CertificateError(Exception):
 
 
 @dataclass(frozen=True)
-class Side:
+class CheckedBound:
     """One bound.
 
     Attributes
@@ -64,28 +64,28 @@ class Side:
 
 
 @dataclass(frozen=True, repr=False)
-class Checked:
+class CheckedCertificate:
     """What a certificate proves; one that proves something wrong is an error instead.
 
     Attributes
     ----------
     decimals : int
         A step is ``10**-decimals``.
-    sides : tuple of Side
+    bounds : tuple of CheckedBound
         All bounds.
     """
 
     decimals: int
-    sides: tuple[Side, ...]
+    bounds: tuple[CheckedBound, ...]
 
     @property
-    def not_proved(self) -> tuple[Side, ...]:
+    def not_proved(self) -> tuple[CheckedBound, ...]:
         """The bounds that the certificate states and does not prove."""
-        return tuple(side for side in self.sides if not side.proved)
+        return tuple(side for side in self.bounds if not side.proved)
 
     def __repr__(self) -> str:
         missing = len(self.not_proved)
-        return f"{len(self.sides) - missing} bounds proved, {missing} not"
+        return f"{len(self.bounds) - missing} bounds proved, {missing} not"
 
 
 type _Found = tuple[int | None, bool]  # a bound, and whether it is proved
@@ -99,7 +99,7 @@ class _Row(NamedTuple):
     cells: list[int]
 
 
-def check(path: str | Path) -> Checked:
+def check(path: str | Path) -> CheckedCertificate:
     """Check a certificate; raise `CertificateError` if it is none or is wrong."""
     try:
         with Path(path).open("rb") as file:
@@ -152,7 +152,7 @@ class _Certificate:
         self._tables = [self._table(*each) for each in _each(whole["tables"], "tables")]
         self._bounds = whole["bounds"]
 
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedCertificate:
         """Check every bound."""
         sides = []
         for where, given in _each(self._bounds, "bounds"):
@@ -163,8 +163,8 @@ class _Certificate:
                 label = self._labels[cells[0]]
             for side, sign in (("lower", -1), ("upper", 1)):
                 value, proved = self._side(bound[side], cells, sign, f"{where}.{side}")
-                sides.append(Side(label, side, value, proved))
-        return Checked(self._decimals, tuple(sides))
+                sides.append(CheckedBound(label, side, value, proved))
+        return CheckedCertificate(self._decimals, tuple(sides))
 
     def _table(self, where: str, given: Any) -> list[int]:
         """A table that holds: the values of the open cells, one after the other."""
@@ -368,7 +368,7 @@ def _fail(where: str, what: str) -> NoReturn:
     raise CertificateError(f"{where} {what}")
 
 
-def _printed(side: Side, decimals: int) -> str:
+def _printed(side: CheckedBound, decimals: int) -> str:
     """A bound in words and units; what a label could do to a terminal is escaped."""
     label = "".join(c if c.isprintable() else repr(c)[1:-1] for c in side.cell)
     value = "none"
@@ -389,7 +389,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error}".encode("ascii", "backslashreplace").decode() + "\n")
         return 1
     text = "\n".join(
-        [*(_printed(side, checked.decimals) for side in checked.sides), f"{checked}\n"]
+        [*(_printed(side, checked.decimals) for side in checked.bounds), f"{checked}\n"]
     )
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

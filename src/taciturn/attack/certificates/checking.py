@@ -7,7 +7,7 @@ from typing import Any
 
 from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
 from taciturn.attack.bounds.of_release import check_release
-from taciturn.attack.certificates.checker import CertificateError, Checked, check
+from taciturn.attack.certificates.checker import CertificateError, CheckedCertificate, check
 from taciturn.attack.certificates.document import published
 from taciturn.attack.releases.base import Release
 from taciturn.errors import FileFormatError
@@ -21,7 +21,7 @@ def check_certificate(
     *,
     release: Release | None = None,
     knowledge: Knowledge | None = None,
-) -> Checked:
+) -> CheckedCertificate:
     """Check a certificate of bounds, in exact arithmetic and without a solver.
 
     Every table in the file is held against every row, every product of multipliers and
@@ -44,7 +44,7 @@ def check_certificate(
 
     Returns
     -------
-    Checked
+    CheckedCertificate
         All bounds in the file, and which of them are not proved.
 
     Raises
@@ -69,8 +69,8 @@ def check_certificate(
     ...     checked = tc.attack.check_certificate(path)
     >>> checked
     8 bounds proved, 0 not
-    >>> checked.sides[1]
-    Side(cell='a=0, b=0', side='upper', value=4, proved=True)
+    >>> checked.bounds[1]
+    CheckedBound(cell='a=0, b=0', side='upper', value=4, proved=True)
     """
     path = Path(path)
     check_readable(path, (".json",))
