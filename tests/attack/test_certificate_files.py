@@ -141,6 +141,19 @@ def number(value, otherwise):
     return otherwise if value is None else value
 
 
+@pytest.mark.parametrize("decimals", [0, 6])
+def test_large_numbers_are_proved_as_well(decimals, folder):
+    """Of this table the solver says of some bounds, when asked once, that there is no
+    table."""
+    rng = np.random.default_rng(709)
+    values = rng.integers(0, 10**10, (4, 5, 4)) / 10**decimals
+    table = xr.DataArray(values, dims=[*"abc"])
+    release = tc.LinkedTables(table, list(combinations("abc", 2)), decimals=decimals)
+    _, path = written(release, folder)
+    checked = tc.attack.check_certificate(path, release=release)
+    assert (checked.decimals, checked.not_proved) == (decimals, ())
+
+
 # ---- proofs that need a tree, and those that there are not
 
 

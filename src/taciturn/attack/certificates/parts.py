@@ -134,27 +134,41 @@ class Part:
         waiting = [(self._system.lower, self._system.upper)]
         while waiting and len(nodes) < _NODES:
             low, high = waiting.pop()
-            try:
-                solved = self._solve(costs, low, high, onwards=not nodes)
-            except AttackError:
-                return None
-            if solved is None:
-                leaf = self._no_table(low, high)
-            else:
-                self._keep(solved.values, costs, most)
-                leaf = self._leaf("bound", costs, low, high, -solved.duals, most)
+            leaf, split = self._node(costs, low, high, most, onwards=not nodes)
             if leaf is not None:
                 nodes.append(leaf)
                 continue
-            cell = None if solved is None else self._in_parts(solved.values)
-            if solved is None or cell is None:
+            if split is None:
                 return None
+            cell, at_most = split
             below, above = high.copy(), low.copy()
-            below[cell] = np.floor(solved.values[cell])
-            above[cell] = below[cell] + 1
+            below[cell], above[cell] = at_most, at_most + 1
             waiting += [(above, high), (low, below)]
-            nodes.append({"cell": int(self._cell_numbers[cell]), "at_most": int(below[cell])})
+            nodes.append({"cell": int(self._cell_numbers[cell]), "at_most": at_most})
         return None if waiting else nodes
+
+    def _node(
+        self, costs: Integers, lower: Integers, upper: Integers, most: int, *, onwards: bool
+    ) -> tuple[dict[str, Any] | None, tuple[int, int] | None]:
+        """A leaf for these bounds or else a cell to split, and where; where the solver
+        has neither, as may happen with large numbers, it is asked in all its ways.
+        """
+        for sure in (False, True):
+            try:
+                solved = self._solve(costs, lower, upper, onwards=onwards and not sure, sure=sure)
+            except AttackError:
+                continue
+            if solved is None:
+                leaf, cell = self._no_table(lower, upper), None
+            else:
+                self._keep(solved.values, costs, most)
+                leaf = self._leaf("bound", costs, lower, upper, -solved.duals, most)
+                cell = self._in_parts(solved.values)
+            if leaf is not None:
+                return leaf, None
+            if solved is not None and cell is not None:
+                return None, (cell, int(np.floor(solved.values[cell])))
+        return None, None
 
     def _in_parts(self, values: Floats) -> int | None:
         """The cell that is farthest from a whole number, of those that determine all
@@ -221,6 +235,7 @@ class Part:
         *,
         whole: bool = False,
         gap: float = 0.0,
+        sure: bool = False,
         onwards: bool = False,
     ) -> Solved | None:
         """A solution of most cost; None where there is none."""
@@ -230,6 +245,7 @@ class Part:
             lower=open_ended(system.lower if lower is None else lower),
             upper=open_ended(system.upper if upper is None else upper),
             gap=gap,
+            sure=sure,
             onwards=onwards,
         )
 
