@@ -145,8 +145,8 @@ def number(value, otherwise):
 def test_large_numbers_are_proved_as_well(decimals, folder):
     """Of this table the solver says of some bounds, when asked once, that there is no
     table."""
-    rng = np.random.default_rng(709)
-    values = rng.integers(0, 10**10, (4, 5, 4)) / 10**decimals
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 10**10, (3, 5, 4)) / 10**decimals
     table = xr.DataArray(values, dims=[*"abc"])
     release = tc.LinkedTables(table, list(combinations("abc", 2)), decimals=decimals)
     _, path = written(release, folder)
