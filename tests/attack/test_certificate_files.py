@@ -426,6 +426,15 @@ def test_multipliers_are_fractions_of_different_rows(multipliers, folder):
         check(document, folder)
 
 
+def test_a_limit_that_is_missing_may_have_the_multiplier_0(folder):
+    document = tree_document([{"shows": "bound", "multipliers": [[0, "0"]]}])
+    document["rows"] = [{"label": "r", "least": None, "most": 1, "cells": [0]}]
+    assert check(document, folder).bounds[1].proved
+    document["bounds"][0]["upper"]["proof"][0]["multipliers"] = [[0, "-1/2"]]
+    with pytest.raises(CertificateError, match=r"uses a limit that rows\[0\] does not have"):
+        check(document, folder)
+
+
 def test_fractions_have_a_common_denominator_of_few_digits(folder):
     primes = [10**20 + 39, 10**20 + 129, 10**20 + 151]
     document = tree_document([{"shows": "bound", "multipliers": []}])

@@ -256,9 +256,9 @@ class _Certificate:
         for i, weight in weights.items():
             row = self._rows[i]
             limit = row.most if weight > 0 else row.least
-            if limit is None:
+            if limit is None and weight:
                 _fail(where, f"uses a limit that rows[{i}] does not have")
-            total += weight * limit
+            total += weight * (limit or 0)
             self._spend(len(row.cells))
             for j in row.cells:
                 rest[j] = rest.get(j, 0) - weight
