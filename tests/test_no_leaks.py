@@ -21,7 +21,8 @@ from taciturn import attack, cards, diagnostics, estimators, magnitude, many
 from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
 from taciturn.attack.certificates import document, multipliers, parts as proofs
-from taciturn.attack.posterior import cells as posteriors, parts
+from taciturn.attack.mechanisms import likelihood
+from taciturn.attack.posterior import cells as posteriors, parts, weights
 from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
 from taciturn.estimators.log_linear import interactions
@@ -60,7 +61,13 @@ MARGINS = [("a", "b"), ("a",), ("b",), ()]
 
 # Messages of errors are tested below; estimators and rules say what is to be done with
 # any table.
-HOLD_NO_TABLE_BY_KIND = (BaseException, Warning, estimators.Estimator, magnitude.Rule)
+HOLD_NO_TABLE_BY_KIND = (
+    BaseException,
+    Warning,
+    estimators.Estimator,
+    magnitude.Rule,
+    attack.Mechanism,
+)
 HOLD_NO_TABLE = {
     # What an estimator believes and how it samples.
     many.SharedProfile,
@@ -118,9 +125,11 @@ SHOW_NOTHING = {
     search.PatternSearch,
     witnesses.Witnesses,
     hypercubes.Hypercubes,
+    likelihood.Likelihood,
     parts.Part,
     parts.PartPosterior,
     posteriors.CellPosteriors,
+    weights.LogWeights,
     solver.Program,
     solver.Solved,
     restaurant_fast.UrnLikelihood,
@@ -155,6 +164,10 @@ class Case:
     def rounding(self):
         base = 1e5 / 10**self.decimals
         return tc.Rounding(self.table // base * base, base, method="random", decimals=self.decimals)
+
+    def perturbed(self):
+        counts = np.rint(self.table * 10**self.decimals) // 10**5 * 10**5
+        return attack.Perturbed(counts, attack.RandomRounding(10**5))
 
     def pattern(self):
         return tc.suppress(self.table, self.mask, **self.options())
@@ -234,6 +247,7 @@ EXAMPLES = {
     tc.LinkedTables: (Case.linked, Case.hidden_of_linked),
     tc.GlobalRecoding: (Case.recoding, Case.merged_cells),
     tc.Rounding: (Case.rounding, Case.all_cells),
+    attack.Perturbed: (Case.perturbed, Case.all_cells),
     tc.suppression.SuppressionPattern: (Case.pattern, Case.hidden_of_pattern),
     tc.suppression.ProtectedTable: (
         Case.protected,

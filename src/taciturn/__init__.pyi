@@ -9,6 +9,7 @@ from . import (
     many as many,
     perturbation as perturbation,
     publication as publication,
+    release_log as release_log,
     reports as reports,
     risk as risk,
     studies as studies,
@@ -72,6 +73,9 @@ from .plots import (
 )
 from .publication import (
     write_release as write_release,
+)
+from .release_log import (
+    ReleaseLog as ReleaseLog,
 )
 from .reports import (
     report as report,

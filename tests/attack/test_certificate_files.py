@@ -103,9 +103,13 @@ def releases(draw):
     some = st.lists(st.sampled_from(margins), min_size=1, unique=True)
     flags = st.lists(st.booleans(), min_size=table.size, max_size=table.size)
     margin = draw(st.none() | st.sampled_from(margins))
-    kind = draw(st.sampled_from(["suppression", "signed", "levels", "linked", "rounding"]))
+    kind = draw(
+        st.sampled_from(["suppression", "signed", "levels", "linked", "rounding", "perturbed"])
+    )
     if kind == "rounding":
         return tc.Rounding(table // 3 * 3, 3, method="random", totals=draw(st.booleans())), margin
+    if kind == "perturbed":
+        return tc.attack.Perturbed(table // 3 * 3, tc.attack.RandomRounding(3)), margin
     if kind == "linked":
         return tc.LinkedTables(table, draw(some), signed=draw(st.booleans())), margin
     if kind == "signed":

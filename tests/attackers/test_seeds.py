@@ -15,7 +15,7 @@ import pytest
 
 import taciturn as tc
 from taciturn import cli
-from taciturn.perturbation.perturbation_tables import check_perturbation_table
+from taciturn.tables.transitions import check_perturbation_table
 
 DAYS = [date(2024, 1, 1) + timedelta(days=day) for day in range(3 * 366)]
 SEEDS = [*range(10_001), *(int(f"{day:%Y%m%d}") for day in DAYS)]

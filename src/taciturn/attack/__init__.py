@@ -9,11 +9,20 @@ from taciturn.attack.certificates import (
     check_certificate,
     write_certificate,
 )
+from taciturn.attack.mechanisms import (
+    CellKeys,
+    ConventionalRounding,
+    GeometricNoise,
+    Mechanism,
+    RandomRounding,
+    SmallCellAdjustment,
+)
 from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
 from taciturn.attack.releases import (
     GlobalRecoding,
     LinkedTables,
+    Perturbed,
     Release,
     Rounding,
     Shown,
@@ -22,15 +31,22 @@ from taciturn.attack.releases import (
 from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
+    "CellKeys",
     "CheckedBound",
     "CheckedCertificate",
     "ConstraintRank",
+    "ConventionalRounding",
+    "GeometricNoise",
     "GlobalRecoding",
     "LinearSystem",
     "LinkedTables",
+    "Mechanism",
+    "Perturbed",
+    "RandomRounding",
     "Release",
     "Rounding",
     "Shown",
+    "SmallCellAdjustment",
     "Suppression",
     "Total",
     "attacker_bounds",

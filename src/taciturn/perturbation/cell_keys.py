@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.perturbation.perturbation_tables import check_perturbation_table
 from taciturn.perturbation.replicates import Counts, labelled, replicated, seed_mark
 from taciturn.perturbation.summed_keys import given_keys, summed_keys
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
 from taciturn.tables.records import read_records
+from taciturn.tables.transitions import check_perturbation_table
 from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["cell_key", "cell_key_records"]

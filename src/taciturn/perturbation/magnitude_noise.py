@@ -10,13 +10,8 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.perturbation.noise_rows import NoiseRow, one_for_each, probability_to_stay
-from taciturn.perturbation.perturbation_tables import (
-    LARGEST_NOISE,
-    check_probabilities,
-    cumulated_rows,
-    refuse_where,
-    true_or_false,
-)
+from taciturn.perturbation.perturbation_tables import LARGEST_NOISE, true_or_false
+from taciturn.tables.transitions import check_probabilities, cumulated_rows, refuse_where
 from taciturn.validate import real_number, whole_number
 
 __all__ = [

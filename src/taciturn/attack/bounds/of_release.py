@@ -40,12 +40,14 @@ def attacker_bounds(
     in 1/bits, from 0 (nothing limits the cell) to 1 (two values). For `m` = 1 the cell
     is disclosed: the formula is then undefined, `risk` is NaN and `disclosed` is True.
     All values between the bounds are counted, even one that no compatible table has,
-    which can occur with more than two variables.
+    which can occur with more than two variables, or that the mechanism of a `Perturbed`
+    table does not give.
 
     Parameters
     ----------
     release : Release
-        `Suppression`, `Rounding`, `GlobalRecoding` or `LinkedTables`.
+        `Suppression`, `Rounding`, `GlobalRecoding`, `LinkedTables` or
+        `attack.Perturbed`.
     margin : str or sequence of str, optional
         Bound the totals over these variables, or levels above them, instead of the
         cells: suppressed cells of a released projection, or totals that are not
@@ -167,6 +169,6 @@ def check_release(release: Any) -> None:
     """Raise `ParameterError` at what is no release."""
     if not isinstance(release, Release):
         raise ParameterError(
-            "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
-            f" {type(release).__name__}"
+            "release must be a Suppression, Rounding, GlobalRecoding, LinkedTables or Perturbed,"
+            f" got {type(release).__name__}"
         )

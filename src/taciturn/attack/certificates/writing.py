@@ -54,8 +54,8 @@ def write_certificate(
     Parameters
     ----------
     release : Release
-        `Suppression`, `Rounding`, `GlobalRecoding` or `LinkedTables`; of a pattern that
-        `suppress` found, ``pattern.release``.
+        `Suppression`, `Rounding`, `GlobalRecoding`, `LinkedTables` or `Perturbed`; of a
+        pattern that `suppress` found, ``pattern.release``.
     path : str or path
         Where the file goes, ``.json``. It appears complete or not at all.
     margin : str or sequence of str, optional

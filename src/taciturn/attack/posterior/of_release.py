@@ -11,9 +11,11 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from taciturn.attack.bounds.of_cells import attained_bounds, components
+from taciturn.attack.mechanisms.likelihood import Likelihood
 from taciturn.attack.posterior.cells import RESULTS, CellPosteriors
 from taciturn.attack.posterior.parts import MOST_VALUES, Part
 from taciturn.attack.posterior.prior import expected_counts, finite_bounds
+from taciturn.attack.posterior.weights import LogWeights, within_cells
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import Integers, LinearSystem
 from taciturn.errors import ParameterError
@@ -49,9 +51,10 @@ def attacker_posterior(
 
     The prior is uniform over tables, :math:`p(x) \propto 1`, or makes cells independent
     Poisson with given expected values, :math:`p(x) = \prod_j e^{-\mu_j} \mu_j^{x_j} /
-    x_j!`; given the totals this is a multinomial model. `attacker_bounds` instead
-    takes the values of each cell as equally likely, which is not the same: in most of
-    the tables a cell is near the middle of its range, or near one end.
+    x_j!`; given the totals this is a multinomial model. Tables that are compatible with
+    a `Perturbed` release are weighed by its likelihood as well. `attacker_bounds`
+    instead takes the values of each cell as equally likely, which is not the same: in
+    most of the tables a cell is near the middle of its range, or near one end.
 
     Cells that are connected by totals are treated together. Where these have at most
     50,000 tables, all are listed, all numbers are exact and draws are independent.
@@ -63,7 +66,8 @@ def attacker_posterior(
     Parameters
     ----------
     release : Release
-        `Suppression`, `Rounding`, `GlobalRecoding` or `LinkedTables`.
+        `Suppression`, `Rounding`, `GlobalRecoding`, `LinkedTables` or
+        `attack.Perturbed`.
     prior : {"uniform"} or DataArray
         All compatible tables equally likely, or the counts that the attacker expects:
         dims and categories of the table, above 0 in cells that are open; for counts
@@ -155,8 +159,8 @@ def attacker_posterior(
     """
     if not isinstance(release, Release):
         raise ParameterError(
-            "release must be a Suppression, Rounding, GlobalRecoding or LinkedTables, got"
-            f" {type(release).__name__}"
+            "release must be a Suppression, Rounding, GlobalRecoding, LinkedTables or Perturbed,"
+            f" got {type(release).__name__}"
         )
     draws = whole_number(draws, "draws", least=4)
     chains = whole_number(chains, "chains", least=2)
@@ -176,7 +180,8 @@ def attacker_posterior(
             system, np.ones(len(system.unknown), dtype=np.bool_), on_cell=bar.advance
         )
     found = CellPosteriors(system, lower, upper, chains, draws)
-    parts = list(_parts(system, lower, finite_bounds(system, lower, upper, expected), expected))
+    upper = finite_bounds(system, lower, upper, expected, release.likelihood)
+    parts = list(_parts(system, lower, upper, expected, release.likelihood))
     with progress_bar("chains", len(parts) * chains, shown=progressbar) as bar:
         for columns, part in parts:
             found.keep(columns, part.posterior(chains, draws, tune, rng, bar.advance))
@@ -203,18 +208,27 @@ def _check_size(table: xr.DataArray, chains: int, draws: int) -> None:
 
 
 def _parts(
-    system: LinearSystem, lower: Integers, upper: Integers, expected: Floats
+    system: LinearSystem,
+    lower: Integers,
+    upper: Integers,
+    expected: Floats,
+    likelihood: Likelihood | None = None,
 ) -> Iterator[tuple[Integers, Part]]:
     """The connected parts of the open cells: their columns, and the tables that each
     part may have.
     """
+    weights = None
+    if likelihood is not None:
+        system = within_cells(system, lower, upper)
+        weights = LogWeights(system, lower, upper, expected, likelihood)
     settled = np.where(lower == upper, lower, 0)
     for rows, columns in components(
         system.matrix, lower, upper, np.ones(len(lower), dtype=np.bool_)
     ):
         taken = csr_array(system.matrix[rows])
         shown = taken @ settled
-        log_mean = np.log(expected[system.unknown[columns]]) if expected.size else expected
+        known_mean = expected.size > 0 and weights is None
+        ranges = rows[system.least[rows] < system.most[rows]]
         yield (
             columns,
             Part(
@@ -223,6 +237,9 @@ def _parts(
                 system.most[rows] - shown,
                 lower[columns],
                 upper[columns],
-                log_mean,
+                np.log(expected[system.unknown[columns]]) if known_mean else np.empty(0),
+                ()
+                if weights is None
+                else (*map(weights.of_cell, columns), *map(weights.of_total, ranges)),
             ),
         )

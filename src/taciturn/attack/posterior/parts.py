@@ -2,7 +2,7 @@
 tables, or by a walk among them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from taciturn.attack.posterior.lattice import kernel_basis, reduced_basis, wide_
 from taciturn.attack.posterior.walk import list_tables, walk
 from taciturn.attack.solver import ANY_SOLUTION, Floats
 from taciturn.attack.system import Integers
-from taciturn.errors import AttackError, ParameterError
+from taciturn.errors import AttackError, ParameterError, TableError
 
 __all__ = ["MOST_VALUES", "Part", "PartPosterior"]
 
@@ -29,6 +29,7 @@ _PLACES: Final = 2**14
 """Of a distribution; under the uniform prior wider ones have several values a place."""
 _BATCHES: Final = 5  # a chain
 _PASSES: Final = 10  # a draw
+_IMPOSSIBLE: Final = -1e6  # log weight, in a walk, of what is impossible
 _PROGRAMS_A_CELL: Final = 3
 _MOST_PROGRAM_CELLS: Final = 500_000  # programs times cells: some seconds
 
@@ -70,7 +71,10 @@ class Part:
     lower, upper : array of int64, shape (n,)
         Bounds of cells.
     log_mean : array of float64, shape (n,) or (0,)
-        Logarithms of Poisson means; empty where all tables are equally likely.
+        Logarithms of Poisson means; empty where all tables are equally likely, or
+    log_weights : sequence of array of float64
+        says how likely each value is, from the least to the most, of each cell and then
+        of each total that is an interval; minus infinity where it is impossible.
     """
 
     matrix: csr_array
@@ -79,6 +83,7 @@ class Part:
     lower: Integers
     upper: Integers
     log_mean: Floats
+    log_weights: Sequence[Floats]
 
     def posterior(
         self,
@@ -126,8 +131,15 @@ class Part:
         self, tables: Integers, chains: int, draws: int, rng: np.random.Generator
     ) -> PartPosterior:
         weight = np.ones(len(tables))
-        if self.log_mean.size:
-            log_weight = tables @ self.log_mean - gammaln(tables + 1.0).sum(axis=1)
+        if self.log_mean.size or self.log_weights:
+            log_weight = self._log_weight(tables)
+            possible = log_weight > -np.inf
+            if not possible.any():
+                raise TableError(
+                    "the release contradicts itself: from no compatible table the mechanism gives"
+                    " what is released"
+                )
+            tables, log_weight = tables[possible], log_weight[possible]
             weight = np.exp(log_weight - log_weight.max())
         weight /= weight.sum()
         values = [np.unique(column, return_inverse=True)[1] for column in tables.T]
@@ -138,6 +150,21 @@ class Part:
             mean=weight @ tables,
             exact=True,
         )
+
+    def _log_weight(self, tables: Integers) -> Floats:
+        """Log weight of each table, up to a constant."""
+        if self.log_mean.size:
+            return np.asarray(tables @ self.log_mean - gammaln(tables + 1.0).sum(axis=1))
+        _, lower, _ = self._extended()
+        places = (self._with_ranges(tables) - lower).T
+        return np.sum(
+            [own[place] for own, place in zip(self.log_weights, places, strict=True)], axis=0
+        )
+
+    def _with_ranges(self, tables: Integers) -> Integers:
+        """Tables, followed by their totals that are intervals."""
+        sums = (self.matrix @ tables.T)[self.least < self.most].T
+        return np.concatenate([tables, sums], axis=1)
 
     def _of_walk(
         self,
@@ -150,7 +177,10 @@ class Part:
         n = len(self.lower)
         batches = min(_BATCHES, draws)
         values = self.upper - self.lower + 1
-        width = np.ones(n, dtype=np.int64) if self.log_mean.size else -(-values // _PLACES)
+        weighting = self._weighting()
+        width = -(-values // _PLACES)
+        if self.log_mean.size or self.log_weights:
+            width[:] = 1
         places = -(-values // width)
         hist_at = np.concatenate([[0], np.cumsum(places + 1)])
         _check_memory(places, chains, batches)
@@ -162,23 +192,13 @@ class Part:
         tables = np.empty((chains, draws, n), dtype=np.int64)
         hist = np.zeros((chains, batches, int(hist_at[-1])))
         for chain in range(chains):
-            start = self._start(rng)
-            state = np.concatenate([start, (self.matrix @ start)[self.least < self.most]])
-            common = (
-                state,
-                lower,
-                upper,
-                *_plain(moves),
-                basis.shape[0],
-                *_plain(held)[:2],
-                self.log_mean,
-                _PASSES,
-                hist_at,
-                width,
-            )
+            state = self._with_ranges(self._start(rng)[None])[0]
+            directions = (*_plain(moves), basis.shape[0], *_plain(held)[:2])
+            common = (state, lower, upper, *directions, weighting, _PASSES, hist_at, width)
             dropped = np.empty((min(tune, draws), n), dtype=np.int64)
             for begin in range(0, tune, draws):
                 walk(*common, np.zeros(0), dropped[: tune - begin], rng)
+            self._check_possible(state[:n])
             for batch, out in enumerate(np.array_split(tables[chain], batches)):
                 walk(*common, hist[chain, batch], out, rng)
             on_chain()
@@ -189,6 +209,24 @@ class Part:
         ]
         entropy, error, mean = (np.array(column) for column in zip(*found, strict=True))
         return PartPosterior(tables, entropy, error, mean, exact=False)
+
+    def _weighting(self) -> tuple[Floats, Integers, Floats]:
+        """The weights as `walk` takes them; what is impossible is so unlikely that a
+        walk never returns to it.
+        """
+        if not self.log_weights:
+            return self.log_mean, np.empty(0, dtype=np.int64), np.empty(0)
+        begins = np.cumsum([0, *map(len, self.log_weights[:-1])])
+        flat = np.maximum(np.concatenate(self.log_weights), _IMPOSSIBLE)
+        return self.log_mean, begins, flat
+
+    def _check_possible(self, table: Integers) -> None:
+        """Raise `AttackError` where a walk has not come to a table that may be true."""
+        if self.log_weights and np.isneginf(self._log_weight(table[None])[0]):
+            raise AttackError(
+                "the walk came to no table from which the mechanism gives what is released; more"
+                " tune may help"
+            )
 
     def _cell(self, cell: int, differences: Floats, width: int) -> tuple[float, float, float]:
         """Entropy, its error and mean of a cell from its distribution in each batch, so

@@ -5,13 +5,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.special import gammaln
 
+from taciturn.attack.mechanisms.likelihood import Likelihood
 from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.tables.checks import aligned
 
-__all__ = ["expected_counts", "finite_bounds"]
+__all__ = ["expected_counts", "finite_bounds", "log_poisson"]
 
 Floats = npt.NDArray[np.float64]
 _LARGEST_COUNT: Final = 2**30  # logarithms of factorials of larger ones are too coarse
@@ -53,12 +55,19 @@ def expected_counts(prior: Any, table: xr.DataArray, decimals: int) -> Floats:
 
 
 def finite_bounds(
-    system: LinearSystem, lower: Integers, upper: Integers, expected: Floats
+    system: LinearSystem,
+    lower: Integers,
+    upper: Integers,
+    expected: Floats,
+    likelihood: Likelihood | None,
 ) -> Integers:
-    """Upper bounds for the sampler: where no total limits a cell, the prior says how
-    far it practically goes.
+    """Upper bounds for the sampler: where no total limits a cell, the prior and the
+    mechanism say how far it practically goes.
     """
     limited = upper.copy()
+    largest, reach = np.zeros_like(upper), np.inf
+    if likelihood is not None:
+        largest, reach = likelihood.largest_released(system), likelihood.mechanism.reach
     for column in np.flatnonzero(lower < upper).tolist():
         mean = expected[system.unknown[column]] if expected.size else None
         if mean == 0:
@@ -67,18 +76,27 @@ def finite_bounds(
                 " holds 0.0"
             )
         if upper[column] >= UNLIMITED:
-            if mean is None:
+            # Further out than this is less than exp(-40).
+            peak = max(mean or 0.0, largest[column])
+            by_prior = np.inf if mean is None else peak + 10 * np.sqrt(peak) + 40
+            furthest = min(by_prior, peak + reach)
+            if np.isinf(furthest):
                 raise ParameterError(
                     f"no total limits the cell {system.unknown_label(column)}: not all of its"
                     " values can be equally likely; release a total of it, or give a prior of"
                     " expected counts"
                 )
-            limited[column] = min(
-                np.ceil(mean + 10 * np.sqrt(mean) + 40), MAX_COUNT
-            )  # further out is less than exp(-40)
+            limited[column] = min(np.ceil(furthest), MAX_COUNT)
         if mean is not None and limited[column] > _LARGEST_COUNT:
             raise ParameterError(
                 "a prior of expected counts needs cells of at most 2**30, but"
                 f" {system.unknown_label(column)} can hold {limited[column]:,}"
             )
     return limited
+
+
+def log_poisson(expected: Floats, cell: int, true: Integers) -> Floats:
+    """Logarithms of the prior of a cell, up to a constant; 0 for the uniform prior."""
+    if not expected.size:
+        return np.zeros(true.shape)
+    return np.asarray(true * np.log(expected[cell]) - gammaln(true + 1.0), dtype=np.float64)

@@ -3,8 +3,11 @@ walk among them.
 
 Cells stand first in a state, followed by the totals that are intervals, each with its
 bounds. A direction is a whole-number vector that leaves all other totals as they are.
-Where `log_mean` is empty all tables are equally likely; else a cell is Poisson with
-that log mean, and totals have no weight of their own.
+A `weighting` is `log_mean`, `weight_at` and `log_weights`. Where the first two are
+empty all tables are equally likely. With `log_mean` a cell is Poisson with that log
+mean, and totals have no weight of their own. With `weight_at` each cell and each total
+has a log weight for each of its values, of which the first stands there in
+`log_weights`.
 """
 
 from math import exp, log
@@ -85,7 +88,7 @@ def walk(  # type: ignore[no-untyped-def] # pragma: no cover
     basis,
     held_starts,
     held_by,
-    log_mean,
+    weighting,
     passes,
     hist_at,
     width,
@@ -106,8 +109,8 @@ def walk(  # type: ignore[no-untyped-def] # pragma: no cover
     cells = out.shape[1]
     dense = np.zeros(n, np.int64)
     at, by = np.empty(n, np.int64), np.empty(n, np.int64)
-    longest = (upper - lower).max() + 1 if log_mean.size > 0 else 1
-    weights = np.empty(longest)
+    weighted = weighting[0].size > 0 or weighting[1].size > 0
+    weights = np.empty((upper - lower).max() + 1 if weighted else 1)
     for draw in range(out.shape[0]):
         for step in range(2 * basis * passes):
             if step % 2 == 0:
@@ -125,7 +128,7 @@ def walk(  # type: ignore[no-untyped-def] # pragma: no cover
                     upper,
                     at[:size],
                     by[:size],
-                    log_mean,
+                    weighting,
                     weights,
                     cells,
                     hist_at,
@@ -198,10 +201,11 @@ def _combination(moves, move_starts, move_at, move_by, held_starts, held_by, den
 
 
 @njit(cache=True, nogil=True)
-def _along(state, lower, upper, at, by, log_mean, weights, cells, hist_at, width, hist, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def _along(state, lower, upper, at, by, weighting, weights, cells, hist_at, width, hist, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Draw the next table from those on the line through the state, whose distribution
     is exact.
     """
+    log_mean, weight_at, log_weights = weighting
     first, last = np.int64(-(2**62)), np.int64(2**62)
     for k in range(at.size):
         j, d = at[k], by[k]
@@ -209,7 +213,7 @@ def _along(state, lower, upper, at, by, log_mean, weights, cells, hist_at, width
         if d < 0:
             d, down, up = -d, -up, -down
         first, last = max(first, -((-down) // d)), min(last, up // d)
-    if log_mean.size == 0:
+    if log_mean.size == 0 and weight_at.size == 0:
         length = last - first + 1
         if hist.size > 0:
             for k in range(at.size):
@@ -219,7 +223,13 @@ def _along(state, lower, upper, at, by, log_mean, weights, cells, hist_at, width
                     _spread(hist, hist_at[j], begin, d, length, width[j])
         t = first + int(rng.random() * length)
     else:
-        first, length, total = _line_weights(state, at, by, log_mean, first, last, weights)
+        if weight_at.size == 0:
+            first, length, total = _line_weights(state, at, by, log_mean, first, last, weights)
+        else:
+            length = last - first + 1
+            total = _tabled_weights(
+                state, lower, at, by, weight_at, log_weights, first, weights[:length]
+            )
         if hist.size > 0:
             for k in range(at.size):
                 if at[k] < cells:
@@ -227,15 +237,22 @@ def _along(state, lower, upper, at, by, log_mean, weights, cells, hist_at, width
                     value = hist_at[j] + state[j] - lower[j] + by[k] * first
                     for i in range(length):
                         _put(hist, value + i * by[k], weights[i] / total)
-        rest = rng.random() * total
-        i = 0
-        while i < length - 1 and rest >= weights[i]:
-            rest -= weights[i]
-            i += 1
-        t = first + i
+        t = first + _drawn(weights[:length], rng.random() * total)
     if t != 0:
         for k in range(at.size):
             state[at[k]] += t * by[k]
+
+
+@njit(cache=True, nogil=True)
+def _drawn(weights, rest):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The place at which cumulated weights exceed `rest`, of those that have any."""
+    i = 0
+    while i < weights.size - 1 and rest >= weights[i]:
+        rest -= weights[i]
+        i += 1
+    while weights[i] == 0:
+        i -= 1
+    return i
 
 
 @njit(cache=True, nogil=True)
@@ -310,6 +327,24 @@ def _line_weights(state, at, by, log_mean, first, last, weights):  # type: ignor
     for i in range(length):
         total += weights[i]
     return begin, length, total
+
+
+@njit(cache=True, nogil=True)
+def _tabled_weights(state, lower, at, by, weight_at, log_weights, first, weights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill in the relative weights of all tables on a line, the largest of which is 1;
+    their sum.
+    """
+    weights[:] = 0
+    for k in range(at.size):
+        j = at[k]
+        place = weight_at[j] + state[j] - lower[j] + first * by[k]
+        for i in range(weights.size):
+            weights[i] += log_weights[place + i * by[k]]
+    largest, total = weights.max(), 0.0
+    for i in range(weights.size):
+        weights[i] = exp(weights[i] - largest)
+        total += weights[i]
+    return total
 
 
 @njit(cache=True, nogil=True)

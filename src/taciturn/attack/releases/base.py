@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import xarray as xr
 
+from taciturn.attack.mechanisms.likelihood import Likelihood
 from taciturn.attack.releases.showing import Grid, Shown
 from taciturn.attack.system import Booleans, LinearSystem
 
@@ -44,6 +45,13 @@ class Release(ABC):
     @abstractmethod
     def shown(self) -> Shown:
         """What is published, for printing."""
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """How likely what is published is, given each value of a cell or total; None
+        where all compatible tables give it alike.
+        """
+        return None
 
     def published_tables(self) -> Sequence[Grid]:
         """The tables and totals of a file of this release; by default those that are

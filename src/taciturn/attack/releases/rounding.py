@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.showing import Grid, Shown, margin_label, sizes_label, whole_grid
+from taciturn.attack.releases.totals import total_in_steps
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
-from taciturn.tables.margins import every_margin, level_codes, margin_names, margin_of
+from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
 from taciturn.validate import is_real
 
@@ -161,22 +162,11 @@ class Rounding(Release):
             # others here.
             margins = every_margin(table) if self.totals else []
             return [margin_of(table, names)[0] for names in margins]
-        return [self._published(table, total, base) for total in self.totals]
-
-    def _published(self, table: xr.DataArray, total: Any, base: int) -> xr.DataArray:
-        if not isinstance(total, xr.DataArray):
-            raise TableError(f"totals must be DataArrays, got {type(total).__name__}")
-        names = margin_names(total.dims, table, name="totals")
-        # A grand total has no dimension, which a table must have.
-        steps = in_steps(
-            total if names else total.expand_dims("total"), self.decimals, name="totals"
-        )
-        if not self.exact_totals:
-            _check_multiples(steps, base, self.decimals, name="totals")
-        for dim in names:
-            if not np.array_equal(steps[dim], level_codes(table, dim)[0]):
-                raise TableError(f"the categories of {dim!r} differ between totals and the table")
-        return steps if names else steps.isel(total=0, drop=True)
+        published = [total_in_steps(total, table, self.decimals) for total in self.totals]
+        for total in published:
+            if not self.exact_totals:
+                _check_multiples(total, base, self.decimals, name="totals")
+        return published
 
 
 def _check_multiples(table: xr.DataArray, base: int, decimals: int, *, name: str) -> None:
@@ -185,6 +175,7 @@ def _check_multiples(table: xr.DataArray, base: int, decimals: int, *, name: str
         position = tuple(int(i) for i in bad[0])
         step = 10.0**decimals
         raise TableError(
-            f"{name} must hold multiples of {base / step:g}: {cell_label(table, position)} holds "
-            f"{table.values[position] / step:g}"
+            f"{name} must hold multiples of {base / step:g}:"
+            f" {cell_label(table, position) or 'the grand total'} holds"
+            f" {table.values[position] / step:g}"
         )

@@ -1,0 +1,27 @@
+"""Totals that a user gives of a table, checked against it."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.tables.margins import level_codes, margin_names
+from taciturn.tables.steps import in_steps
+
+__all__ = ["total_in_steps"]
+
+
+def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArray:
+    """A table of totals over variables or levels of another, in steps; raise
+    `TableError` where its categories are others.
+    """
+    if not isinstance(total, xr.DataArray):
+        raise TableError(f"totals must be DataArrays, got {type(total).__name__}")
+    names = margin_names(total.dims, table, name="totals")
+    # A grand total has no dimension, which a table must have.
+    steps = in_steps(total if names else total.expand_dims("total"), decimals, name="totals")
+    for dim in names:
+        if not np.array_equal(steps[dim], level_codes(table, dim)[0]):
+            raise TableError(f"the categories of {dim!r} differ between totals and the table")
+    return steps if names else steps.isel(total=0, drop=True)

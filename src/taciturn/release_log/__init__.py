@@ -1,0 +1,8 @@
+"""What the next table gives away after all that was released before it."""
+
+from taciturn.release_log.advice import Advice
+from taciturn.release_log.checking import Finding
+from taciturn.release_log.log import ReleaseLog
+from taciturn.release_log.verdict import Verdict
+
+__all__ = ["Advice", "Finding", "ReleaseLog", "Verdict"]

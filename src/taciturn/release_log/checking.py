@@ -1,0 +1,246 @@
+"""What a new table gives away together with all that was released before it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from taciturn.attack.system import UNLIMITED, Booleans
+from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.search import Limits, bounds_of_totals, candidates
+from taciturn.release_log.smallest import NEW, SmallestSets
+from taciturn.release_log.totals import Totals
+from taciturn.release_log.window import Source, Window, classes_of, window_of
+
+__all__ = ["Checked", "Finding", "check_tables"]
+
+_MOST_CELLS: Final = 2_000  # of a window
+_MOST_WINDOWS: Final = 12
+_AT_ONCE: Final = 400  # totals that get exact bounds
+_MOST_PROVED: Final = 10  # findings of a window whose smallest set is looked for
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A small count that can be worked out once the table is published.
+
+    Attributes
+    ----------
+    who : str
+        Whom it counts, in words.
+    taken : mapping of str to tuple of str
+        The categories that it takes of each variable which it does not sum over.
+    lower, upper : int
+        Its bounds with the table.
+    before : tuple of (int, int or None)
+        Its bounds before; None above where there was none.
+    releases : tuple of int
+        The earlier releases that are needed; empty where the table gives it away by
+        itself.
+    smallest : bool
+        Whether it is proved that no smaller set of releases is enough.
+    """
+
+    who: str
+    taken: Mapping[str, tuple[str, ...]]
+    lower: int
+    upper: int
+    before: tuple[int, int | None]
+    releases: tuple[int, ...]
+    smallest: bool
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found, and how far was looked.
+
+    Attributes
+    ----------
+    findings : sequence of Finding
+        Small counts that can be worked out, those of many people's first.
+    further : int
+        Those that are part of one of these with the same bounds, or were too many to
+        be bounded.
+    combined : frozenset of int
+        The earlier releases that were taken together with the table.
+    complete : bool
+        Whether all earlier releases that could matter were taken together at once.
+    """
+
+    findings: Sequence[Finding]
+    further: int
+    combined: frozenset[int]
+    complete: bool
+
+
+def check_tables(
+    new: Sequence[PublishedTable],
+    earlier: Sequence[Source],
+    codebook: Codebook,
+    limits: Limits,
+) -> Checked:
+    """Find the small counts that can be worked out with new tables and not before.
+
+    Raises
+    ------
+    TableError
+        What is published contradicts itself.
+    AttackError
+        The solver finds no solution.
+    """
+    windows, complete = _windows(new, earlier, codebook)
+    found: dict[tuple[Any, ...], Finding] = {}
+    further = 0
+    combined: set[int] = set()
+    for variables in windows:
+        window = window_of(variables, [*earlier, *((NEW, table) for table in new)], codebook)
+        combined |= {release for release, _ in window.sources} - {NEW}
+        before = Window(codebook, window.classes, window_of(variables, earlier, codebook).sources)
+        findings, more = _of_window(window, before, limits)
+        further += more
+        for each in findings:
+            found.setdefault(tuple(sorted(each.taken.items())), each)
+    return Checked(list(found.values()), further, frozenset(combined), complete)
+
+
+def _windows(
+    new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
+) -> tuple[list[frozenset[str]], bool]:
+    """Sets of variables over which all is taken together, and whether one of them has
+    all that is connected with the new tables.
+    """
+    tables = [*new, *(table for _, table in earlier)]
+    own = frozenset[str]().union(*(table.variables for table in new))
+    connected = own
+    while True:
+        more = connected.union(*(t.variables for t in tables if t.variables & connected))
+        if more == connected:
+            break
+        connected = more
+    sizes = {
+        name: int(each.max()) + 1 for name, each in classes_of(connected, tables, codebook).items()
+    }
+    if prod(sizes.values()) <= _MOST_CELLS:
+        return [connected], True
+    near = [own, *{table.variables for _, table in earlier if table.variables & own}]
+    often = Counter(name for each in near for name in each)
+    found = {_grown(own, each, sizes, often) for each in near}
+    largest = [each for each in found if not any(each < other for other in found)]
+    # Windows that share most with the table first.
+    order = sorted(largest, key=lambda each: (-len(each & own), -len(each), sorted(each)))
+    return order[:_MOST_WINDOWS], False
+
+
+def _grown(
+    own: frozenset[str], wanted: frozenset[str], sizes: Mapping[str, int], often: Counter[str]
+) -> frozenset[str]:
+    """As many variables as there is room for: those that the table shares with an
+    earlier one, its others, those of the earlier one, and what occurs often.
+    """
+    found: list[str] = []
+    for names in (own & wanted, own, wanted, often):
+        for name in sorted(names, key=lambda name: (-often[name], name)):
+            if name not in found and prod(sizes[n] for n in (*found, name)) <= _MOST_CELLS:
+                found.append(name)
+    return frozenset(found)
+
+
+def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int]:
+    """The small counts in a window that the new release makes the difference for."""
+    if not any(release == NEW for release, _ in window.sources):
+        return [], 0
+    totals = Totals(window)
+    open_ = candidates(window.system, totals, limits)
+    open_ = open_[~_published(totals, open_, before.sources)]
+    fresh = [source for source in window.sources if source[0] == NEW]
+    is_own = _published(totals, open_, fresh)
+    own, asked = open_[is_own], open_[~is_own]
+    order = np.argsort([len(totals.sets(int(total))) for total in asked], kind="stable")
+    dropped = max(0, len(asked) - _AT_ONCE)
+    asked = np.sort(asked[order[:_AT_ONCE]])
+    which = np.concatenate([own, asked])
+    lower, upper = bounds_of_totals(window.system, totals, which)
+    hit = limits.hit(lower, upper)
+    which, lower, upper = which[hit], lower[hit], upper[hit]
+    first, last = bounds_of_totals(before.system, totals, which)
+    kept = np.flatnonzero(~limits.hit(first, last))
+    ends = np.stack([lower, upper, first, last], axis=1)[kept].tolist()
+    bounds = dict(zip(which[kept].tolist(), map(tuple, ends), strict=True))
+    same = {total: each[:2] for total, each in bounds.items()}
+    coarsest = totals.coarsest(list(bounds), same)
+    if not coarsest:
+        return [], dropped
+    sets = SmallestSets(window, limits)
+    findings = [
+        _finding(window, totals, total, bounds[total], sets, prove=number < _MOST_PROVED)
+        for number, total in enumerate(coarsest)
+    ]
+    return findings, len(bounds) - len(coarsest) + dropped
+
+
+def _finding(
+    window: Window,
+    totals: Totals,
+    total: int,
+    bounds: tuple[int, int, int, int],
+    sets: SmallestSets,
+    *,
+    prove: bool,
+) -> Finding:
+    lower, upper, first, last = bounds
+    found = sets.of(totals.cells(total), prove=prove)
+    every = tuple(sorted({release for release, _ in window.sources} - {NEW}))
+    releases, smallest = (every, False) if found is None else found
+    taken = {
+        name: tuple(np.array(window.codebook.variables[name])[classes[window.classes[name]]])
+        for name, classes in totals.sets(total).items()
+    }
+    return Finding(
+        _in_words(taken, window.codebook),
+        taken,
+        lower,
+        upper,
+        (first, None if last >= UNLIMITED else last),
+        releases,
+        smallest,
+    )
+
+
+def _published(totals: Totals, which: Any, sources: Sequence[Source]) -> Booleans:
+    """Which totals are published as they are, as a cell or a margin of one of these
+    tables: their cells are the same, which sums of random numbers tell.
+    """
+    window = Window(totals.window.codebook, totals.window.classes, sources)
+    numbers = np.random.default_rng(0).integers(0, 2**62, size=int(np.prod(window.shape)))
+    own = totals.of(numbers.astype(np.uint64))[which]
+    exact = [np.empty(0, dtype=np.uint64)]
+    for release, table in sources:
+        part = Window(window.codebook, window.classes, [(release, table)])
+        told = (table.least == table.most).ravel()
+        sums = np.zeros(table.least.size, dtype=np.uint64)
+        system = part.system
+        sums[system.row_group] = system.matrix.astype(np.uint64) @ numbers.astype(np.uint64)
+        exact.append(sums[told])
+        if table.exact:
+            whole = sums.reshape(table.least.shape)
+            for axis in range(whole.ndim):
+                whole = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
+            exact.append(whole.ravel())
+    return np.isin(own, np.concatenate(exact))
+
+
+def _in_words(taken: Mapping[str, tuple[str, ...]], codebook: Codebook) -> str:
+    """``age=65 or 66, sex=f``; what most categories are in by those that are not."""
+    parts = []
+    for name, labels in taken.items():
+        every = codebook.variables[name]
+        left = [label for label in every if label not in labels]
+        if len(labels) > len(every) / 2 and len(left) < len(labels):
+            parts.append(f"{name} not {' or '.join(left)}")
+        else:
+            parts.append(f"{name}={' or '.join(labels)}")
+    return ", ".join(parts) or "everybody"

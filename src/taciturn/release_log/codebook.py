@@ -1,0 +1,139 @@
+"""The variables of a project's base records, with all their categories: what the
+definitions of tables are made of.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import ParameterError
+
+__all__ = ["Codebook", "label_text"]
+
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+
+def label_text(label: Any) -> str:
+    """A category as text: files and data frames write one category in several ways, 1,
+    "1" and 1.0.
+    """
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        return str(int(label))
+    return str(label)
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """Variables with their categories, and levels above them.
+
+    Attributes
+    ----------
+    variables : mapping of str to tuple of str
+        All categories of each variable: each record has exactly one of them.
+    levels : mapping of str to (str, tuple of str)
+        For each level the variable that it is above, and the label of each category of
+        that variable.
+    total : int, optional
+        The number of base records, if it is public.
+    """
+
+    variables: Mapping[str, tuple[str, ...]]
+    levels: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    total: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        variables: Mapping[str, Sequence[Any]],
+        levels: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
+        total: int | None = None,
+    ) -> "Codebook":
+        """Check what is given, and take labels as text."""
+        if not variables:
+            raise ParameterError(
+                f"variables must give the categories of each variable, got {variables!r:.80}"
+            )
+        named = {
+            _name(name): _categories(name, categories) for name, categories in variables.items()
+        }
+        above = {}
+        for level, given in (levels or {}).items():
+            variable, labels = _level(level, given, named)
+            above[_name(level)] = (variable, labels)
+        return cls(named, above, total)
+
+    def variable_of(self, name: Any, where: str) -> str:
+        """The variable that a name means, directly or as a level above it."""
+        if name in self.variables:
+            return str(name)
+        if name in self.levels:
+            return self.levels[name][0]
+        raise ParameterError(
+            f"{where} must name variables of the log, {[*self.variables, *self.levels]}, got"
+            f" {name!r}"
+        )
+
+    def labels_of(self, name: str) -> tuple[str, ...]:
+        """The categories of a variable, or labels of a level as they first occur."""
+        if name in self.variables:
+            return self.variables[name]
+        return tuple(dict.fromkeys(self.levels[name][1]))
+
+    def members(self, name: str, label: Any, where: str) -> Booleans:
+        """Which categories a category of a variable, or a level's label, means."""
+        categories = self.variables[name] if name in self.variables else self.levels[name][1]
+        found = np.array([each == label_text(label) for each in categories])
+        if not found.any():
+            raise ParameterError(
+                f"{where}: {name!r} has no category {label!r}, its categories are"
+                f" {_some(self.labels_of(name))}"
+            )
+        return found
+
+
+def _some(labels: Sequence[str]) -> str:
+    """A few of many labels."""
+    shown = ", ".join(map(repr, labels[:12]))
+    return f"{shown} and {len(labels) - 12} more" if len(labels) > 12 else shown
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str) and name:
+        return name
+    raise ParameterError(f"a variable is named by text, got {name!r}")
+
+
+def _categories(name: Any, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise ParameterError(
+            f"variables[{name!r}] must be a sequence of categories, got {given!r:.80}"
+        )
+    labels = tuple(map(label_text, given))
+    twice = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
+    if twice:
+        raise ParameterError(f"variables[{name!r}] has the category {twice[0]!r} twice")
+    return labels
+
+
+def _level(
+    level: Any, given: Any, variables: Mapping[str, tuple[str, ...]]
+) -> tuple[str, tuple[str, ...]]:
+    """The variable that a level is above, and its label for each category."""
+    if not isinstance(given, tuple | list) or len(given) != 2 or given[0] not in variables:
+        raise ParameterError(
+            f"levels[{level!r}] must be a variable and the label of each of its categories, got"
+            f" {given!r:.80}"
+        )
+    if level in variables:
+        raise ParameterError(f"levels: {level!r} is the name of a variable")
+    labels = tuple(map(label_text, given[1]))
+    if len(labels) != len(variables[given[0]]):
+        raise ParameterError(
+            f"levels[{level!r}] must have a label for each of the {len(variables[given[0]])}"
+            f" categories of {given[0]!r}, got {len(labels)}"
+        )
+    return str(given[0]), labels

@@ -1,0 +1,250 @@
+"""The file of a release log: one DuckDB database, open only while it is asked or added
+to, so that several processes can use it in turns.
+
+What is added is added in one transaction: a process that is killed leaves the log as it
+was. A new file is made beside its place and then put there.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import RLock
+from time import monotonic, sleep
+from typing import Any, Final
+
+from taciturn.attack.system import UNLIMITED
+from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError
+from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.published import PublishedTable
+
+__all__ = ["Database", "create"]
+
+_FORMAT: Final = "taciturn release log"
+_VERSION: Final = 1
+_PATIENCE: Final = 30.0  # seconds to wait for another process
+_PAUSE: Final = 0.02
+_LOCK: Final = RLock()  # of this process: it must not open a file in two ways at once
+_ALONE: Final[dict[str, Any]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""So that nothing in a file makes it read another file or the network."""
+
+_TABLES: Final = """
+    CREATE TABLE project (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
+    CREATE TABLE releases (
+        number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, added TIMESTAMP NOT NULL,
+        protection VARCHAR NOT NULL
+    );
+    CREATE TABLE tables (
+        release INTEGER NOT NULL, position INTEGER NOT NULL, definition VARCHAR NOT NULL,
+        least BIGINT[] NOT NULL, most BIGINT[] NOT NULL, PRIMARY KEY (release, position)
+    );
+"""
+
+Row = tuple[Any, ...]
+
+
+def create(path: Path, codebook: Codebook) -> None:
+    """Make the file of an empty log; it appears complete or not at all.
+
+    Raises
+    ------
+    FileFormatError
+        The file exists, or cannot be written.
+    """
+    duckdb = _duckdb()
+    about = {
+        "format": _FORMAT,
+        "version": str(_VERSION),
+        "codebook": json.dumps(
+            {
+                "variables": {name: list(labels) for name, labels in codebook.variables.items()},
+                "levels": {
+                    name: [v, list(labels)] for name, (v, labels) in codebook.levels.items()
+                },
+                "total": codebook.total,
+            }
+        ),
+    }
+    try:
+        with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+            fresh = Path(folder) / "log.duckdb"
+            connection = duckdb.connect(str(fresh), config=_ALONE)
+            try:
+                connection.execute(_TABLES)
+                connection.executemany("INSERT INTO project VALUES (?, ?)", list(about.items()))
+            finally:
+                connection.close()
+            os.link(fresh, path)  # fails where there is a file, unlike a rename
+    except FileExistsError:
+        raise FileFormatError(f"{path}: exists; a log is made once, and added to") from None
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be made: {error.strerror or error}") from None
+
+
+class Database:
+    """The file of a log.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def codebook(self) -> Codebook:
+        """The variables of the log.
+
+        Raises
+        ------
+        FileFormatError
+            The file is no log, or is damaged.
+        """
+        with self._open(writing=False) as connection:
+            about = dict(connection.execute("SELECT key, value FROM project").fetchall())
+        if about.get("format") != _FORMAT or about.get("version") != str(_VERSION):
+            raise FileFormatError(
+                f"{self.path}: no release log of version {_VERSION}, but"
+                f" {about.get('format', 'a database')!s:.40} {about.get('version', '')!s:.20}"
+            )
+        with self._readable():
+            given = json.loads(about["codebook"])
+            levels = {name: (v, labels) for name, (v, labels) in given["levels"].items()}
+            return Codebook.of(given["variables"], levels, given["total"])
+
+    def releases(self) -> list[Row]:
+        """Number, name, date and protection of each release."""
+        with self._open(writing=False) as connection:
+            return list(
+                connection.execute(
+                    "SELECT number, name, added, protection FROM releases ORDER BY number"
+                ).fetchall()
+            )
+
+    def tables(self, codebook: Codebook) -> list[tuple[int, PublishedTable]]:
+        """All tables, each with the number of its release."""
+        with self._open(writing=False) as connection:
+            rows = connection.execute(
+                "SELECT release, definition, least, most FROM tables ORDER BY release, position"
+            ).fetchall()
+        sizes = {name: len(labels) for name, labels in codebook.variables.items()}
+        with self._readable():
+            return [
+                (
+                    int(release),
+                    PublishedTable.from_json(json.loads(definition), sizes, least, _limits(most)),
+                )
+                for release, definition, least, most in rows
+            ]
+
+    def add(
+        self,
+        name: str | None,
+        protection: str,
+        tables: Sequence[PublishedTable],
+        *,
+        after: int | None = None,
+    ) -> int:
+        """Add a release, whole or not at all, and return its number; with `after` only
+        if it is the next after that number.
+
+        Raises
+        ------
+        ParameterError
+            Others were added meanwhile, or there is a release of this name.
+        """
+        with self._open(writing=True) as connection:
+            connection.execute("BEGIN")
+            found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
+            last = int(found[0])
+            if after is not None and last != after:
+                raise ParameterError(
+                    f"{self.path}: {last - after} releases were added since the table was checked:"
+                    " check it again"
+                )
+            name = str(last + 1) if name is None else name
+            same = connection.execute("SELECT number FROM releases WHERE name = ?", [name])
+            if (other := same.fetchone()) is not None:
+                raise ParameterError(f"{self.path}: release {other[0]} is called {name!r} already")
+            connection.execute(
+                "INSERT INTO releases VALUES (?, ?, current_timestamp, ?)",
+                [last + 1, name, protection],
+            )
+            for position, table in enumerate(tables):
+                most = [None if x >= UNLIMITED else x for x in table.most.ravel().tolist()]
+                connection.execute(
+                    "INSERT INTO tables VALUES (?, ?, ?, ?, ?)",
+                    [
+                        last + 1,
+                        position,
+                        json.dumps(table.as_json()),
+                        table.least.ravel().tolist(),
+                        most,
+                    ],
+                )
+            connection.execute("COMMIT")
+            return last + 1
+
+    @contextmanager
+    def _open(self, *, writing: bool) -> Iterator[Any]:
+        """A connection, as soon as no other process has the file."""
+        duckdb = _duckdb()
+        if not self.path.is_file():
+            raise FileFormatError(f"{self.path}: there is no such file")
+        with _LOCK:
+            connection = self._connected(duckdb, writing)
+            try:
+                yield connection
+            except duckdb.Error as error:
+                raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
+            finally:
+                with suppress(duckdb.Error):
+                    connection.close()
+
+    def _connected(self, duckdb: Any, writing: bool) -> Any:
+        until = monotonic() + _PATIENCE
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=not writing, config=_ALONE)
+            except duckdb.Error as error:
+                locked = "lock" in str(error).lower()
+                if not locked:
+                    raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
+                if monotonic() > until:
+                    raise FileFormatError(
+                        f"{self.path}: another process has had it open for {_PATIENCE:.0f} seconds"
+                    ) from None
+            sleep(_PAUSE)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Errors of content that is not what was written."""
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
+
+
+def _limits(most: Sequence[int | None]) -> list[int]:
+    return [UNLIMITED if x is None else x for x in most]
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingDependencyError(
+            "a release log needs DuckDB: install 'taciturn[release-log]'"
+        ) from None
+    return duckdb

@@ -1,0 +1,298 @@
+"""A log of what was released of one project, and what the next table gives away."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from taciturn.errors import ParameterError
+from taciturn.progress import progress_steps
+from taciturn.release_log.advice import Tables, advice
+from taciturn.release_log.checking import Checked, check_tables
+from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.database import Database, create
+from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.reading import Merged, Where, published_tables
+from taciturn.release_log.search import Limits
+from taciturn.release_log.verdict import Verdict
+from taciturn.validate import whole_number
+
+__all__ = ["ReleaseLog"]
+
+
+class ReleaseLog:
+    r"""What was released of the base records of one project, in one DuckDB file, and
+    what the next table gives away together with all of it.
+
+    A frequency table is released with its definition: its variables, the categories
+    that it merges, and by which variables records were selected. All published counts
+    are then sums over the same cells, those of the variables of the log crossed with
+    each other, of which an attacker knows that
+
+    .. math:: l \le A x \le h, \qquad x \ge 0, \qquad x \in \mathbb{Z}^n
+
+    for the published counts or intervals `l` to `h`. A total of cells is worked out
+    where all compatible tables agree on it. Two tables whose filters differ by one
+    person have a difference that is such a total.
+
+    The log holds what is public, and nothing else: the variables with their categories,
+    the number of records if it is given, and for each release its name, date,
+    protection, definition, and the counts or intervals that are published. It holds no
+    record, no suppressed count and no true value of a rounded one.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is made where `variables` are given, and must exist otherwise.
+    variables : mapping of str to sequence, optional
+        All categories of each variable, by which every record has one: if a label may
+        be missing, a category for that.
+    levels : mapping of str to (str, sequence), optional
+        Levels above variables, each with its variable and the label of each of its
+        categories, such as ``{"region": ("area", ["North", "North", "South"])}``.
+    total : int, optional
+        The number of base records, if it is public. A table of everybody must then add
+        up to it.
+
+    Raises
+    ------
+    FileFormatError
+        A file that exists, where one is to be made; one that is missing, no release
+        log, damaged, or held by another process for half a minute.
+    ParameterError
+        Variables without categories, or with one of them twice; levels of variables
+        that there are not, or with another number of labels.
+    MissingDependencyError
+        DuckDB is not installed: the extra ``release-log``.
+
+    References
+    ----------
+    Asghar & Kaafar (2020), Averaging attacks on bounded noise-based disclosure control
+    algorithms, Proceedings on Privacy Enhancing Technologies 2020(2), 358-378: attacks
+    on table builders by several queries. Bounds: Oganian & Domingo-Ferrer (2003),
+    Section 4.4, expressions (6) to (8).
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, taciturn as tc
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> variables = {"age": ["16-64", "65", "66+"], "sex": ["f", "m"]}
+    >>> log = tc.ReleaseLog(f"{folder.name}/project.duckdb", variables=variables)
+    >>> all_ages = pd.Series({"f": 51, "m": 48}).rename_axis("sex")
+    >>> log.add(all_ages, name="all")
+    1
+    >>> not_65 = pd.Series({"f": 50, "m": 48}).rename_axis("sex")
+    >>> log.check(not_65, where={"age": ["16-64", "66+"]}, progressbar=False)
+    Do not release: 2 small counts could be worked out.
+      age=65: 1 (0 to 99 before), with all
+      and 1 that are part of these, or were not bounded
+    To release it: suppress sex=f; sex=m.
+    To release it: round to base 3.
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        variables: Mapping[str, Sequence[Any]] | None = None,
+        levels: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
+        total: int | None = None,
+    ) -> None:
+        self.path = Path(path)
+        if variables is not None:
+            if total is not None:
+                total = whole_number(total, "total", least=0)
+            create(self.path, Codebook.of(variables, levels, total))
+        elif levels is not None or total is not None:
+            raise ParameterError("levels and total are given with the variables of a new log")
+        self._database = Database(self.path)
+        self.codebook = self._database.codebook()
+
+    def check(
+        self,
+        table: Any,
+        *,
+        where: Where | None = None,
+        merge: Merged | None = None,
+        threshold: int = 10,
+        values: int = 2,
+        advise: bool = True,
+        total: str = "Total",
+        progressbar: bool = True,
+    ) -> Verdict:
+        """What an attacker could work out with this table that could not be worked out
+        before.
+
+        Looked for are small counts, from 1 to below `threshold`, with fewer than
+        `values` possible values, of
+
+        - cells: all combinations of categories that releases tell apart;
+        - totals over any of the variables;
+        - differences: along one variable also what one table counts and another does
+          not.
+
+        A walk among the compatible tables first shows which of these are open; the
+        others get exact bounds.
+
+        Parameters
+        ----------
+        table : DataArray, DataFrame, Series, Release or SuppressionPattern
+            Counts over variables of the log or levels above them, missing where they
+            are not published: `pandas.crosstab`, sizes of groups, a table in long form
+            with a column ``count``. A category without a row holds nobody. Of a release
+            only what it publishes.
+        where : mapping of str to label or sequence of labels, optional
+            For each variable by which records were selected the categories of those
+            that are counted.
+        merge : mapping of str to mapping, optional
+            The categories that each merged category of the table combines, as in
+            `GlobalRecoding`.
+        threshold : int
+            Counts below it are small.
+        values : int
+            How many values a small count must be able to have; with 2, it must not be
+            known exactly.
+        advise : bool
+            Look for changes after which nothing is found.
+        total : str
+            Label of totals in data frames, such as ``"All"`` with the `margins` of
+            `pandas.crosstab`.
+        progressbar : bool
+            Show progress, on standard error or below the cell of a notebook.
+
+        Returns
+        -------
+        Verdict
+
+        Raises
+        ------
+        TableError
+            A category that the log does not have, a cell given twice, counts that are
+            no whole numbers, a perturbed table; a table of everybody that does not add
+            up to the number of records; a table that contradicts what was released.
+        ParameterError
+            A variable that the log does not have; `threshold` or `values` below 2.
+        AttackError
+            The solver finds no solution in whole numbers.
+        """
+        limits = Limits(
+            whole_number(threshold, "threshold", least=2), whole_number(values, "values", least=2)
+        )
+        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        releases = self._database.releases()
+        earlier = self._database.tables(self.codebook)
+
+        def check(changed: Tables) -> Checked:
+            return check_tables(changed, earlier, self.codebook, limits)
+
+        with progress_steps("working out what the releases say together", shown=progressbar) as on:
+            found = check(tables)
+            if found.findings and advise:
+                on("looking for what would be enough")
+            changes = (
+                advice(tables, found, self.codebook, check) if found.findings and advise else []
+            )
+        names = {int(row[0]): str(row[1]) for row in releases}
+        own = frozenset[str]().union(*(each.variables for each in tables))
+        near = {release for release, each in earlier if each.variables & own}
+        return Verdict(
+            found.findings,
+            found.further,
+            changes,
+            limits.threshold,
+            limits.values,
+            found.complete,
+            tuple(
+                names[release] for release in sorted(near - found.combined) if not found.complete
+            ),
+            names,
+            max(names, default=0),
+            tables,
+        )
+
+    def add(
+        self,
+        table: Any,
+        *,
+        name: str | None = None,
+        protection: str = "",
+        where: Where | None = None,
+        merge: Merged | None = None,
+        total: str = "Total",
+        after: Verdict | None = None,
+    ) -> int:
+        """Log a table that was released.
+
+        Parameters
+        ----------
+        table, where, merge, total
+            As for `check`.
+        name : str, optional
+            What the release is called; by default its number. Names are unique.
+        protection : str
+            How it is protected, in words.
+        after : Verdict, optional
+            The verdict on this table: it is logged only if nothing was released since,
+            and if the table is the one that was checked.
+
+        Returns
+        -------
+        int
+            The number of the release.
+
+        Raises
+        ------
+        TableError, FileFormatError
+            As for `check`, and the file cannot be written.
+        ParameterError
+            A name that is taken; a table that was not the one checked, or releases
+            since it was checked.
+        """
+        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        if after is not None and not _same(tables, after.tables):
+            raise ParameterError("after must be the verdict on this table, it is that on another")
+        return self._database.add(
+            name, protection, tables, after=None if after is None else after.last
+        )
+
+    @property
+    def releases(self) -> pd.DataFrame:
+        """The releases of the log: ``name``, ``added`` (UTC) and ``protection``, by
+        number.
+        """
+        rows = self._database.releases()
+        columns = ["number", "name", "added", "protection"]
+        return pd.DataFrame(rows, columns=columns).set_index("number")
+
+    def lines(self) -> list[str]:
+        """What the log holds, in words."""
+        book = self.codebook
+        sizes = ", ".join(f"{name} ({len(labels)})" for name, labels in book.variables.items())
+        levels = ", ".join(f"{name} above {v}" for name, (v, _) in book.levels.items())
+        tables = self._database.tables(book)
+        cells = sum(int(table.informative.sum()) for _, table in tables)
+        return [
+            f"Release log of {sizes}{f'; {levels}' if levels else ''}",
+            f"{len(self._database.releases()):,} releases, {cells:,} published counts or intervals"
+            " with their definitions; no records, and no counts that are not published",
+            *([] if book.total is None else [f"number of records: {book.total:,}"]),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<p>{'<br>'.join(map(escape, self.lines()))}</p>"
+
+
+def _same(some: Iterable[PublishedTable], others: Iterable[PublishedTable]) -> bool:
+    """Whether the same is published."""
+
+    def content(tables: Iterable[PublishedTable]) -> list[Any]:
+        return [(t.as_json(), t.least.tolist(), t.most.tolist()) for t in tables]
+
+    return content(some) == content(others)

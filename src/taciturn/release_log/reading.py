@@ -1,0 +1,324 @@
+"""What is to be published, in any form in which it is held, as tables with their
+definitions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack import Release, Total
+from taciturn.attack.system import UNLIMITED
+from taciturn.errors import ParameterError, TableError
+from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text
+from taciturn.release_log.published import Axis, PublishedTable
+from taciturn.schema import COUNT, PUBLISHED, REPLICATE, SAFE, STATUS
+from taciturn.suppression.pattern import SuppressionPattern
+from taciturn.suppression.protected import ProtectedTable
+from taciturn.tables.values import is_missing, whole_steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Merged", "Where", "published_tables"]
+
+type Where = Mapping[str, Any]
+"""For each variable or level by which records are selected, one category or several."""
+type Merged = Mapping[str, Mapping[Any, Sequence[Any]]]
+"""For each variable the new categories, and the ones that each combines."""
+
+_ABSENT: Final = "(no row)"
+
+
+def published_tables(
+    given: Any,
+    codebook: Codebook,
+    *,
+    where: Where | None = None,
+    merge: Merged | None = None,
+    total: str = "Total",
+) -> list[PublishedTable]:
+    """The tables that are published, each with who is counted in its cells."""
+    book = _Definitions(codebook, dict(where or {}), dict(merge or {}))
+    if isinstance(given, ProtectedTable):
+        given = given.pattern
+    if isinstance(given, SuppressionPattern):
+        given = given.release
+    if isinstance(given, Release):
+        found = _of_release(given, book)
+    else:
+        found = _of_rows(_rows_of(given, total), book)
+    unknown = [name for name in book.merge if name not in book.merged]
+    if unknown:
+        raise ParameterError(f"merge must name variables of the table, got {unknown}")
+    _check_total(found, codebook)
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Cells one by one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Variables, or levels above them.
+    cells : list of tuple
+        For each cell the category of each; None where it is summed over.
+    values : list
+        The count of each; None where it is not published.
+    """
+
+    names: tuple[str, ...]
+    cells: list[tuple[Any, ...]]
+    values: list[int | None]
+
+
+class _Definitions:
+    """Who is counted where, in the words of the codebook."""
+
+    def __init__(self, codebook: Codebook, where: dict[str, Any], merge: dict[str, Any]) -> None:
+        self.codebook, self.merge = codebook, merge
+        self.merged: set[str] = set()
+        self.where = self._selected(where)
+
+    def _selected(self, where: Mapping[str, Any]) -> dict[str, Booleans]:
+        found: dict[str, Booleans] = {}
+        for name, given in where.items():
+            variable = self.codebook.variable_of(name, "where")
+            several = isinstance(given, Sequence | np.ndarray | set) and not isinstance(given, str)
+            labels = list(given) if several else [given]
+            if not labels:
+                raise ParameterError(f"where: {name!r} selects no category, so that nobody is left")
+            masks = [self.codebook.members(name, label, "where") for label in labels]
+            mask = np.logical_or.reduce(masks)
+            found[variable] = found[variable] & mask if variable in found else mask
+            if not found[variable].any():
+                raise ParameterError(f"where: no category of {variable!r} is selected")
+        return found
+
+    def axis(self, name: str, labels: Iterable[Any]) -> Axis:
+        """A dimension of these categories. One that is left out although it is selected
+        holds nobody, and has a place of its own.
+        """
+        variable = self.codebook.variable_of(name, "the table")
+        merged = self.merge.get(name, {})
+        self.merged.add(name)
+        texts = list(map(label_text, labels))
+        new = {label_text(label): parts for label, parts in merged.items()}
+        unknown = [label for label in new if label not in texts]
+        if unknown:
+            raise ParameterError(f"merge: the table has no category {unknown[0]!r} of {name!r}")
+        classes = np.full(len(self.codebook.variables[variable]), -1, dtype=np.int64)
+        for place, text in enumerate(texts):
+            parts = new.get(text, [text])
+            if isinstance(parts, str) or not isinstance(parts, Sequence) or not len(parts):
+                raise ParameterError(
+                    f"merge[{name!r}][{text!r}] must be a sequence of categories, got {parts!r}"
+                )
+            for part in parts:
+                inside = self.codebook.members(name, part, f"the table, {name}={text}")
+                if (classes[inside] >= 0).any():
+                    raise TableError(
+                        f"two categories of {name!r} in the table hold {label_text(part)!r}"
+                    )
+                classes[inside] = place
+        selected = self.where.get(variable, np.ones(len(classes), dtype=np.bool_))
+        if (selected & (classes < 0)).any():
+            classes[selected & (classes < 0)] = len(texts)
+            texts.append(_ABSENT)
+        return Axis(name, variable, tuple(texts), classes)
+
+
+def _of_rows(rows: _Rows, book: _Definitions) -> list[PublishedTable]:
+    """A table for each set of variables that is not summed over."""
+    variables = [book.codebook.variable_of(name, "the table") for name in rows.names]
+    twice = [name for name in variables if variables.count(name) > 1]
+    if twice:
+        raise TableError(
+            f"the table has {twice[0]!r} and a level above it, or two levels: give a table for each"
+        )
+    labels = [
+        list(dict.fromkeys(cell[place] for cell in rows.cells if cell[place] is not None))
+        for place in range(len(rows.names))
+    ]
+    axes = [book.axis(name, each) for name, each in zip(rows.names, labels, strict=True)]
+    margins: dict[tuple[bool, ...], dict[tuple[Any, ...], int | None]] = {}
+    for cell, value in zip(rows.cells, rows.values, strict=True):
+        own = margins.setdefault(tuple(label is not None for label in cell), {})
+        if cell in own:
+            named = (f"{n}={x}" for n, x in zip(rows.names, cell, strict=True) if x is not None)
+            raise TableError(f"the cell {', '.join(named) or 'the grand total'} is given twice")
+        own[cell] = value
+    places = [{label: place for place, label in enumerate(each)} for each in labels]
+    found = []
+    for kept, own in margins.items():
+        finest = not any(
+            kept != other and all(b or not a for a, b in zip(kept, other, strict=True))
+            for other in margins
+        )
+        shown = tuple(axis for axis, k in zip(axes, kept, strict=True) if k)
+        shape = tuple(len(axis.labels) for axis in shown)
+        # A cell without a row holds nobody; of a total without one nothing is said.
+        least = np.zeros(shape, dtype=np.int64)
+        most = np.full(shape, 0 if finest else UNLIMITED, dtype=np.int64)
+        for cell, value in own.items():
+            at = tuple(p[x] for p, x in zip(places, cell, strict=True) if x is not None)
+            least[at], most[at] = (0, UNLIMITED) if value is None else (value, value)
+        found.append(PublishedTable(shown, book.where, least, most))
+    return [each for each in found if each.informative.any()]
+
+
+def _of_release(release: Release, book: _Definitions) -> list[PublishedTable]:
+    """The cells of a release that are published or in an interval, and its totals."""
+    system = release.system
+    if system.decimals or system.signed:
+        raise TableError("a log is of frequency tables: a table of magnitudes has no place in it")
+    table = system.published
+    axes = tuple(book.axis(str(dim), table[dim].values.tolist()) for dim in table.dims)
+    least = table.values.copy().ravel()
+    most = least.copy()
+    least[system.unknown], most[system.unknown] = system.lower, system.upper
+    found = [_padded(axes, book.where, least.reshape(table.shape), most.reshape(table.shape))]
+    found += [_of_total(total, table, axes, book) for total in system.totals]
+    return [each for each in found if each.informative.any()]
+
+
+def _of_total(
+    total: Total, table: xr.DataArray, axes: tuple[Axis, ...], book: _Definitions
+) -> PublishedTable:
+    """Totals of a release, whose groups follow from the categories of one axis each."""
+    groups = total.group.reshape(table.shape)
+    places = np.unravel_index(groups, total.labels.shape) if total.labels.ndim else ()
+    kept = []
+    for name, place in zip(total.labels.dims, places, strict=True):
+        varies = [bool((place != place.take([0], axis=i)).any()) for i in range(table.ndim)]
+        along = varies.index(True) if any(varies) else _axis_of(str(name), axes, book)
+        own = np.moveaxis(place, along, 0).reshape(table.shape[along], -1)[:, 0]
+        labels = tuple(map(label_text, total.labels[name].values.tolist()))
+        absent = axes[along].classes == table.shape[along]
+        grouped = np.where(axes[along].classes < 0, -1, np.append(own, 0)[axes[along].classes])
+        if absent.any():
+            labels, grouped = (*labels, _ABSENT), np.where(absent, len(labels), grouped)
+        kept.append(Axis(str(name), axes[along].variable, labels, grouped))
+    released = total.released
+    least = np.where(released, total.least, 0).reshape(total.labels.shape)
+    most = np.where(released, total.most, UNLIMITED).reshape(total.labels.shape)
+    return _padded(tuple(kept), book.where, least, most)
+
+
+def _axis_of(name: str, axes: tuple[Axis, ...], book: _Definitions) -> int:
+    """The axis along which a level with one label is."""
+    variable = book.codebook.variable_of(name, "the release")
+    return next(place for place, axis in enumerate(axes) if axis.variable == variable)
+
+
+def _padded(
+    axes: tuple[Axis, ...], where: Mapping[str, Booleans], least: Integers, most: Integers
+) -> PublishedTable:
+    """A table in which categories that it leaves out hold nobody."""
+    more = [(0, len(axis.labels) - size) for axis, size in zip(axes, least.shape, strict=True)]
+    return PublishedTable(axes, where, np.pad(least, more), np.pad(most, more))
+
+
+def _rows_of(given: Any, total: str) -> _Rows:
+    """The cells of whatever holds a table."""
+    if isinstance(given, xr.DataArray):
+        if REPLICATE in given.coords:
+            raise TableError(
+                "the table is perturbed: its counts are not the true ones. Give tc.Rounding for a"
+                " rounded table"
+            )
+        return _of_array(given)
+    if type(given).__module__.startswith("pandas"):
+        return _of_pandas(given, total)
+    raise TableError(
+        "a table must be a DataArray, a data frame such as pandas.crosstab gives, a release or a"
+        f" protected table, got {type(given).__name__}"
+    )
+
+
+def _of_array(table: xr.DataArray) -> _Rows:
+    names = tuple(map(str, table.dims))
+    cells = list(product(*(table[dim].values.tolist() for dim in table.dims)))
+    values = [
+        _count(value, names, cell)
+        for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
+    ]
+    return _Rows(names, cells, values)
+
+
+def _of_pandas(frame: "pd.DataFrame | pd.Series[Any]", total: str) -> _Rows:
+    """The cells of a cross-tabulation, sizes of groups, or a table in long form."""
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame) and COUNT in frame.columns:
+        return rows_of_columns({str(name): frame[name].tolist() for name in frame}, total)
+    series: Any = frame
+    if isinstance(frame, pd.DataFrame):
+        series = frame.stack(list(range(frame.columns.nlevels)), future_stack=True)
+    names = list(series.index.names)
+    if any(name is None for name in names):
+        raise TableError(
+            "each level of the index and of the columns must be named after a variable, got"
+            f" {names}"
+        )
+    cells = [key if isinstance(key, tuple) else (key,) for key in series.index.tolist()]
+    return _rows(tuple(map(str, names)), cells, series.tolist(), total)
+
+
+def rows_of_columns(columns: Mapping[str, list[Any]], total: str, *, count: str = COUNT) -> _Rows:
+    """The cells of a table in long form, a column a variable."""
+    if count not in columns:
+        raise TableError(f"no column {count!r} of counts: there are {list(columns)}")
+    statuses = columns.get(STATUS, [PUBLISHED] * len(columns[count]))
+    names = tuple(name for name in columns if name not in (count, STATUS))
+    values = [
+        value if status in (PUBLISHED, SAFE) else None
+        for value, status in zip(columns[count], statuses, strict=True)
+    ]
+    cells = list(zip(*(columns[name] for name in names), strict=True))
+    return _rows(names, cells or [()] * len(values), values, total)
+
+
+def _rows(
+    names: tuple[str, ...], cells: Sequence[tuple[Any, ...]], values: Sequence[Any], total: str
+) -> _Rows:
+    missing = [cell for cell in cells if any(map(is_missing, cell))]
+    if missing:
+        raise TableError(f"a cell has no category: {dict(zip(names, missing[0], strict=True))}")
+    return _Rows(
+        names,
+        [tuple(None if label == total else label for label in cell) for cell in cells],
+        [_count(value, names, cell) for value, cell in zip(values, cells, strict=True)],
+    )
+
+
+def _count(value: Any, names: Sequence[str], cell: tuple[Any, ...]) -> int | None:
+    """A count, or None where there is none."""
+    if is_missing(value):
+        return None
+    count = whole_steps(value)
+    if count is None:
+        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+        raise TableError(
+            f"counts must be whole numbers of at least 0, or missing where they are not published:"
+            f" {named or 'the grand total'} holds {value!r}"
+        )
+    return count
+
+
+def _check_total(tables: Sequence[PublishedTable], codebook: Codebook) -> None:
+    """Raise where a table of everybody does not add up to the number of records."""
+    for table in tables:
+        if codebook.total is None or table.where:
+            continue
+        least = int(table.least.sum())
+        if least > codebook.total or (table.exact and least != codebook.total):
+            raise TableError(
+                f"the table adds up to {least:,}, and there are {codebook.total:,} records: if only"
+                " some are counted, say which by where; records without a label need a category"
+            )

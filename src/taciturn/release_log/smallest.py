@@ -1,0 +1,161 @@
+"""The smallest set of earlier releases with which a total can be worked out.
+
+A set of releases leaves a total open if two tables that are compatible with it set
+the total apart. Whatever makes the difference holds a release that one of the two
+contradicts. So sets are tried that hold one of each such list, smallest first: the
+first that leaves the total closed is as small as any.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from taciturn.attack.solver import Floats, Program
+from taciturn.attack.system import UNLIMITED, Booleans, Integers, open_ended
+from taciturn.release_log.search import Limits
+from taciturn.release_log.window import Window
+from taciturn.schema import MAX_COUNT
+
+__all__ = ["NEW", "SmallestSets"]
+
+NEW: Final = 0
+"""The number of the release that is checked."""
+_TRIES_OF_CELLS: Final = 30_000  # programs for a total, times the cells of the window
+_FEWEST_TRIES: Final = 3
+_NEAR: Final = 1e-6
+
+
+class SmallestSets:
+    """Sets of earlier releases that, with the new one, leave a total few values, by
+    linear bounds.
+
+    Parameters
+    ----------
+    window : Window
+        What is published, the new release under `NEW`.
+    limits : Limits
+        What must not be worked out.
+    """
+
+    def __init__(self, window: Window, limits: Limits) -> None:
+        self._limits = limits
+        system, _ = window.system.capped()
+        self._system, self._of_row = system, window.release_of_row
+        self._left = 0  # programs that may be solved for a total
+        self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW}
+        finite = system.most[system.most < UNLIMITED]
+        most = np.minimum(system.upper, min(int(finite.max(initial=1)) * 2 + 1, MAX_COUNT))
+        self._program = Program(
+            system.matrix,
+            open_ended(system.least),
+            open_ended(system.most),
+            open_ended(system.lower),
+            open_ended(most),
+        )
+
+    def of(self, cells: Integers, *, prove: bool) -> tuple[tuple[int, ...], bool] | None:
+        """A set of earlier releases that is enough for the total of these cells, and
+        whether it is proved that no smaller one is; None where linear bounds do not
+        tell, whichever releases are taken.
+
+        Unless it is to `prove`, these are the releases of the bounds' multipliers, of
+        which some may not be needed.
+        """
+        costs = np.zeros(self._system.matrix.shape[1])
+        costs[cells] = 1.0
+        against, enough = self._tried(costs, self._earlier)
+        if against is not None:
+            return None
+        if not prove:
+            return tuple(sorted(enough)), not enough
+        enough = self._without_needless(costs, enough)
+        lists: list[frozenset[int]] = []
+        self._left = max(_FEWEST_TRIES, _TRIES_OF_CELLS // len(costs))
+        while self._left > 0:
+            chosen = _hitting(lists, sorted(self._earlier))
+            if len(chosen) == len(enough):
+                return tuple(sorted(enough)), True
+            against, _ = self._tried(costs, chosen)
+            if against is None:
+                return tuple(sorted(chosen)), True
+            lists.append(self._narrowed(costs, chosen, against))
+        return tuple(sorted(enough)), False
+
+    def _narrowed(
+        self, costs: Floats, chosen: Collection[int], against: frozenset[int]
+    ) -> frozenset[int]:
+        """A shorter list: releases are added to those that leave the total open, for as
+        long as they do.
+        """
+        kept = frozenset(chosen) | (self._earlier - against)
+        pieces = [sorted(against)]
+        while pieces and self._left > 0:
+            piece = pieces.pop()
+            found, _ = self._tried(costs, kept | set(piece))
+            if found is not None:
+                kept = self._earlier - found
+                pieces = [[r for r in each if r in found] for each in pieces]
+                pieces = [each for each in pieces if each]
+            elif len(piece) > 1:
+                pieces += [piece[: len(piece) // 2], piece[len(piece) // 2 :]]
+        return self._earlier - kept
+
+    def _without_needless(self, costs: Floats, enough: frozenset[int]) -> frozenset[int]:
+        """Of a set that is enough, one of which each release is needed."""
+        for release in sorted(enough, reverse=True):
+            if release in enough:
+                against, used = self._tried(costs, enough - {release})
+                enough = enough if against is not None else used
+        return enough
+
+    def _tried(
+        self, costs: Floats, taken: Collection[int]
+    ) -> tuple[frozenset[int] | None, frozenset[int]]:
+        """Of two tables that are compatible with some releases and the new one, and set
+        the total apart, the releases that one of them contradicts; None if there are
+        no two such tables, and then those of the releases that the bounds rest on.
+        """
+        self._left -= 1
+        system = self._system
+        held = np.isin(self._of_row, [NEW, *taken])
+        least = np.where(held, open_ended(system.least), -np.inf)
+        most = np.where(held, open_ended(system.most), np.inf)
+        tables, used = [], np.zeros(len(held), dtype=np.bool_)
+        for sign in (1.0, -1.0):
+            solved = self._program.solve(sign * costs, least=least, most=most, sure=True)
+            assert solved is not None, "there is a table, as the totals have bounds"
+            tables.append(solved.values)
+            used |= np.abs(solved.duals) > _NEAR
+        low, high = (float(costs @ table) for table in tables)
+        ends = np.array([np.ceil(low - _NEAR)]), np.array([np.floor(high + _NEAR)])
+        if self._limits.hit(*(end.astype(np.int64) for end in ends))[0]:
+            return None, self._releases(used & held)
+        against = np.zeros(len(held), dtype=np.bool_)
+        for table in tables:
+            sums = system.matrix @ table
+            near = _NEAR * np.maximum(1.0, np.abs(sums))
+            against |= (sums < system.least - near) | (sums > system.most + near)
+        return self._releases(against), frozenset()
+
+    def _releases(self, rows: Booleans) -> frozenset[int]:
+        return frozenset(int(r) for r in np.unique(self._of_row[rows])) - {NEW}
+
+
+def _hitting(lists: Sequence[frozenset[int]], every: Sequence[int]) -> frozenset[int]:
+    """A smallest set with one of each list."""
+    if not lists:
+        return frozenset()
+    place = {release: number for number, release in enumerate(every)}
+    matrix = np.zeros((len(lists), len(every)))
+    for row, each in enumerate(lists):
+        matrix[row, [place[release] for release in each]] = 1.0
+    solved = milp(
+        np.ones(len(every)),
+        integrality=np.ones(len(every), dtype=np.int64),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, 1, np.inf),
+    )
+    assert solved.x is not None, "all releases together hold one of each list"
+    return frozenset(np.array(every)[np.rint(solved.x) > 0].tolist())

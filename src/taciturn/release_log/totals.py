@@ -1,0 +1,170 @@
+"""The totals of a window that an attacker may work out: each takes for each variable
+one class, all of them, or what one table counts and another does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.release_log.codebook import Booleans, Integers
+from taciturn.release_log.window import Window
+
+__all__ = ["Totals"]
+
+_MOST_DIFFERENCES: Final = 200  # of a variable
+_MOST_TOTALS: Final = 5_000_000  # with differences of one more variable
+
+type Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals:
+    """All totals of a window, in one order.
+
+    Those that take classes or whole variables come first: the table with a further
+    place along each variable for the sum over it. Then, for one variable after the
+    other, those that take a difference of two sets that tables name along it.
+
+    Attributes
+    ----------
+    window : Window
+        The window.
+    """
+
+    window: Window
+
+    @cached_property
+    def _extended(self) -> tuple[int, ...]:
+        return tuple(size + 1 for size in self.window.shape)
+
+    @cached_property
+    def _differences(self) -> list[tuple[int, Booleans]]:
+        """For each variable with some, its place and the sets of classes."""
+        found = []
+        size = prod(self._extended)
+        for place, name in enumerate(self.window.classes):
+            sets = _differences(self.window, name)
+            fits = _MOST_TOTALS // max(1, size // self._extended[place])
+            if len(sets[:fits]):
+                found.append((place, sets[:fits]))
+        return found
+
+    def of(self, cells: Numbers) -> Numbers:
+        """All totals of a table, by flat position."""
+        table = cells.reshape(self.window.shape)
+        whole = table
+        for axis in range(table.ndim):
+            whole = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
+        parts = [whole.ravel()]
+        for place, sets in self._differences:
+            single = whole.take(range(self.window.shape[place]), axis=place)
+            parts.append(np.tensordot(sets.astype(cells.dtype), single, (1, place)).ravel())
+        return np.concatenate(parts)
+
+    def costs(self, weights: Numbers) -> Numbers:
+        """The sum of the totals that each cell is in, each with its weight."""
+        size = prod(self._extended)
+        whole = weights[:size].reshape(self._extended).copy()
+        done = size
+        for place, sets in self._differences:
+            rest = tuple(n for i, n in enumerate(self._extended) if i != place)
+            own = weights[done : done + len(sets) * prod(rest)].reshape(len(sets), *rest)
+            done += own.size
+            spread = np.moveaxis(np.tensordot(sets.astype(float), own, (0, 0)), 0, place)
+            at = [slice(None)] * whole.ndim
+            at[place] = slice(0, self.window.shape[place])
+            whole[tuple(at)] += spread
+        for axis, n in enumerate(self.window.shape):
+            every = whole.take([n], axis=axis)
+            whole = whole.take(range(n), axis=axis) + every
+        return whole.ravel()
+
+    def sets(self, total: int) -> dict[str, Booleans]:
+        """The classes that a total takes of the variables it is not summed over."""
+        size = prod(self._extended)
+        names = list(self.window.classes)
+        if total < size:
+            at = [int(i) for i in np.unravel_index(total, self._extended)]
+            return {
+                name: np.arange(n) == i
+                for name, n, i in zip(names, self.window.shape, at, strict=True)
+                if i < n
+            }
+        done = size
+        for place, sets in self._differences:
+            rest = [i for i in range(len(names)) if i != place]
+            shape = (len(sets), *(self._extended[i] for i in rest))
+            if total < done + prod(shape):
+                which, *at = (int(i) for i in np.unravel_index(total - done, shape))
+                found = {
+                    names[i]: np.arange(self.window.shape[i]) == j
+                    for i, j in zip(rest, at, strict=True)
+                    if j < self.window.shape[i]
+                }
+                return {names[place]: sets[which], **found}
+            done += prod(shape)
+        raise IndexError(total)
+
+    def cells(self, total: int) -> Integers:
+        """The combinations of classes in a total."""
+        taken = self.sets(total)
+        inside = np.ones(self.window.shape, dtype=np.bool_)
+        for axis, (name, size) in enumerate(
+            zip(self.window.classes, self.window.shape, strict=True)
+        ):
+            if name in taken:
+                mask = taken[name].reshape([-1 if i == axis else 1 for i in range(inside.ndim)])
+                inside &= mask
+            assert size > 0
+        return np.flatnonzero(inside)
+
+    def coarsest(self, totals: Sequence[int], values: Mapping[int, Any]) -> list[int]:
+        """Of totals that are part of another with the same value only this other."""
+        kept: list[tuple[int, dict[str, Booleans]]] = []
+        described = [(total, self.sets(total)) for total in totals]
+        for total, taken in sorted(described, key=lambda each: (len(each[1]), _taken(each[1]))):
+            if not any(
+                values[other] == values[total] and _inside(taken, wider) for other, wider in kept
+            ):
+                kept.append((total, taken))
+        return [total for total, _ in kept]
+
+
+def _taken(sets: Mapping[str, Booleans]) -> int:
+    """Less the number of classes, so that wider sets come first."""
+    return -sum(int(each.sum()) for each in sets.values())
+
+
+def _inside(taken: Mapping[str, Booleans], wider: Mapping[str, Booleans]) -> bool:
+    """Whether all that one total counts is in another."""
+    return all(name in taken and not (taken[name] & ~each).any() for name, each in wider.items())
+
+
+def _differences(window: Window, name: str) -> Booleans:
+    """What one set that a table names along a variable has and another has not, as far
+    as it is more than a class and less than all.
+    """
+    own = window.classes[name]
+    first = np.unique(own, return_index=True)[1]
+    named: dict[bytes, Booleans] = {}
+    every = np.ones(len(first), dtype=np.bool_)
+    for _, table in window.sources:
+        at = table.classes(name, len(own))[first]
+        for each in (at >= 0, *(at == i for i in range(int(at.max(initial=-1)) + 1))):
+            named[each.tobytes()] = each
+    sets = [every, *named.values()]
+    found: dict[bytes, Booleans] = {}
+    for one in sets:
+        for other in [np.zeros_like(every), *sets]:
+            left = one & ~other
+            if 1 < left.sum() < len(every):
+                found[left.tobytes()] = left
+    if not found:
+        return np.zeros((0, len(every)), dtype=np.bool_)
+    # Those of few classes first: they count the fewest people.
+    return np.array(sorted(found.values(), key=lambda x: int(x.sum()))[:_MOST_DIFFERENCES])

@@ -1,0 +1,142 @@
+"""All that is published over some variables as one linear system.
+
+The cells of the system are combinations of classes: categories of a variable that no
+table tells apart are one class.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import xarray as xr
+
+from taciturn.attack.system import LinearSystem, Total, build_system
+from taciturn.release_log.codebook import Codebook, Integers
+from taciturn.release_log.published import PublishedTable
+
+__all__ = ["Source", "Window", "classes_of", "window_of"]
+
+type Source = tuple[int, PublishedTable]
+"""A published table, and the number of the release that it belongs to."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Window:
+    """What is published over some variables.
+
+    Attributes
+    ----------
+    codebook : Codebook
+        The variables of the log.
+    classes : mapping of str to array of int64, shape (categories,)
+        For each variable of the window, in order, the class of each of its categories.
+    sources : sequence of Source
+        What is published over these variables; none of it follows from another part.
+    """
+
+    codebook: Codebook
+    classes: Mapping[str, Integers]
+    sources: Sequence[Source]
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """How many classes each variable has."""
+        return tuple(int(each.max()) + 1 for each in self.classes.values())
+
+    @cached_property
+    def system(self) -> LinearSystem:
+        """A row for each published cell, a column for each combination of classes."""
+        table = xr.DataArray(
+            np.zeros(self.shape, dtype=np.int64),
+            dims=list(self.classes),
+            coords={name: self.labels(name) for name in self.classes},
+        )
+        known = np.zeros(table.size, dtype=np.bool_)
+        totals = [_total(release, each, self._group(each)) for release, each in self.sources]
+        return build_system(table, known, totals, decimals=0)
+
+    @cached_property
+    def release_of_row(self) -> Integers:
+        """The release that each row of the system comes from."""
+        releases = np.array([release for release, _ in self.sources], dtype=np.int64)
+        return releases[self.system.row_total]
+
+    def labels(self, variable: str) -> list[str]:
+        """The classes of a variable by their categories."""
+        categories = np.array(self.codebook.variables[variable], dtype=object)
+        own = self.classes[variable]
+        return [" + ".join(categories[own == each]) for each in range(int(own.max()) + 1)]
+
+    def _group(self, table: PublishedTable) -> Integers:
+        """The cell of the table that each combination of classes belongs to; one past
+        the last for none.
+        """
+        places = {axis.variable: place for place, axis in enumerate(table.axes)}
+        sizes = table.least.shape
+        group = np.zeros(self.shape, dtype=np.int64)
+        outside = np.zeros(self.shape, dtype=np.bool_)
+        for dim, (name, own) in enumerate(self.classes.items()):
+            first = np.unique(own, return_index=True)[1]
+            at = table.classes(name, len(own))[first]
+            at = at.reshape([-1 if i == dim else 1 for i in range(len(self.shape))])
+            outside |= at < 0
+            if name in places:
+                stride = prod(sizes[places[name] + 1 :])
+                group += np.maximum(at, 0) * stride
+        return np.where(outside, table.least.size, group).ravel()
+
+
+def _total(release: int, table: PublishedTable, group: Integers) -> Total:
+    """The table as groups of combinations, for messages: the last is everybody else."""
+    size = table.least.size
+    named = [f"{table.label(cell) or 'total'} of release {release}" for cell in range(size)]
+    labels = xr.DataArray(
+        np.zeros(size + 1, dtype=np.int64),
+        dims="published",
+        coords={"published": [*named, ""]},
+    )
+    least, most = np.append(table.least.ravel(), 0), np.append(table.most.ravel(), 0)
+    return Total(labels, group, least, most, np.append(table.informative.ravel(), False))
+
+
+def classes_of(
+    variables: Iterable[str], tables: Sequence[PublishedTable], codebook: Codebook
+) -> dict[str, Integers]:
+    """The class of each category of each variable: those that no table tells apart are
+    one.
+    """
+    found = {}
+    for name in variables:
+        size = len(codebook.variables[name])
+        told = {table.classes(name, size).tobytes() for table in tables if name in table.variables}
+        stacked = np.array(
+            [np.zeros(size, np.int64), *(np.frombuffer(each, dtype=np.int64) for each in told)]
+        )
+        _, first, inverse = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
+        # Classes in the order of their first category.
+        rank = np.argsort(np.argsort(first))
+        found[name] = rank[inverse.ravel()]
+    return found
+
+
+def window_of(variables: Iterable[str], sources: Iterable[Source], codebook: Codebook) -> Window:
+    """What releases say over these variables, less what follows from another part."""
+    names = [name for name in codebook.variables if name in set(variables)]
+    told = [(release, table.over(names)) for release, table in sources]
+    kept = _without_implied([(r, t) for r, t in told if t is not None], codebook)
+    return Window(codebook, classes_of(names, [table for _, table in kept], codebook), kept)
+
+
+def _without_implied(sources: Sequence[Source], codebook: Codebook) -> list[Source]:
+    """Of tables that follow from others only these; of equal ones the first."""
+    sizes = {name: len(labels) for name, labels in codebook.variables.items()}
+    # What is finer has more cells, and cannot follow from what has fewer.
+    order = sorted(range(len(sources)), key=lambda i: (-sources[i][1].least.size, i))
+    kept: list[int] = []
+    for i in order:
+        table = sources[i][1]
+        if not any(sources[j][1].implies(table, sizes) for j in kept):
+            kept.append(i)
+    return [sources[i] for i in sorted(kept)]

@@ -1,0 +1,77 @@
+"""Small bases of records with random releases, and what can be worked out of these by
+listing all tables.
+"""
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import xarray as xr
+
+from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.reading import published_tables
+
+__all__ = ["all_tables", "compatible", "random_base", "random_release"]
+
+
+def random_base(
+    generator: np.random.Generator, shape: tuple[int, ...], people: int
+) -> xr.DataArray:
+    """A table of so many people over variables a, b, ..."""
+    names = "abcd"[: len(shape)]
+    coords = {name: [f"{name}{i}" for i in range(n)] for name, n in zip(names, shape, strict=True)}
+    counts = generator.multinomial(people, np.full(int(np.prod(shape)), 1 / np.prod(shape)))
+    return xr.DataArray(counts.reshape(shape), dims=list(names), coords=coords)
+
+
+def random_release(
+    generator: np.random.Generator, base: xr.DataArray, codebook: Codebook
+) -> list[PublishedTable]:
+    """A table over some variables, with merged categories, a filter or suppressed
+    cells.
+    """
+    table, where, merge = base, {}, {}
+    for name in map(str, base.dims):
+        choice = generator.random()
+        labels = base[name].values.tolist()
+        if choice < 0.3:  # selected by this variable, which may be summed over
+            kept = sorted(generator.choice(labels, generator.integers(1, len(labels) + 1), False))
+            where[name] = kept
+            table = table.sel({name: kept})
+            if generator.random() < 0.6:
+                table = table.sum(name)
+        elif choice < 0.6:
+            table = table.sum(name)
+        elif choice < 0.75 and len(labels) > 2:
+            first, second, *rest = generator.permutation(labels).tolist()
+            merge[name] = {"both": [first, second]}
+            both = table.sel({name: [first, second]}).sum(name).expand_dims({name: ["both"]})
+            table = xr.concat([both, table.sel({name: rest})], dim=name)
+    counts = table.astype(float)
+    hidden = generator.random(counts.shape) < generator.choice([0.0, 0.3])
+    return published_tables(counts.where(~hidden), codebook, where=where, merge=merge)
+
+
+def all_tables(cells: int, people: int) -> np.ndarray:
+    """All tables of so many people, a row each."""
+    chosen = combinations_with_replacement(range(cells), people)
+    return np.array([np.bincount(each, minlength=cells) for each in chosen], dtype=np.int64)
+
+
+def compatible(
+    tables: np.ndarray, released: list[PublishedTable], base: xr.DataArray
+) -> np.ndarray:
+    """Which tables agree with all that is published, cell by cell."""
+    ok = np.ones(len(tables), dtype=bool)
+    dims = list(map(str, base.dims))
+    for table in released:
+        classes = {dim: table.classes(dim, base.sizes[dim]) for dim in dims}
+        for at in product(*(range(len(axis.labels)) for axis in table.axes)):
+            place = {axis.variable: i for axis, i in zip(table.axes, at, strict=True)}
+            inside = np.ones(base.shape, dtype=bool)
+            for i, dim in enumerate(dims):
+                own = classes[dim] == place.get(dim, 0)
+                inside &= own.reshape([-1 if j == i else 1 for j in range(base.ndim)])
+            sums = tables[:, inside.ravel()].sum(axis=1)
+            ok &= (sums >= table.least[at]) & (sums <= table.most[at])
+    return ok

@@ -1,0 +1,158 @@
+"""What a table gives away after others, against all tables of small bases."""
+
+import numpy as np
+import pytest
+
+from release_log.bases import all_tables, compatible, random_base, random_release
+from taciturn.release_log.checking import _windows, check_tables
+from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.search import Limits
+from taciturn.release_log.totals import Totals
+from taciturn.release_log.window import window_of
+
+SHAPES = [(3, 2), (4, 2), (2, 2, 2), (3, 3), (5,), (3, 2, 2)]
+
+
+class Base:
+    """A random base with releases, a new table, and all tables of so many people."""
+
+    def __init__(self, seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        people = int(generator.integers(2, 5))
+        self.table = random_base(generator, SHAPES[seed % len(SHAPES)], people)
+        labels = {str(dim): self.table[dim].values.tolist() for dim in self.table.dims}
+        self.codebook = Codebook.of(labels, None, people)
+        everybody = PublishedTable((), {}, np.array(people), np.array(people))
+        self.earlier = [(99, everybody)] + [
+            (number, table)
+            for number in range(1, int(generator.integers(1, 6)) + 1)
+            for table in random_release(generator, self.table, self.codebook)
+        ]
+        self.new = random_release(generator, self.table, self.codebook)
+        self.limits = Limits(int(generator.choice([2, 3, 10])), int(generator.choice([2, 3])))
+        self.every = all_tables(self.table.size, people)
+
+    def values(self, released: list[PublishedTable]) -> tuple[Totals, np.ndarray]:
+        """All totals of all tables that are compatible with what is released."""
+        variables = _windows(self.new, self.earlier, self.codebook)[0][0]
+        both = [*self.earlier, *((0, table) for table in self.new)]
+        window = window_of(variables, both, self.codebook)
+        place = np.zeros(self.table.shape, dtype=int)
+        for name, classes in window.classes.items():
+            shape = [-1 if dim == name else 1 for dim in self.table.dims]
+            place = place * (classes.max() + 1) + classes.reshape(shape)
+        cells = np.zeros((self.table.size, int(np.prod(window.shape))), dtype=np.int64)
+        cells[np.arange(self.table.size), place.ravel()] = 1
+        totals = Totals(window)
+        held = self.every[compatible(self.every, released, self.table)] @ cells
+        return totals, np.array([totals.of(each) for each in held])
+
+
+def taken(totals: Totals, total: int, codebook: Codebook) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(np.array(codebook.variables[name])[sets[totals.window.classes[name]]])
+        for name, sets in totals.sets(total).items()
+    }
+
+
+def check_against_all_tables(seed: int) -> int:
+    base = Base(seed)
+    if not base.new:
+        return 0
+    before = [table for _, table in base.earlier]
+    _, open_ = base.values(before)
+    totals, left = base.values([*before, *base.new])
+    hit = base.limits.hit(left.min(0), left.max(0))
+    hit &= ~base.limits.hit(open_.min(0), open_.max(0))
+    found = check_tables(base.new, base.earlier, base.codebook, base.limits)
+    assert found.complete
+    assert len(found.findings) + found.further == hit.sum()
+    described = {
+        tuple(sorted(taken(totals, int(total), base.codebook).items())): int(total)
+        for total in np.flatnonzero(hit)
+    }
+    for finding in found.findings:
+        total = described[tuple(sorted(finding.taken.items()))]
+        assert (finding.lower, finding.upper) == (left[:, total].min(), left[:, total].max())
+        first, last = finding.before
+        assert first == open_[:, total].min()
+        assert last == open_[:, total].max()
+        enough = [table for number, table in base.earlier if number in finding.releases]
+        _, values = base.values([*enough, *base.new])
+        ends = values[:, [total]].min(0), values[:, [total]].max(0)
+        assert base.limits.hit(*ends)[0]
+    return int(hit.sum())
+
+
+def test_findings_are_those_of_all_tables() -> None:
+    assert sum(check_against_all_tables(seed) for seed in range(120)) > 100
+
+
+@pytest.mark.slow
+def test_findings_are_those_of_all_tables_of_many_bases() -> None:
+    assert sum(check_against_all_tables(seed) for seed in range(120, 1500)) > 1000
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_smaller_set_of_releases_is_enough(seed: int) -> None:
+    from itertools import combinations
+
+    base = Base(seed + 5000)
+    if not base.new:
+        return
+    found = check_tables(base.new, base.earlier, base.codebook, base.limits)
+    totals, _ = base.values([])
+    numbers = sorted({number for number, _ in base.earlier})
+    for finding in found.findings:
+        if not finding.smallest:
+            continue
+        total = next(
+            i
+            for i in range(len(totals.of(np.zeros(int(np.prod(totals.window.shape)), dtype=int))))
+            if taken(totals, i, base.codebook) == finding.taken
+        )
+        # All tables that are listed have as many people as the base, which is what
+        # release 99 says: only sets with it know as little as the list.
+        for some in combinations(numbers, max(0, len(finding.releases) - 1)):
+            if len(some) == len(finding.releases) or 99 not in some:
+                continue
+            tables = [table for number, table in base.earlier if number in some]
+            _, values = base.values([*tables, *base.new])
+            assert not base.limits.hit(values[:, [total]].min(0), values[:, [total]].max(0))[0]
+
+
+@pytest.mark.parametrize("parts", [2, 3, 5, 10, 20])
+def test_planted_differences_of_many_releases_are_found(parts: int) -> None:
+    """The total is released, then one area after the other but that of one person."""
+    import pandas as pd
+
+    from taciturn.release_log.reading import published_tables
+
+    generator = np.random.default_rng(parts)
+    codebook = Codebook.of({"area": range(parts), "sex": ["f", "m"], "age": ["young", "old"]})
+    counts = generator.integers(12, 40, size=(parts, 2))
+    alone = int(generator.integers(parts))
+    counts[alone] = [1, 30]
+
+    def table(values: np.ndarray) -> pd.Series:
+        return pd.Series(values, index=pd.Index(["f", "m"], name="sex"))
+
+    earlier = [
+        (1, each)
+        for each in published_tables(table(counts.sum(axis=0)), codebook, where={"age": "old"})
+    ]
+    areas = [area for area in range(parts) if area != alone]
+    for place, area in enumerate(areas):
+        where = {"age": "old", "area": area}
+        new = published_tables(table(counts[area]), codebook, where=where)
+        found = check_tables(new, earlier, codebook, Limits(10, 2))
+        if place + 1 < len(areas):
+            assert not found.findings, area
+        else:
+            assert [each.lower for each in found.findings] == [1]
+            finding = found.findings[0]
+            assert finding.taken == {"area": (str(alone),), "sex": ("f",), "age": ("old",)}
+            assert finding.releases == tuple(range(1, parts))
+            assert finding.smallest
+        earlier += [(place + 2, each) for each in new]

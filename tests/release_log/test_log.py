@@ -1,0 +1,254 @@
+"""The log as its users see it: tables in, verdicts out, on disk in between."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import taciturn as tc
+from taciturn.errors import FileFormatError, ParameterError, TableError
+
+AGES = {"age": ["16-64", "66+"]}
+
+
+def by_sex(f: float, m: float) -> pd.Series:
+    return pd.Series({"f": f, "m": m}).rename_axis("sex")
+
+
+def check(log: tc.ReleaseLog, table: object, **given: object) -> tc.release_log.Verdict:
+    return log.check(table, progressbar=False, **given)
+
+
+def test_a_difference_of_one_person_is_found_and_the_advice_is_enough(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48), name="all")
+    verdict = check(log, by_sex(50, 48), where=AGES)
+    assert not verdict.passed
+    row = verdict.cells.iloc[0]
+    assert (row["cell"], row["lower"], row["upper"], row["disclosed"]) == ("age=65", 1, 1, True)
+    assert row["releases"] == "all"
+    assert row["smallest"]
+    kinds = [each.kind for each in verdict.advice]
+    assert kinds == ["suppress", "round"]
+    rounded = tc.Rounding(by_sex(51, 48).to_xarray(), 3)
+    assert check(log, rounded, where=AGES).passed
+    assert check(log, by_sex(np.nan, 48), where=AGES).passed
+
+
+def test_a_table_that_was_checked_can_be_added_and_is_then_known(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48), name="all")
+    verdict = check(log, by_sex(50, 48), where=AGES, advise=False)
+    assert log.add(by_sex(50, 48), where=AGES, name="again", after=verdict) == 2
+    assert check(log, by_sex(50, 48), where=AGES).passed  # nothing new
+    assert list(log.releases["name"]) == ["all", "again"]
+    assert "2 releases, 4 published counts" in repr(log)
+
+
+def test_a_verdict_is_for_one_table_and_one_state_of_the_log(log: tc.ReleaseLog) -> None:
+    verdict = check(log, by_sex(51, 48))
+    with pytest.raises(ParameterError, match="that on another"):
+        log.add(by_sex(51, 47), after=verdict)
+    log.add(by_sex(20, 20), where={"area": "N1"})
+    with pytest.raises(ParameterError, match="1 releases were added since"):
+        log.add(by_sex(51, 48), after=verdict)
+    assert len(log.releases) == 1
+
+
+def test_what_a_table_publishes_itself_is_found(log: tc.ReleaseLog) -> None:
+    verdict = check(log, by_sex(51, 4))
+    assert verdict.cells["releases"].tolist() == [""]
+    assert "by itself" in repr(verdict)
+
+
+def test_ways_to_hold_a_table_say_the_same(log: tc.ReleaseLog) -> None:
+    generator = np.random.default_rng(1)
+    people = pd.DataFrame({"sex": generator.choice(["f", "m"], 200)})
+    people["area"] = generator.choice(["N1", "N2", "S1", "S2"], 200)
+    people.loc[:3, ["sex", "area"]] = ["f", "S2"]
+    crossed = pd.crosstab(people["area"], people["sex"])
+    groups = people.groupby(["area", "sex"]).size()
+    long = groups.rename("count").reset_index()
+    array = crossed.stack().to_xarray()
+    with_totals = pd.crosstab(people["area"], people["sex"], margins=True)
+    found = [
+        check(log, table, threshold=50, advise=False).cells
+        for table in (crossed, groups, long, array)
+    ]
+    found.append(check(log, with_totals, threshold=50, advise=False, total="All").cells)
+    found.append(check(log, tc.tabulate(people, ["area", "sex"]), threshold=50, advise=False).cells)
+    assert len(found[0]) > 0
+    for other in found[1:]:
+        order = ["cell", "lower", "upper"]
+        one = found[0][order].sort_values("cell").reset_index(drop=True)
+        assert one.equals(other[order].sort_values("cell").reset_index(drop=True))
+
+
+def test_a_suppressed_table_is_logged_as_it_is_published(log: tc.ReleaseLog) -> None:
+    table = xr.DataArray(
+        [[30, 4], [25, 31], [40, 22], [28, 35]],
+        coords={"area": ["N1", "N2", "S1", "S2"], "sex": ["f", "m"]},
+        dims=("area", "sex"),
+    )
+    pattern = tc.suppress(table, table < 10, progressbar=False)
+    assert check(log, pattern).passed
+    log.add(pattern, protection="suppression below 10")
+    stored = log._database.tables(log.codebook)
+    cells = next(each for _, each in stored if len(each.axes) == 2)
+    hidden = pattern.release.suppressed_cells()[("area", "sex")].values
+    assert (cells.least[hidden] == 0).all()
+    assert (cells.most[hidden] > 1000).all()
+    # The cell that was suppressed, in another table: now all is out.
+    verdict = check(
+        log, pd.Series({"f": 30.0}).rename_axis("sex"), where={"area": "N1", "sex": "f"}
+    )
+    assert not verdict.passed
+    assert "sex=m, area=N1: 4" in repr(verdict)
+
+
+def test_levels_and_merged_categories(log: tc.ReleaseLog) -> None:
+    log.add(pd.Series({"N1": 20, "N2": 31, "S1": 14, "S2": 2}).rename_axis("area"), name="areas")
+    regions = pd.Series({"North": 51, "South": 16}).rename_axis("region")
+    assert check(log, regions).passed
+    merged = pd.Series({"N": 51, "S": 16}).rename_axis("area")
+    parts = {"area": {"N": ["N1", "N2"], "S": ["S1", "S2"]}}
+    assert check(log, merged, merge=parts).passed
+
+
+def test_geographies_that_are_not_nested_are_differenced(tmp_path: Path) -> None:
+    """Wards and school districts that differ by one street with one person."""
+    streets = ["a", "b", "c", "d"]
+    levels = {"ward": ("street", ["1", "1", "2", "2"]), "school": ("street", ["1", "1", "1", "2"])}
+    log = tc.ReleaseLog(tmp_path / "g.duckdb", variables={"street": streets}, levels=levels)
+    log.add(pd.Series({"1": 40, "2": 31}).rename_axis("ward"))
+    verdict = check(log, pd.Series({"1": 41, "2": 30}).rename_axis("school"))
+    assert verdict.cells["cell"].tolist() == ["street=c"]
+    assert verdict.cells["upper"].tolist() == [1]
+
+
+def test_a_contradiction_is_an_error_and_names_the_releases(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48), name="all")
+    with pytest.raises(TableError, match="contradicts"):
+        check(log, by_sex(52, 48), where=AGES)
+
+
+@pytest.mark.parametrize(
+    ("table", "given", "error", "message"),
+    [
+        (by_sex(51, 48), {"where": {"height": "1"}}, ParameterError, "where must name variables"),
+        (by_sex(51, 48), {"where": {"age": "64"}}, ParameterError, "has no category '64'"),
+        (by_sex(51, 48), {"where": {"age": []}}, ParameterError, "selects no category"),
+        (by_sex(51, 48), {"merge": {"age": {"x": ["65"]}}}, ParameterError, "merge"),
+        (by_sex(51, 48), {"threshold": 1}, ParameterError, "threshold"),
+        (by_sex(51.5, 48), {}, TableError, "whole numbers"),
+        (by_sex(-1, 48), {}, TableError, "whole numbers"),
+        (pd.Series({"f": 3, "x": 4}).rename_axis("sex"), {}, ParameterError, "no category 'x'"),
+        (pd.Series([1, 2]), {}, TableError, "named after a variable"),
+        ([[1, 2]], {}, TableError, "a table must be"),
+        (tc.random_round(by_sex(51, 48).to_xarray()), {}, TableError, "perturbed"),
+    ],
+)
+def test_wrong_input(
+    log: tc.ReleaseLog, table: object, given: dict, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        check(log, table, **given)
+    if "threshold" not in given:
+        with pytest.raises(error, match=message):
+            log.add(table, **given)
+    assert len(log.releases) == 0
+
+
+def test_a_table_of_everybody_adds_up(tmp_path: Path) -> None:
+    log = tc.ReleaseLog(tmp_path / "n.duckdb", variables={"sex": ["f", "m"]}, total=100)
+    with pytest.raises(TableError, match="adds up to 99, and there are 100 records"):
+        log.add(by_sex(51, 48))
+
+
+def test_names_are_unique_and_files_are_not_overwritten(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48), name="all")
+    with pytest.raises(ParameterError, match="is called 'all' already"):
+        log.add(by_sex(51, 48), name="all")
+    before = log.path.read_bytes()
+    with pytest.raises(FileFormatError, match="exists"):
+        tc.ReleaseLog(log.path, variables={"sex": ["f", "m"]})
+    assert log.path.read_bytes() == before
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="no such file"):
+        tc.ReleaseLog(tmp_path / "none.duckdb")
+    text = tmp_path / "text.duckdb"
+    text.write_text("area,count\n1,2\n")
+    with pytest.raises(FileFormatError):
+        tc.ReleaseLog(text)
+    other = tmp_path / "other.duckdb"
+    with duckdb.connect(str(other)) as connection:
+        connection.execute("CREATE TABLE project (key VARCHAR, value VARCHAR)")
+    with pytest.raises(FileFormatError, match="no release log"):
+        tc.ReleaseLog(other)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+ADDING = """
+    import sys, pandas as pd, taciturn as tc
+    log = tc.ReleaseLog(sys.argv[1])
+    for number in range(10_000):
+        table = pd.Series({"f": 50 + number, "m": 48}).rename_axis("sex")
+        done = log.add(table, name=f"{sys.argv[2]}-{number}")
+        print(done, flush=True)
+"""
+
+
+def close(process: subprocess.Popen) -> None:
+    process.stdout.close()
+    process.wait()
+
+
+def adding(log: tc.ReleaseLog, name: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(ADDING), str(log.path), name],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_log_whose_process_is_killed_is_as_it_was(log: tc.ReleaseLog, seed: int) -> None:
+    """What was reported as added is there, once, and whole; one more may be."""
+    process = adding(log, "killed")
+    process.stdout.readline()
+    time.sleep(0.3 + float(np.random.default_rng(seed).random()))
+    os.kill(process.pid, signal.SIGKILL)
+    reported = 1 + len(process.stdout.read().split())
+    close(process)
+    again = tc.ReleaseLog(log.path)
+    names = again.releases["name"].tolist()
+    assert reported <= len(names) <= reported + 1
+    assert names == [f"killed-{number}" for number in range(len(names))]
+    tables = again._database.tables(again.codebook)
+    assert [release for release, _ in tables] == list(range(1, len(names) + 1))
+    again.add(by_sex(1, 2), name="after")
+
+
+@pytest.mark.slow
+def test_two_processes_add_in_turns(log: tc.ReleaseLog) -> None:
+    processes = [adding(log, name) for name in ("one", "two")]
+    reported = [int(process.stdout.readline()) for process in processes]
+    time.sleep(1)
+    for process in processes:
+        process.terminate()
+        reported += [int(number) for number in process.stdout.read().split()]
+        close(process)
+    names = tc.ReleaseLog(log.path).releases["name"].tolist()
+    assert len(reported) == len(set(reported)) > 4
+    assert len(reported) <= len(names) <= len(reported) + 2
+    assert {name.split("-")[0] for name in names} == {"one", "two"}
