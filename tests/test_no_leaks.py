@@ -4,11 +4,16 @@ published.
 A class that is new to the package fails `test_every_public_class_is_known` until it is
 told here what it holds."""
 
+import atexit
 import importlib
 import inspect
 import pickle
 import pkgutil
+import shutil
 import struct
+import tempfile
+from pathlib import Path
+from secrets import token_hex
 
 import numpy as np
 import pandas as pd
@@ -20,6 +25,7 @@ import taciturn as tc
 from taciturn import attack, cards, diagnostics, estimators, magnitude, many
 from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
+from taciturn.attack.certificates import document, multipliers, parts as proofs
 from taciturn.attack.mechanisms import likelihood
 from taciturn.attack.posterior import cells as posteriors, parts, weights
 from taciturn.attack.releases import showing
@@ -60,6 +66,9 @@ MARGINS = [("a", "b"), ("a",), ("b",), ()]
 
 # Messages of errors are tested below; estimators and rules say what is to be done with
 # any table.
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER)
+
 HOLD_NO_TABLE_BY_KIND = (
     BaseException,
     Warning,
@@ -68,6 +77,9 @@ HOLD_NO_TABLE_BY_KIND = (
     attack.Mechanism,
 )
 HOLD_NO_TABLE = {
+    # What an attacker can work out, which is what they are for, and advice.
+    tc.release_log.Finding,
+    tc.release_log.Advice,
     # What an estimator believes and how it samples.
     many.SharedProfile,
     estimators.Prior,
@@ -88,6 +100,9 @@ HOLD_NO_TABLE = {
     cards.CardCheck,
     cards.CardTable,
     cards.Run,
+    # What a certificate says, of what follows from a release.
+    attack.CheckedCertificate,
+    attack.CheckedBound,
     # Types of arguments.
     quantities.ProtectOptions,
     # A function.
@@ -104,6 +119,9 @@ HOLD_NO_TABLE = {
 SHOW_NOTHING = {
     attacks.Attacks,
     certificates.Rows,
+    document.Bound,
+    multipliers.System,
+    proofs.Part,
     component.Component,
     cuts.PatternProgram,
     deviations.Completed,
@@ -137,6 +155,7 @@ class Case:
 
     def __init__(self, steps, mask, decimals):
         self.decimals, self.mask = decimals, mask
+        self.steps = steps
         self.table = steps / 10.0**decimals if decimals else steps
 
     def margin(self, names):
@@ -144,6 +163,23 @@ class Case:
 
     def suppression(self, **options):
         return tc.Suppression(self.table, self.mask, decimals=self.decimals, **options)
+
+    def log(self):
+        """A log of counts in which a table with suppressed cells was released."""
+        labels = {dim: self.mask[dim].values.tolist() for dim in self.mask.dims}
+        path = Path(FOLDER) / f"{token_hex(4)}.duckdb"
+        log = tc.ReleaseLog(path, variables=labels)
+        log.add(tc.Suppression(self.steps, self.mask))
+        return log
+
+    def verdict(self):
+        return self.log().check(self.steps.sum("a"), progressbar=False)
+
+    def hidden_in_log(self, log):
+        hidden = self.steps.values[self.mask.values]
+        if isinstance(log, tc.ReleaseLog):
+            assert_not_in_bytes(log.path.read_bytes(), hidden, 0)
+        return hidden
 
     def linked(self):
         hidden = {("a",): self.mask.any("b")}
@@ -265,6 +301,8 @@ EXAMPLES = {
         Case.hidden_cells,
     ),
     magnitude.Cells: (Case.magnitude_cells, Case.all_cells),
+    tc.ReleaseLog: (Case.log, Case.hidden_in_log),
+    tc.release_log.Verdict: (Case.verdict, Case.hidden_in_log),
 }
 
 

@@ -106,6 +106,8 @@ WITHOUT_LIBRARIES = [
     (["attack", "table.csv", "--release", "hidden.csv", "--linked", "a"], 2, "do not apply"),
     (["attack", "table.csv", "--linked", "a", "--fail-on", "checks"], 2, "is none of: disclosed"),
     (["attack", "table.csv", "--linked", "a", "--totals", "b"], 2, "--totals are those of"),
+    (["attack", "table.csv", "--linked", "a", "--certificate", "c.txt"], 1, "ending '.txt'"),
+    (["attack", "table.csv", "--linked", "a", "--certificate", "no/c.json"], 1, "does not exist"),
     (["attack", "table.csv", "--linked", "a", "--hierarchy", "no.csv"], 1, "no such file"),
     ([*RULES], 2, "--rule"),
     (["rules", "no.csv", *RULES[2:], "--rule", "freq:3"], 1, "no such file"),

@@ -55,6 +55,7 @@ EXAMPLES: dict[str, list[str]] = {
 }
 """A working example of every command; the first word is what it reads."""
 NOT_CONVERGED = ("assess", "assess-many", "summary", "perturb", "diagnose", "report")
+OUTPUT = ("--output", "out.csv", "out.html", "new.duckdb")
 NOTHING_FOUND = ("check",)
 """What prints what it finds, which in its example is nothing."""
 
@@ -177,7 +178,7 @@ def test_standard_input_is_held_to_the_same_rules(name, folder, fed):
 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_table_to_standard_output(name, run, folder):
-    words = [word for word in EXAMPLES[name] if word not in ("--output", "out.csv", "out.html")]
+    words = [word for word in EXAMPLES[name] if word not in OUTPUT]
     printed = run(name, *words, "--output", "file.csv")
     status, text, said = run(name, *words, "--output", "-")
     assert (status, printed[0]) == (0, 0)
@@ -251,9 +252,7 @@ def test_two_inputs_are_not_both_standard_input(run):
 def test_the_ending_of_an_output_is_one_that_it_can_have(name, run, folder):
     for param in COMMANDS[name].params:
         if isinstance(param.type, Output) and not param.type.resumed:
-            words = [
-                word for word in EXAMPLES[name] if word not in ("--output", "out.csv", "out.html")
-            ]
+            words = [word for word in EXAMPLES[name] if word not in OUTPUT]
             status, text, said = run(name, *words, param.opts[0], "out.txt")
             assert (status, text) == (1, "")
             assert "out.txt: cannot be written with the ending '.txt'" in said

@@ -236,7 +236,10 @@ def test_a_file_is_not_replaced_unasked(name, option, refused):
 def test_two_outputs_are_two_files(refused, folder):
     (folder / "sub").mkdir()
     (folder / "hard.csv").hardlink_to(folder / "store")
-    assert [name for name, _ in OUTPUTS if [n for n, _ in OUTPUTS].count(name) > 1] == ["study"] * 2
+    names = [name for name, _ in OUTPUTS]
+    assert {name for name in names if names.count(name) > 1} == {"study", "attack"}
+    words = ["--output", "new.csv", "--certificate", "new.csv"]
+    refused("new.csv: is another output, too", "attack", *words)
     for store, output in (
         ("new", "new"),
         ("new", "sub/../new"),
@@ -266,6 +269,7 @@ ENDINGS = {
     ("compare", "--save"): ".nc",
     ("report", "--output"): ".html",
     ("release-log", "--output"): ".duckdb",
+    ("attack", "--certificate"): ".json",
 }
 
 
@@ -390,7 +394,7 @@ def test_what_writes_a_whole_file_is_told_whether_to_replace_one():
                 for call in called:
                     assert [word.arg for word in call.keywords] == ["overwrite"]
                     found += 1
-    assert found == 5
+    assert found == 7
 
 
 def test_nothing_else_writes_files():

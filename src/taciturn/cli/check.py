@@ -125,18 +125,17 @@ def check(
     import taciturn as tc
 
     opened = tc.ReleaseLog(log)
-    definition: dict[str, Any] = {"where": dict(where), "merge": _merged(merge), "total": total}
+    given: dict[str, Any] = {"where": dict(where), "merge": _merged(merge), "total": total}
     cells = _read(table, count, sep=sep, encoding=encoding)
+    limits: dict[str, Any] = {"threshold": threshold, "values": values}
     with working("working out what the releases say together"):
-        verdict = opened.check(
-            cells, threshold=threshold, values=values, progressbar=False, **definition
-        )
+        verdict = opened.check(cells, progressbar=False, **limits, **given)
     rows = verdict.cells
     if output is not None:
         write_csv(rows, output, overwrite=force)
     number = None
     if add is not None and verdict.passed:
-        number = opened.add(cells, name=add, protection=protection, after=verdict, **definition)
+        number = opened.add(cells, name=add, protection=protection, after=verdict, **given)
     print_as(
         form,
         text=_text(verdict, add, number),

@@ -26,7 +26,7 @@ __all__ = ["release_log"]
 
 
 @click.command(cls=FileCommand, name="release-log")
-@click.argument("records", type=Input())
+@click.argument("records", type=Input(stream=True))
 @click.option(
     "--variables", type=Names(), required=True, help="Columns by which tables will be made."
 )
@@ -47,7 +47,7 @@ __all__ = ["release_log"]
 @format_option
 @force_option
 def release_log(
-    records: Path,
+    records: TableFile,
     variables: tuple[str, ...],
     missing: str,
     hierarchy: tuple[TableFile, ...],
@@ -60,8 +60,9 @@ def release_log(
 ) -> None:
     """Make a log of what is released of some records, for check.
 
-    RECORDS is a CSV or Parquet file, one row an individual. Only the categories of
-    their variables go into the log, and with --public-total their number.
+    RECORDS is a CSV or Parquet file, one row an individual, or CSV from standard input,
+    '-'. Only the categories of their variables go into the log, and with --public-total
+    their number.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
@@ -72,12 +73,8 @@ def release_log(
 
     written: dict[str, Any] = {"sep": sep, "encoding": encoding}
     with working("reading the records"):
-        tables = {
-            name: _with_levels(
-                tc.tabulate(records, [name], missing=missing, **written), hierarchy, written
-            )
-            for name in variables
-        }
+        tables = _categories(records, variables, missing, written)
+        tables = {name: _with_levels(x, hierarchy, written) for name, x in tables.items()}
     levels = {
         str(level): (name, table[level].values.tolist())
         for name, table in tables.items()
@@ -107,6 +104,23 @@ def release_log(
         },
         table=rows,
     )
+
+
+def _categories(
+    records: TableFile, variables: tuple[str, ...], missing: str, written: dict[str, Any]
+) -> dict[str, "xr.DataArray"]:
+    """A table over each variable. A file is read once for each, standard input once."""
+    import pandas as pd
+
+    import taciturn as tc
+    from taciturn.tables.sources import open_source
+
+    if isinstance(records, Path):
+        return {
+            name: tc.tabulate(records, [name], missing=missing, **written) for name in variables
+        }
+    whole = pd.DataFrame(open_source(records, **written).columns())
+    return {name: tc.tabulate(whole, [name], missing=missing) for name in variables}
 
 
 def _with_levels(
