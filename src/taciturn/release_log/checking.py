@@ -13,7 +13,7 @@ from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import NEW, SmallestSets
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import Source, Window, classes_of, window_of
+from taciturn.release_log.window import Source, Window, classes_of, told_of, window_of
 
 __all__ = ["Checked", "Finding", "check_tables"]
 
@@ -100,9 +100,11 @@ def check_tables(
     further = 0
     combined: set[int] = set()
     for classes in windows:
-        window = window_of(classes, [*earlier, *((NEW, table) for table in new)], codebook)
+        told = told_of(classes, earlier)
+        fresh = told_of(classes, [(NEW, table) for table in new])
+        window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.sources} - {NEW}
-        before = Window(codebook, window.classes, window_of(classes, earlier, codebook).sources)
+        before = Window(codebook, window.classes, window_of(classes, told, codebook).sources)
         findings, more = _of_window(window, before, limits)
         further += more
         for each in findings:
@@ -149,19 +151,22 @@ def _refined(
     new ones first.
     """
     found: Classes = {}
+    seen = set()
     for table in [*new, *ranked]:
         for name in sorted(table.variables, key=lambda name: (name not in found, name)):
-            finer = {**found, name: _finer(found.get(name), table, name, codebook)}
+            own = table.classes(name, len(codebook.variables[name]))
+            told = (name, own.tobytes())
+            if told in seen:
+                continue
+            finer = {**found, name: _finer(found.get(name), own)}
             if _size(finer) <= _MOST_CELLS:
                 found = finer
+            seen.add(told)  # classes only become finer: no second try
     return found
 
 
-def _finer(
-    classes: Integers | None, table: PublishedTable, name: str, codebook: Codebook
-) -> Integers:
-    """Classes that also tell apart what a table does."""
-    own = table.classes(name, len(codebook.variables[name]))
+def _finer(classes: Integers | None, own: Integers) -> Integers:
+    """Classes that also tell apart what others do."""
     both = own if classes is None else classes * (int(own.max()) + 2) + own
     return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
 
