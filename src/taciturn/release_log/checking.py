@@ -66,12 +66,12 @@ class Checked:
     findings : sequence of Finding
         Small counts that can be worked out, those of many people's first.
     further : int
-        Those that are part of one of these with the same bounds, or were too many to
-        be bounded.
+        Those that are part of one of these with the same bounds.
     combined : frozenset of int
         The earlier releases that were taken together with the table.
     complete : bool
-        Whether all earlier releases that could matter were taken together at once.
+        Whether all earlier releases that could matter were taken together at once, and
+        no total was left out.
     """
 
     findings: Sequence[Finding]
@@ -105,8 +105,9 @@ def check_tables(
         window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.sources} - {NEW}
         before = Window(codebook, window.classes, window_of(classes, told, codebook).sources)
-        findings, more = _of_window(window, before, limits)
+        findings, more, left_out = _of_window(window, before, limits)
         further += more
+        complete = complete and not left_out
         for each in findings:
             found.setdefault(tuple(sorted(each.taken.items())), each)
     return Checked(list(found.values()), further, frozenset(combined), complete)
@@ -176,10 +177,12 @@ def _size(classes: Classes) -> int:
     return prod(int(each.max()) + 1 for each in classes.values())
 
 
-def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int]:
-    """The small counts in a window that the new release makes the difference for."""
+def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int, bool]:
+    """The small counts in a window that the new release makes the difference for, how
+    many more there are, and whether some totals were left out.
+    """
     if not any(release == NEW for release, _ in window.sources):
-        return [], 0
+        return [], 0, False
     totals = Totals(window)
     open_ = candidates(window.system, totals, limits)
     open_ = open_[~_published(totals, open_, before.sources)]
@@ -187,7 +190,7 @@ def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Fin
     is_own = _published(totals, open_, fresh)
     own, asked = open_[is_own], open_[~is_own]
     order = np.argsort([len(totals.sets(int(total))) for total in asked], kind="stable")
-    dropped = max(0, len(asked) - _AT_ONCE)
+    left_out = len(asked) > _AT_ONCE
     asked = np.sort(asked[order[:_AT_ONCE]])
     which = np.concatenate([own, asked])
     lower, upper = bounds_of_totals(window.system, totals, which)
@@ -200,13 +203,13 @@ def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Fin
     same = {total: each[:2] for total, each in bounds.items()}
     coarsest = totals.coarsest(list(bounds), same)
     if not coarsest:
-        return [], dropped
+        return [], 0, left_out
     sets = SmallestSets(window, limits)
     findings = [
         _finding(window, totals, total, bounds[total], sets, prove=number < _MOST_PROVED)
         for number, total in enumerate(coarsest)
     ]
-    return findings, len(bounds) - len(coarsest) + dropped
+    return findings, len(bounds) - len(coarsest), left_out
 
 
 def _finding(
