@@ -9,6 +9,8 @@ import inspect
 import pickle
 import pkgutil
 import struct
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -97,6 +99,9 @@ HOLD_NO_TABLE = {
     estimators.Problem,
     # Abstract: releases of all kinds are below.
     attack.Release,
+    # What follows from published tables, and what would change them.
+    tc.release_log.Advice,
+    tc.release_log.Finding,
     # Says nothing.
     component.ContradictionError,
 }
@@ -134,6 +139,9 @@ SHOW_NOTHING = {
 
 class Case:
     """A true table with distinctive values, the cells to hide, and its decimals."""
+
+    folder: Path
+    number = count()
 
     def __init__(self, steps, mask, decimals):
         self.decimals, self.mask = decimals, mask
@@ -215,6 +223,20 @@ class Case:
         search = {"time_limit": 5, "gap": 0.5, "random_seed": 0}
         return {"decimals": self.decimals, "progressbar": False, **search}
 
+    def log(self):
+        """The log of a release in which cells are suppressed."""
+        labels = {dim: self.table[dim].values.tolist() for dim in self.table.dims}
+        log = tc.ReleaseLog(self.folder / f"{next(self.number)}.duckdb", variables=labels)
+        log.add(self.counts())
+        return log
+
+    def verdict(self):
+        return self.log().check(self.counts(), progressbar=False)
+
+    def counts(self):
+        counts = np.rint(self.table * 10**self.decimals).astype(np.int64)
+        return tc.Suppression(counts, self.mask)
+
     def hidden_cells(self, _):
         return self.table.values[self.mask.values]
 
@@ -232,6 +254,12 @@ class Case:
         return np.concatenate(
             [self.margin(names).values[hidden.values] for names, hidden in kept.items()]
         )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory):
+    """Where logs are."""
+    Case.folder = tmp_path_factory.mktemp("logs")
 
 
 # For each class of results how one is made, and the true values that it must not show.
@@ -265,6 +293,8 @@ EXAMPLES = {
         Case.hidden_cells,
     ),
     magnitude.Cells: (Case.magnitude_cells, Case.all_cells),
+    tc.ReleaseLog: (Case.log, Case.hidden_cells),
+    tc.release_log.Verdict: (Case.verdict, Case.hidden_cells),
 }
 
 
