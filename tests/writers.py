@@ -62,11 +62,18 @@ def write_card(path: Path, *, table: str | Path = "area_by_sex", **options: Any)
     )
 
 
+def write_certificate(path: Path, **options: Any) -> None:
+    table = xr.DataArray([[3, 1, 9], [2, 4, 9]], dims=("a", "b"))
+    release = tc.Suppression(table, table < 5)
+    tc.attack.write_certificate(release, path, progressbar=False, **options)
+
+
 WRITERS: Final[dict[str, tuple[Callable[..., None], tuple[str, ...]]]] = {
     "save_fit": (save_fit, (".nc",)),
     "report": (report, (".html",)),
     "write_release": (write_release, RELEASE_ENDINGS),
     "write_card": (write_card, (".toml",)),
+    "write_certificate": (write_certificate, (".json",)),
 }
 """Under its name each function, and the endings of its files."""
 FILES_WRITTEN: Final = [

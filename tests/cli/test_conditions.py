@@ -85,7 +85,7 @@ def test_checks_of_the_model(run, tmp_path, religion_sample):
     assert status == 4
     assert "--fail-on: the fitted model does not give samples like this one (empty cells" in said
     assert run("summary", tmp_path / "fit.nc") == (0, text, "")
-    status, text, said = run("check", tmp_path / "fit.nc", "--format", "json")
+    status, text, said = run("diagnose", tmp_path / "fit.nc", "--format", "json")
     assert (status, said) == (3, "taciturn: the fit is not to be relied on\n")
     found = json.loads(text)
     assert found["reliable"] is False
@@ -108,7 +108,7 @@ def test_a_disclosed_cell(run, tmp_path, monkeypatch):
 def test_check_says_what_the_summary_says(fit, run):
     assessed, path = fit
     expected = tc.summary(assessed)
-    status, text, said = run("check", path, "--format", "json")
+    status, text, said = run("diagnose", path, "--format", "json")
     found = json.loads(text, parse_constant=pytest.fail)
     assert (status, said, found["reliable"], found["problems"]) == (0, "", True, [])
     rows = {(row["check"], row["quantity"]): row for row in found["checks"]}
@@ -120,12 +120,12 @@ def test_check_says_what_the_summary_says(fit, run):
     assert rows["leave-one-out", "highest k-hat"]["value"] == float(tc.loo(assessed).pareto_k.max())
     assert not rows["prior", "theta"]["passed"]
     assert not rows["prior", "theta"]["decides"]
-    status, text, _ = run("check", path)
+    status, text, _ = run("diagnose", path)
     assert text.startswith("No check failed. That is no proof")
 
 
 def test_check_of_a_pool(fit_pool, run, tmp_path):
     tc.save_fit(fit_pool.isel(draw=slice(0, 200)), tmp_path / "pool.nc")
-    status, text, _ = run("check", tmp_path / "pool.nc", "--format", "csv")
+    status, text, _ = run("diagnose", tmp_path / "pool.nc", "--format", "csv")
     assert status == 0
     assert "diagnostics,dirichlet,k-hat," in text

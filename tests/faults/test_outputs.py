@@ -41,6 +41,7 @@ FILES = {
     + "".join(f"x,{1 + i % 2},{i},{i},{KEYS.random()}\n" for i in range(1, 9)),
     "card.toml": "format_version = 1\n",
     "one.nc": "no fit yet\n",
+    "project.duckdb": "no log yet\n",
     "two.nc": "no fit yet\n",
     "store": "",
     "old.csv": "old\n",
@@ -61,6 +62,8 @@ EXAMPLES = {
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],
     "report": ["one.nc", "--release", "released.csv"],
+    "release-log": ["records.csv", "--variables", "a,b", "--hierarchy", "levels.csv"],
+    "check": ["table.csv", "--log", "project.duckdb"],
     "rules": ["records.csv", *RULES, "--hierarchy", "levels.csv", "--apriori", "rows.hst"],
 }
 """Every command that writes, with all of its inputs."""
@@ -233,7 +236,10 @@ def test_a_file_is_not_replaced_unasked(name, option, refused):
 def test_two_outputs_are_two_files(refused, folder):
     (folder / "sub").mkdir()
     (folder / "hard.csv").hardlink_to(folder / "store")
-    assert [name for name, _ in OUTPUTS if [n for n, _ in OUTPUTS].count(name) > 1] == ["study"] * 2
+    names = [name for name, _ in OUTPUTS]
+    assert {name for name in names if names.count(name) > 1} == {"study", "attack"}
+    words = ["--output", "new.csv", "--certificate", "new.csv"]
+    refused("new.csv: is another output, too", "attack", *words)
     for store, output in (
         ("new", "new"),
         ("new", "sub/../new"),
@@ -254,6 +260,7 @@ def saved(tmp_path_factory):
     for name, model in {"one": tc.LogLinear(), "two": tc.PolyaUrn()}.items():
         fit = model.fit(table, population_size=1000, draws=20, random_seed=1)
         tc.save_fit(fit, folder / f"{name}.nc")
+    tc.ReleaseLog(folder / "project.duckdb", variables=labels)
     return folder
 
 
@@ -261,13 +268,15 @@ ENDINGS = {
     ("assess", "--save"): ".nc",
     ("compare", "--save"): ".nc",
     ("report", "--output"): ".html",
+    ("release-log", "--output"): ".duckdb",
+    ("attack", "--certificate"): ".json",
 }
 
 
 @pytest.mark.parametrize(("name", "option"), OUTPUTS)
 def test_a_command_writes_its_output_and_nothing_else(name, option, run, folder, saved):
-    for fit in ("one.nc", "two.nc"):
-        (folder / fit).write_bytes((saved / fit).read_bytes())
+    for made in ("one.nc", "two.nc", "project.duckdb"):
+        (folder / made).write_bytes((saved / made).read_bytes())
     new = f"new{ENDINGS.get((name, option), '.csv')}"
     before, out = found_in(folder), folder / new
     words = [name, *EXAMPLES[name], option, new]
@@ -385,7 +394,7 @@ def test_what_writes_a_whole_file_is_told_whether_to_replace_one():
                 for call in called:
                     assert [word.arg for word in call.keywords] == ["overwrite"]
                     found += 1
-    assert found == 5
+    assert found == 7
 
 
 def test_nothing_else_writes_files():

@@ -38,6 +38,7 @@ SHARE = {
     "fits, attributes": 3,
     "fits, bytes": 8,
     "cards, texts": 40,
+    "certificates": 40,
     "stores": 15,
 }
 """Cases of the kinds that have many or are long; all of the others."""

@@ -1,6 +1,14 @@
-"""What an attacker can work out from a release: bounds, posterior and rank."""
+"""What an attacker can work out from a release: bounds and their proofs, posterior and
+rank.
+"""
 
 from taciturn.attack.bounds import attacker_bounds
+from taciturn.attack.certificates import (
+    CheckedBound,
+    CheckedCertificate,
+    check_certificate,
+    write_certificate,
+)
 from taciturn.attack.mechanisms import (
     CellKeys,
     ConventionalRounding,
@@ -24,6 +32,8 @@ from taciturn.attack.system import LinearSystem, Total, build_system
 
 __all__ = [
     "CellKeys",
+    "CheckedBound",
+    "CheckedCertificate",
     "ConstraintRank",
     "ConventionalRounding",
     "GeometricNoise",
@@ -42,6 +52,8 @@ __all__ = [
     "attacker_bounds",
     "attacker_posterior",
     "build_system",
+    "check_certificate",
     "constraint_rank",
     "rank_decrease",
+    "write_certificate",
 ]

@@ -14,8 +14,10 @@ from taciturn.cli.attack import attack
 from taciturn.cli.cell_key import cell_key
 from taciturn.cli.check import check
 from taciturn.cli.compare import compare
+from taciturn.cli.diagnose import diagnose
 from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
+from taciturn.cli.release_log import release_log
 from taciturn.cli.report import report
 from taciturn.cli.rules import rules
 from taciturn.cli.signals import Interruptions
@@ -45,9 +47,9 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    *(tabulate, assess, assess_many, summary, compare),
+    *(tabulate, assess, assess_many, summary, compare, diagnose),
     *(perturb, cell_key, suppress, attack, rules),
-    *(check, study, validate, report),
+    *(release_log, check, study, validate, report),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

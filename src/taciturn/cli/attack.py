@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,6 +12,7 @@ from taciturn.cli.conditions import DISCLOSED, Condition, exit_if, fail_on_optio
 from taciturn.cli.files import (
     FileCommand,
     Input,
+    Output,
     StandardOutput,
     Target,
     check_release_file,
@@ -92,6 +94,11 @@ _COLUMNS: Final = ["lower", "upper", "n_values", "risk", "disclosed"]
 )
 @click.option("--top", type=Whole(0), default=20, show_default=True, help="Cells to print.")
 @csv_output_option("the bounds of all cells")
+@click.option(
+    "--certificate",
+    type=Output(".json"),
+    help="Write the bounds with proofs, which a second program checks, to this JSON file.",
+)
 @fail_on_option(DISCLOSED)
 @format_option
 @csv_options
@@ -110,6 +117,7 @@ def attack(
     total: str,
     top: int,
     output: Target | None,
+    certificate: Path | None,
     fail_on: tuple[Condition, ...],
     form: Format,
     force: bool,
@@ -129,7 +137,6 @@ def attack(
     Exit status: 0 done, 1 error, 2 wrong usage, 4 a condition of --fail-on holds.
     """
     _check_options(file, suppressed, linked, totals)
-    check_release_file(file)
     check_tables(table, *suppressed, hierarchies=hierarchy)
     written = {"sep": sep, "encoding": encoding}
     with working("loading libraries, reading the table"):
@@ -140,7 +147,8 @@ def attack(
         release, hidden = read_file(file, true, total=total, decimals=decimals)
     else:
         release, hidden = _release(true, suppressed, linked, totals, decimals, written)
-    rows = _bounds(release, true, hidden, margin)
+    rows = _bounds(release, asked := _asked(true, hidden, margin))
+    _write_certificate(release, asked, certificate, overwrite=force)
     if output is not None:
         write_csv(rows, output, overwrite=force)
     disclosed = int(rows["disclosed"].sum())
@@ -160,7 +168,7 @@ def attack(
 
 
 def _check_options(file: TableFile | None, suppressed: Any, linked: Any, totals: Any) -> None:
-    """Raise unless the options say, once, what is released."""
+    """Raise unless the options say, once, what is released, and its file is there."""
     if linked and totals:
         raise click.UsageError(
             "--totals are those of a released table; with --linked name them as projections, too"
@@ -173,6 +181,7 @@ def _check_options(file: TableFile | None, suppressed: Any, linked: Any, totals:
         raise click.UsageError(
             "give --release, --suppressed or --linked: a whole table leaves nothing to work out"
         )
+    check_release_file(file)
 
 
 def _checked_margin(
@@ -220,12 +229,37 @@ def _release(
     return tc.LinkedTables(table, margins, suppressed=masks, decimals=decimals), hidden
 
 
-def _bounds(
-    release: "Release",
+def _asked(
     table: "xr.DataArray",
     hidden: dict[tuple[str, ...], "xr.DataArray"],
     margin: tuple[str, ...] | None,
-) -> "pd.DataFrame":
+) -> dict[tuple[str, ...], Any]:
+    """The cells to bound, by the variables of each projection; None is all of them."""
+    from taciturn.schema import table_dims
+
+    if margin is not None:
+        return {margin: None}
+    return dict(hidden) or {table_dims(table): None}
+
+
+def _write_certificate(
+    release: "Release",
+    asked: dict[tuple[str, ...], Any],
+    path: Path | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write the bounds with their proofs, if there is a file for them."""
+    import taciturn as tc
+
+    if path is not None:
+        shown = sys.stderr.isatty()
+        tc.attack.write_certificate(
+            release, path, cells=asked, overwrite=overwrite, progressbar=shown
+        )
+
+
+def _bounds(release: "Release", asked: dict[tuple[str, ...], Any]) -> "pd.DataFrame":
     """A row for each cell that is not published, riskiest first; in rows of totals, the
     variables summed over are empty.
     """
@@ -233,12 +267,7 @@ def _bounds(
     import pandas as pd
 
     import taciturn as tc
-    from taciturn.schema import table_dims
 
-    if margin is not None:
-        asked: dict[tuple[str, ...], Any] = {margin: None}
-    else:
-        asked = dict(hidden) or {table_dims(table): None}
     variables = list(dict.fromkeys(name for names in asked for name in names))
     parts = []
     for names, mask in asked.items():

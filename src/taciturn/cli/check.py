@@ -1,204 +1,193 @@
-"""``taciturn check``: whether a saved fit can be relied on."""
+"""``taciturn check``: what a table gives away after all that was released before it."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from taciturn.cli.files import FileCommand, Input
-from taciturn.cli.options import EXIT_NOT_CONVERGED
+from taciturn.cli.files import (
+    FileCommand,
+    Input,
+    StandardOutput,
+    Target,
+    check_tables,
+    csv_output_option,
+    force_option,
+    write_csv,
+)
+from taciturn.cli.options import (
+    EXIT_CONDITION,
+    EXIT_NOT_CONVERGED,
+    MOST_COUNT,
+    Whole,
+    count_option,
+    csv_options,
+    total_option,
+)
 from taciturn.cli.printing import Format, format_option, print_as
-from taciturn.files import check_readable
+from taciturn.cli.text import printable
+from taciturn.cli.working import working
+from taciturn.errors import TableError
+from taciturn.files import TableFile, check_readable
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
     import taciturn as tc
-    from taciturn.diagnostics import AnyDiagnostics
 
 __all__ = ["check"]
 
-Row = dict[str, Any]
-_DECIDING: Final = ("diagnostics", "model")
+
+class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
+    """A name, and categories joined by commas."""
+
+    name = "name=a,b,..."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[str, ...]]:
+        """Read ``age=16-24,25-34``."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, labels = str(value).partition("=")
+        if not (name.strip() and sign and labels.strip()):
+            self.fail(f"{value!r} is no name=category,category", param, ctx)
+        return name.strip(), tuple(label.strip() for label in labels.split(","))
 
 
 @click.command(cls=FileCommand)
-@click.argument("fit", type=Input(), metavar="FIT.nc")
+@click.argument("table", type=Input(stream=True))
+@click.option("--log", type=Input(), required=True, help="The log of the project.")
+@count_option("TABLE")
+@click.option(
+    "--where",
+    type=Assigned(),
+    multiple=True,
+    help="Only records of these categories are counted, such as age=16-24,25-34; repeatable.",
+)
+@click.option(
+    "--merge",
+    type=Assigned(),
+    multiple=True,
+    help="A merged category of TABLE, such as age:young=16-24,25-34; repeatable.",
+)
+@click.option(
+    "--threshold",
+    type=Whole(2, MOST_COUNT),
+    default=10,
+    show_default=True,
+    help="Smallest count that is not small.",
+)
+@click.option(
+    "--values",
+    type=Whole(2, MOST_COUNT),
+    default=2,
+    show_default=True,
+    help="How many values a small count must be able to have.",
+)
+@click.option("--add", metavar="NAME", help="Log the table under this name if it passes.")
+@click.option("--protection", default="", help="How it is protected, in words, for the log.")
+@total_option
+@csv_options
+@csv_output_option("the small counts")
 @format_option
-def check(fit: Path, form: Format) -> None:
-    """Check whether a saved fit can be relied on.
+@force_option
+def check(
+    table: TableFile,
+    log: Path,
+    count: str,
+    where: tuple[tuple[str, tuple[str, ...]], ...],
+    merge: tuple[tuple[str, tuple[str, ...]], ...],
+    threshold: int,
+    values: int,
+    add: str | None,
+    protection: str,
+    total: str,
+    sep: str | None,
+    encoding: str | None,
+    output: Target | None,
+    form: Format,
+    force: bool,
+) -> None:
+    """Check what a table gives away after all that was released before it.
 
-    FIT.nc is a file that assess --save or compare --save wrote. Diagnostics of the
-    sampler and checks of the model decide. How far prior and likelihood move the
-    results, and how well each individual is predicted from the others, is noted beside
-    them and does not decide.
+    TABLE is what is to be published, a CSV or Parquet file in long form, or CSV from
+    standard input, '-': a row for each cell, with the count or, where it is suppressed,
+    none, or the status suppressed. Small counts are looked for that could be worked out
+    with it, and not before.
 
-    Exit status: 0 done, 1 error, 2 wrong usage, 3 not to be relied on.
+    Exit status: 0 passed, 1 error, 2 wrong usage, 3 nothing found but no proof, 4 do
+    not release.
     """
-    check_readable(fit)
-    import pandas as pd
-
+    check_tables(table)
+    check_readable(log)
     import taciturn as tc
-    from taciturn.fits.summary import cautions_of
 
-    read = tc.read_fit(fit)
-    found = tc.summary(read)
-    rows = pd.DataFrame(
-        [
-            *_of_diagnostics(found.diagnostics),
-            *_of_checks(found.checks),
-            *_of_sensitivity(found.sensitivity),
-            *_left_out(read),
-        ],
-        columns=["check", "of", "quantity", "value", "least", "most", "passed", "decides"],
-    )
-    verdict = (
-        f"Do not rely on this fit: {'; and '.join(found.problems)}."
-        if found.problems
-        else "No check failed. That is no proof: checks see the sample, not what lies behind it."
-    )
+    opened = tc.ReleaseLog(log)
+    given: dict[str, Any] = {"where": dict(where), "merge": _merged(merge), "total": total}
+    cells = _read(table, count, sep=sep, encoding=encoding)
+    limits: dict[str, Any] = {"threshold": threshold, "values": values}
+    with working("working out what the releases say together"):
+        verdict = opened.check(cells, progressbar=False, **limits, **given)
+    rows = verdict.cells
+    if output is not None:
+        write_csv(rows, output, overwrite=force)
+    number = None
+    if add is not None and verdict.passed:
+        number = opened.add(cells, name=add, protection=protection, after=verdict, **given)
     print_as(
         form,
-        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions_of(read))]),
+        text=_text(verdict, add, number),
         facts={
-            "reliable": not found.problems,
-            "problems": list(found.problems),
-            "facts": found.facts,
-            "findings": found.findings,
-            "cautions": list(cautions_of(read)),
-            "checks": rows.to_dict("records"),
+            "passed": verdict.passed,
+            "complete": verdict.complete,
+            "findings": rows.to_dict("records"),
+            "further": verdict.further,
+            "advice": [str(each) for each in verdict.advice],
+            "not_combined": list(verdict.not_combined),
+            "number": number,
         },
         table=rows,
+        to_stderr=isinstance(output, StandardOutput),
     )
-    if found.problems:
-        click.echo("taciturn: the fit is not to be relied on", err=True)
-        sys.exit(EXIT_NOT_CONVERGED)
+    if not verdict.passed:
+        sys.exit(EXIT_CONDITION if verdict.findings else EXIT_NOT_CONVERGED)
 
 
-def _row(
-    check: str, of: str, quantity: str, value: float, least: float | None, most: float | None
-) -> Row:
-    """One number with the range in which it passes."""
-    passed = (least is None or value >= least) and (most is None or value <= most)
-    return {
-        "check": check,
-        "of": of,
-        "quantity": quantity,
-        "value": value,
-        "least": least,
-        "most": most,
-        "passed": passed,
-        "decides": check in _DECIDING,
-    }
+def _read(table: TableFile, count: str, **written: Any) -> "pd.DataFrame":
+    """The cells of a table in long form."""
+    import pandas as pd
+
+    from taciturn.schema import COUNT
+    from taciturn.tables.sources import open_source
+
+    source = open_source(table, **written)
+    columns = source.columns()
+    if count not in columns:
+        raise TableError(
+            f"{source.origin}: no column {count!r} of counts: the columns are"
+            f" {', '.join(map(repr, columns))}"
+        )
+    return pd.DataFrame({COUNT if name == count else name: x for name, x in columns.items()})
 
 
-def _of_diagnostics(found: "AnyDiagnostics | None", of: str = "") -> list[Row]:
-    """Each number of the sampler, in a mixture those of each member."""
-    from taciturn.diagnostics import (
-        HIGHEST_K_HAT,
-        HIGHEST_R_HAT,
-        SMALLEST_ESS,
-        ImportanceDiagnostics,
-        PooledDiagnostics,
-    )
-
-    name = "diagnostics"
-    if found is None:
-        return []
-    if isinstance(found, PooledDiagnostics):
-        return [
-            row
-            for member, own in found.members.items()
-            for row in _of_diagnostics(own, f"{of}/{member}" if of else member)
-        ]
-    if isinstance(found, ImportanceDiagnostics):
-        return [
-            _row(name, of, "k-hat", found.k_hat, None, HIGHEST_K_HAT),
-            _row(name, of, "effective draws", found.ess, SMALLEST_ESS, None),
-        ]
-    return [
-        _row(name, of, "r-hat", found.r_hat, None, HIGHEST_R_HAT),
-        _row(name, of, "effective draws, bulk", found.ess_bulk, SMALLEST_ESS, None),
-        _row(name, of, "effective draws, tail", found.ess_tail, SMALLEST_ESS, None),
-        _row(name, of, "divergences", found.divergences, None, 0),
-    ]
+def _merged(given: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, dict[str, Any]]:
+    """The merged categories of each variable."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, labels in given:
+        variable, sign, new = name.partition(":")
+        if not (variable and sign and new):
+            raise click.UsageError(f"--merge: {name!r} is no variable:category")
+        found.setdefault(variable, {})[new] = labels
+    return found
 
 
-def _of_checks(checks: "xr.Dataset | None") -> list[Row]:
-    """The sample beside the interval of replicated samples; members do not decide."""
-    from taciturn.fits.checks import of_whole_fit
-
-    if checks is None:
-        return []
-    each = of_whole_fit(checks).to_dataframe().to_dict("index")
-    return [
-        _row("model", "", str(name), row["observed"], row["lower"], row["upper"])
-        for name, row in each.items()
-    ]
-
-
-def _of_sensitivity(table: "pd.DataFrame | None") -> list[Row]:
-    """How far the prior moves each quantity."""
-    from taciturn.fits.sensitivity import SENSITIVE
-
-    if table is None:
-        return []
-    rows = table.reset_index().to_dict("records")
-    return [
-        _row("prior", str(r.get("member", "")), str(r["quantity"]), r["prior"], None, SENSITIVE)
-        for r in rows
-    ]
-
-
-def _left_out(fit: "xr.DataTree") -> list[Row]:
-    """The highest k-hat of individuals left out, and how many are too high; none where
-    the terms are exact, or where the fit does not have them.
-    """
-    from taciturn.errors import TaciturnError
-    from taciturn.fits.leave_one_out import leave_one_out
-
-    try:
-        result = leave_one_out(fit, "the fit")
-    except TaciturnError:
-        return []
-    if result.pareto_k is None:
-        return []
-    too_high = int((result.pareto_k > result.good_k).sum())
-    highest = float(result.pareto_k.max())
-    return [
-        _row("leave-one-out", "", "highest k-hat", highest, None, float(result.good_k)),
-        _row("leave-one-out", "", "individuals above it", too_high, None, 0),
-    ]
-
-
-def _aligned(rows: "pd.DataFrame") -> str:
-    """The rows for a terminal."""
-    if rows.empty:
-        return "no diagnostics or checks: the draws are independent, and none are needed"
-    shown = rows.drop(columns="decides").assign(
-        passed=[
-            "yes" if passed else "NO" if decides else "note"
-            for passed, decides in zip(rows["passed"], rows["decides"], strict=True)
-        ],
-        **{
-            name: ["" if x is None or x != x else f"{x:.4g}" for x in rows[name]]
-            for name in ("value", "least", "most")
-        },
-    )
-    kept = shown if rows["of"].any() else shown.drop(columns="of")
-    return str(kept.to_string(index=False))
-
-
-def _notes(found: "tc.fits.Summary", cautions: tuple[str, ...]) -> list[str]:
-    """What no number stands for."""
-    notes = []
-    if found.diagnostics is None:
-        notes.append(f"Diagnostics: {found.findings['Diagnostics']}.")
-    if found.checks is None:
-        notes.append("Model: the fit holds no samples of the fitted model.")
-    if found.sensitivity is None:
-        notes.append(f"Prior: {found.findings['Prior']}.")
-    notes += cautions
-    return [*([""] if notes else []), *notes]
+def _text(verdict: "tc.release_log.Verdict", add: str | None, number: int | None) -> str:
+    """The verdict, and whether the table was logged."""
+    lines = verdict.lines()
+    if number is not None:
+        lines.append(f"Logged as release {number}, {add!r}.")
+    elif add is not None:
+        lines.append("Not logged.")
+    return "\n".join(map(printable, lines))

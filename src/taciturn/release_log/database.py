@@ -2,11 +2,10 @@
 to, so that several processes can use it in turns.
 
 What is added is added in one transaction: a process that is killed leaves the log as it
-was. A new file is made beside its place and then put there.
+was. A new file appears complete or not at all.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError
+from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 
@@ -49,7 +49,7 @@ _TABLES: Final = """
 Row = tuple[Any, ...]
 
 
-def create(path: Path, codebook: Codebook) -> None:
+def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
     """Make the file of an empty log; it appears complete or not at all.
 
     Raises
@@ -71,20 +71,18 @@ def create(path: Path, codebook: Codebook) -> None:
             }
         ),
     }
-    try:
-        with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
-            fresh = Path(folder) / "log.duckdb"
-            connection = duckdb.connect(str(fresh), config=_ALONE)
-            try:
-                connection.execute(_TABLES)
-                connection.executemany("INSERT INTO project VALUES (?, ?)", list(about.items()))
-            finally:
-                connection.close()
-            os.link(fresh, path)  # fails where there is a file, unlike a rename
-    except FileExistsError:
-        raise FileFormatError(f"{path}: exists; a log is made once, and added to") from None
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be made: {error.strerror or error}") from None
+    with TemporaryDirectory(prefix="taciturn-") as folder:
+        fresh = Path(folder) / "log.duckdb"
+        connection = duckdb.connect(str(fresh), config=_ALONE)
+        try:
+            connection.execute(_TABLES)
+            connection.executemany("INSERT INTO project VALUES (?, ?)", list(about.items()))
+        finally:
+            connection.close()
+        with whole_file(path, overwrite=overwrite) as file:
+            file.write(fresh.read_bytes())
+            # What was not yet in a file that is replaced must not get into this one.
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
 class Database:

@@ -56,6 +56,8 @@ class ReleaseLog:
     total : int, optional
         The number of base records, if it is public. A table of everybody must then add
         up to it.
+    overwrite : bool
+        Replace a file that exists by the new log, and forget what it held.
 
     Raises
     ------
@@ -89,7 +91,7 @@ class ReleaseLog:
     Do not release: 2 small counts could be worked out.
       age=65: 1 (0 to 99 before), with all
       and 1 that are part of these, or were not bounded
-    To release it: suppress sex=f; sex=m.
+    To release it: suppress sex=f.
     To release it: round to base 3.
     >>> folder.cleanup()
     """
@@ -101,14 +103,17 @@ class ReleaseLog:
         variables: Mapping[str, Sequence[Any]] | None = None,
         levels: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
         total: int | None = None,
+        overwrite: bool = False,
     ) -> None:
         self.path = Path(path)
         if variables is not None:
             if total is not None:
                 total = whole_number(total, "total", least=0)
-            create(self.path, Codebook.of(variables, levels, total))
-        elif levels is not None or total is not None:
-            raise ParameterError("levels and total are given with the variables of a new log")
+            create(self.path, Codebook.of(variables, levels, total), overwrite=overwrite)
+        elif levels is not None or total is not None or overwrite:
+            raise ParameterError(
+                "levels, total and overwrite are given with the variables of a new log"
+            )
         self._database = Database(self.path)
         self.codebook = self._database.codebook()
 

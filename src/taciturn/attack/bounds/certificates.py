@@ -21,7 +21,7 @@ from taciturn.attack.free_columns import lattice_of
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "exact_dot"]
 
 _DENOMINATORS: Final = (720_720, 2**46)
 """Of multipliers: a multiple of the whole numbers up to 16, and one for any others."""
@@ -100,11 +100,11 @@ class Rows:
             return None
         weights = rounded.astype(np.int64)
         rest = denominator * costs - self.matrix.T @ weights
-        of_rows = _dot(weights, np.where(weights > 0, self.most, self.least))
-        return (of_rows + _dot(rest, np.where(rest > 0, upper, lower))) // denominator
+        of_rows = exact_dot(weights, np.where(weights > 0, self.most, self.least))
+        return (of_rows + exact_dot(rest, np.where(rest > 0, upper, lower))) // denominator
 
 
-def _dot(left: Integers, right: Integers) -> int:
+def exact_dot(left: Integers, right: Integers) -> int:
     """An exact sum of products."""
     used = np.flatnonzero(left)
     left, right = left[used], right[used]

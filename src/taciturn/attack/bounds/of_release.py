@@ -1,5 +1,7 @@
 """What an attacker can work out from a release: bounds on its cells and totals."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -13,7 +15,7 @@ from taciturn.schema import table_dims
 from taciturn.tables.margins import Margin, margin_names, margin_of
 from taciturn.tables.steps import checked_mask
 
-__all__ = ["attacker_bounds"]
+__all__ = ["attacker_bounds", "check_release"]
 
 
 def attacker_bounds(
@@ -129,11 +131,7 @@ def attacker_bounds(
     >>> bounds["upper"].values.tolist()
     [[26.0, 26.0], [30.0, 30.0]]
     """
-    if not isinstance(release, Release):
-        raise ParameterError(
-            "release must be a Suppression, Rounding, GlobalRecoding, LinkedTables or Perturbed,"
-            f" got {type(release).__name__}"
-        )
+    check_release(release)
     with progress_steps("setting up the equations", shown=progressbar):
         system, contributions = with_knowledge(release.system, knowledge)
     variables = table_dims(system.published)
@@ -165,3 +163,12 @@ def attacker_bounds(
         published=release.publishes(names),
         decimals=system.decimals,
     )
+
+
+def check_release(release: Any) -> None:
+    """Raise `ParameterError` at what is no release."""
+    if not isinstance(release, Release):
+        raise ParameterError(
+            "release must be a Suppression, Rounding, GlobalRecoding, LinkedTables or Perturbed,"
+            f" got {type(release).__name__}"
+        )

@@ -1,0 +1,100 @@
+"""`check_certificate`: the second program, called from Python."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
+from taciturn.attack.bounds.of_release import check_release
+from taciturn.attack.certificates.checker import CertificateError, CheckedCertificate, check
+from taciturn.attack.certificates.document import published
+from taciturn.attack.releases.base import Release
+from taciturn.errors import FileFormatError
+from taciturn.files import check_readable
+
+__all__ = ["check_certificate"]
+
+
+def check_certificate(
+    path: str | os.PathLike[str],
+    *,
+    release: Release | None = None,
+    knowledge: Knowledge | None = None,
+) -> CheckedCertificate:
+    """Check a certificate of bounds, in exact arithmetic and without a solver.
+
+    Every table in the file is held against every row, every product of multipliers and
+    limits is computed again in whole numbers, and nothing that the file says of itself
+    is believed. ``python checker.py certificate.json`` does the same: that file, in the
+    folder ``taciturn/attack/certificates``, needs Python and nothing else.
+
+    What is proved is proved of the cells and totals in the file. That these are those
+    of a release can be read there, as they have their labels, or is checked, too, if
+    the release is given.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of `write_certificate`, ``.json``.
+    release : Release, optional
+        What the certificate should be of.
+    knowledge : Dataset or mapping of margin to Dataset, optional
+        The ranges that it was written with.
+
+    Returns
+    -------
+    CheckedCertificate
+        All bounds in the file, and which of them are not proved.
+
+    Raises
+    ------
+    FileFormatError
+        There is no such file, it is no certificate, or something in it is wrong: a
+        table that breaks a row or does not attain a bound, or multipliers that do not
+        prove one. The message says where in the file. Or it is of another release.
+    ParameterError
+        A `release` that is not a `Release`, or `knowledge` that is none of its ranges.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import xarray as xr, taciturn as tc
+    >>> table = xr.DataArray([[3, 1, 9], [2, 4, 9]], dims=("a", "b"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "bounds.json")
+    ...     release = tc.Suppression(table, table < 5)
+    ...     tc.attack.write_certificate(release, path, progressbar=False)
+    ...     checked = tc.attack.check_certificate(path)
+    >>> checked
+    8 bounds proved, 0 not
+    >>> checked.bounds[1]
+    CheckedBound(cell='a=0, b=0', side='upper', value=4, proved=True)
+    """
+    path = Path(path)
+    check_readable(path, (".json",))
+    try:
+        checked = check(path)
+    except CertificateError as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    if release is not None:
+        check_release(release)
+        system, _ = with_knowledge(release.system, knowledge)
+        _check_published(path, published(system))
+    return checked
+
+
+def _check_published(path: Path, expected: dict[str, Any]) -> None:
+    """Raise `FileFormatError` unless a certificate is of what is published."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for name, items in expected.items():
+        found = document[name]
+        if len(found) != len(items):
+            raise FileFormatError(f"{path}: has {len(found)} {name}, and the release {len(items)}")
+        for at, (one, other) in enumerate(zip(found, items, strict=True)):
+            if one != other:
+                raise FileFormatError(
+                    f"{path}: has other {name} than the release: {name}[{at}] is {one}, and not"
+                    f" {other}"
+                )

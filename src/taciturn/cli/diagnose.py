@@ -1,0 +1,204 @@
+"""``taciturn diagnose``: whether a saved fit can be relied on."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from taciturn.cli.files import FileCommand, Input
+from taciturn.cli.options import EXIT_NOT_CONVERGED
+from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.files import check_readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    import taciturn as tc
+    from taciturn.diagnostics import AnyDiagnostics
+
+__all__ = ["diagnose"]
+
+Row = dict[str, Any]
+_DECIDING: Final = ("diagnostics", "model")
+
+
+@click.command(cls=FileCommand)
+@click.argument("fit", type=Input(), metavar="FIT.nc")
+@format_option
+def diagnose(fit: Path, form: Format) -> None:
+    """Check whether a saved fit can be relied on.
+
+    FIT.nc is a file that assess --save or compare --save wrote. Diagnostics of the
+    sampler and checks of the model decide. How far prior and likelihood move the
+    results, and how well each individual is predicted from the others, is noted beside
+    them and does not decide.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 not to be relied on.
+    """
+    check_readable(fit)
+    import pandas as pd
+
+    import taciturn as tc
+    from taciturn.fits.summary import cautions_of
+
+    read = tc.read_fit(fit)
+    found = tc.summary(read)
+    rows = pd.DataFrame(
+        [
+            *_of_diagnostics(found.diagnostics),
+            *_of_checks(found.checks),
+            *_of_sensitivity(found.sensitivity),
+            *_left_out(read),
+        ],
+        columns=["check", "of", "quantity", "value", "least", "most", "passed", "decides"],
+    )
+    verdict = (
+        f"Do not rely on this fit: {'; and '.join(found.problems)}."
+        if found.problems
+        else "No check failed. That is no proof: checks see the sample, not what lies behind it."
+    )
+    print_as(
+        form,
+        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions_of(read))]),
+        facts={
+            "reliable": not found.problems,
+            "problems": list(found.problems),
+            "facts": found.facts,
+            "findings": found.findings,
+            "cautions": list(cautions_of(read)),
+            "checks": rows.to_dict("records"),
+        },
+        table=rows,
+    )
+    if found.problems:
+        click.echo("taciturn: the fit is not to be relied on", err=True)
+        sys.exit(EXIT_NOT_CONVERGED)
+
+
+def _row(
+    check: str, of: str, quantity: str, value: float, least: float | None, most: float | None
+) -> Row:
+    """One number with the range in which it passes."""
+    passed = (least is None or value >= least) and (most is None or value <= most)
+    return {
+        "check": check,
+        "of": of,
+        "quantity": quantity,
+        "value": value,
+        "least": least,
+        "most": most,
+        "passed": passed,
+        "decides": check in _DECIDING,
+    }
+
+
+def _of_diagnostics(found: "AnyDiagnostics | None", of: str = "") -> list[Row]:
+    """Each number of the sampler, in a mixture those of each member."""
+    from taciturn.diagnostics import (
+        HIGHEST_K_HAT,
+        HIGHEST_R_HAT,
+        SMALLEST_ESS,
+        ImportanceDiagnostics,
+        PooledDiagnostics,
+    )
+
+    name = "diagnostics"
+    if found is None:
+        return []
+    if isinstance(found, PooledDiagnostics):
+        return [
+            row
+            for member, own in found.members.items()
+            for row in _of_diagnostics(own, f"{of}/{member}" if of else member)
+        ]
+    if isinstance(found, ImportanceDiagnostics):
+        return [
+            _row(name, of, "k-hat", found.k_hat, None, HIGHEST_K_HAT),
+            _row(name, of, "effective draws", found.ess, SMALLEST_ESS, None),
+        ]
+    return [
+        _row(name, of, "r-hat", found.r_hat, None, HIGHEST_R_HAT),
+        _row(name, of, "effective draws, bulk", found.ess_bulk, SMALLEST_ESS, None),
+        _row(name, of, "effective draws, tail", found.ess_tail, SMALLEST_ESS, None),
+        _row(name, of, "divergences", found.divergences, None, 0),
+    ]
+
+
+def _of_checks(checks: "xr.Dataset | None") -> list[Row]:
+    """The sample beside the interval of replicated samples; members do not decide."""
+    from taciturn.fits.checks import of_whole_fit
+
+    if checks is None:
+        return []
+    each = of_whole_fit(checks).to_dataframe().to_dict("index")
+    return [
+        _row("model", "", str(name), row["observed"], row["lower"], row["upper"])
+        for name, row in each.items()
+    ]
+
+
+def _of_sensitivity(table: "pd.DataFrame | None") -> list[Row]:
+    """How far the prior moves each quantity."""
+    from taciturn.fits.sensitivity import SENSITIVE
+
+    if table is None:
+        return []
+    rows = table.reset_index().to_dict("records")
+    return [
+        _row("prior", str(r.get("member", "")), str(r["quantity"]), r["prior"], None, SENSITIVE)
+        for r in rows
+    ]
+
+
+def _left_out(fit: "xr.DataTree") -> list[Row]:
+    """The highest k-hat of individuals left out, and how many are too high; none where
+    the terms are exact, or where the fit does not have them.
+    """
+    from taciturn.errors import TaciturnError
+    from taciturn.fits.leave_one_out import leave_one_out
+
+    try:
+        result = leave_one_out(fit, "the fit")
+    except TaciturnError:
+        return []
+    if result.pareto_k is None:
+        return []
+    too_high = int((result.pareto_k > result.good_k).sum())
+    highest = float(result.pareto_k.max())
+    return [
+        _row("leave-one-out", "", "highest k-hat", highest, None, float(result.good_k)),
+        _row("leave-one-out", "", "individuals above it", too_high, None, 0),
+    ]
+
+
+def _aligned(rows: "pd.DataFrame") -> str:
+    """The rows for a terminal."""
+    if rows.empty:
+        return "no diagnostics or checks: the draws are independent, and none are needed"
+    shown = rows.drop(columns="decides").assign(
+        passed=[
+            "yes" if passed else "NO" if decides else "note"
+            for passed, decides in zip(rows["passed"], rows["decides"], strict=True)
+        ],
+        **{
+            name: ["" if x is None or x != x else f"{x:.4g}" for x in rows[name]]
+            for name in ("value", "least", "most")
+        },
+    )
+    kept = shown if rows["of"].any() else shown.drop(columns="of")
+    return str(kept.to_string(index=False))
+
+
+def _notes(found: "tc.fits.Summary", cautions: tuple[str, ...]) -> list[str]:
+    """What no number stands for."""
+    notes = []
+    if found.diagnostics is None:
+        notes.append(f"Diagnostics: {found.findings['Diagnostics']}.")
+    if found.checks is None:
+        notes.append("Model: the fit holds no samples of the fitted model.")
+    if found.sensitivity is None:
+        notes.append(f"Prior: {found.findings['Prior']}.")
+    notes += cautions
+    return [*([""] if notes else []), *notes]
