@@ -78,6 +78,7 @@ def test_the_findings_are_those_of_the_verdict(read, log, failed):
     assert "it must not be released as it is" in verdicts[0]
     assert verdicts[1].startswith("A small count could be worked out")
     assert "Not for release: what follows tells small counts" in page.said
+    assert "from 1 to 9; they must be able to have at least 2 values." in page.said
     for each in failed.advice:
         assert str(each) in page.said
     assert "R2 does not know what else was released" in page.said

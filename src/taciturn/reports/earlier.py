@@ -111,7 +111,7 @@ def earlier_texts(earlier: Earlier, *, public: bool) -> dict[str, Any]:
         "verdict": _said(verdict, earlier.found),
         "bad": not verdict.passed,
         "threshold": verdict.threshold,
-        "values": verdict.values,
+        "n_values": verdict.values,
         "findings": [_finding(each, verdict) for each in findings[:_MOST_FINDINGS]],
         "more": 0 if public else max(0, len(findings) - _MOST_FINDINGS) + verdict.further,
         "advice": [] if public else [legible(str(each)) for each in verdict.advice],
