@@ -113,6 +113,15 @@ def test_a_suppressed_table_is_logged_as_it_is_published(log: tc.ReleaseLog) -> 
     assert "sex=m, area=N1: 4" in repr(verdict)
 
 
+def test_a_suppressed_table_of_one_variable_has_a_grand_total(log: tc.ReleaseLog) -> None:
+    table = pd.Series({"N1": 30, "N2": 4, "S1": 12, "S2": 25}).rename_axis("area").to_xarray()
+    pattern = tc.suppress(table, table < 10, progressbar=False)
+    assert log.add(pattern, after=check(log, pattern)) == 1
+    # The cell and another are suppressed, so that their sum is known.
+    verdict = check(log, pd.Series({"S1": 12}).rename_axis("area"), where={"area": "S1"})
+    assert verdict.cells["cell"].tolist() == ["area=N2"]
+
+
 def test_levels_and_merged_categories(log: tc.ReleaseLog) -> None:
     log.add(pd.Series({"N1": 20, "N2": 31, "S1": 14, "S2": 2}).rename_axis("area"), name="areas")
     regions = pd.Series({"North": 51, "South": 16}).rename_axis("region")

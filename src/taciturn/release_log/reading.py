@@ -220,6 +220,8 @@ def _padded(
     axes: tuple[Axis, ...], where: Mapping[str, Booleans], least: Integers, most: Integers
 ) -> PublishedTable:
     """A table in which categories that it leaves out hold nobody."""
+    if not axes:  # a grand total
+        return PublishedTable(axes, where, least, most)
     more = [(0, len(axis.labels) - size) for axis, size in zip(axes, least.shape, strict=True)]
     return PublishedTable(axes, where, np.pad(least, more), np.pad(most, more))
 
