@@ -122,6 +122,43 @@ def test_no_smaller_set_of_releases_is_enough(seed: int) -> None:
             assert not base.limits.hit(values[:, [total]].min(0), values[:, [total]].max(0))[0]
 
 
+@pytest.mark.parametrize("cells", [2, 4, 6])
+def test_in_parts_nothing_is_claimed_that_does_not_follow(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where classes are too many, bounds are wider than all tables say, never narrower,
+    and the releases that are named are enough.
+    """
+    monkeypatch.setattr("taciturn.release_log.checking._MOST_CELLS", cells)
+    incomplete = findings = 0
+    for seed in range(150):
+        base = Base(seed)
+        if not base.new:
+            continue
+        found = check_tables(base.new, base.earlier, base.codebook, base.limits)
+        incomplete += not found.complete
+        for finding in found.findings:
+            inside = np.ones(base.table.shape, dtype=bool)
+            for axis, dim in enumerate(base.table.dims):
+                if dim in finding.taken:
+                    mask = np.isin(base.table[dim].values, finding.taken[dim])
+                    inside &= mask.reshape([-1 if i == axis else 1 for i in range(inside.ndim)])
+            for taken in (range(1, 100), finding.releases):
+                released = [table for number, table in base.earlier if number in taken]
+                held = compatible(base.every, [*released, *base.new], base.table)
+                values = base.every[held][:, inside.ravel()].sum(axis=1)
+                assert values.max() < base.limits.threshold
+                assert values.max() - values.min() < base.limits.values - 1
+            findings += 1
+            whole = [*(table for _, table in base.earlier), *base.new]
+            held = compatible(base.every, whole, base.table)
+            values = base.every[held][:, inside.ravel()].sum(axis=1)
+            assert finding.lower <= values.min()
+            assert values.max() <= finding.upper
+    assert incomplete > 50
+    assert findings > 10
+
+
 @pytest.mark.parametrize("parts", [2, 3, 5, 10, 20])
 def test_planted_differences_of_many_releases_are_found(parts: int) -> None:
     """The total is released, then one area after the other but that of one person."""

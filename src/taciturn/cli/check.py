@@ -86,7 +86,7 @@ class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
     show_default=True,
     help="How many values a small count must be able to have.",
 )
-@click.option("--add", metavar="NAME", help="Log the table under this name if it passes.")
+@click.option("--add", metavar="NAME", help="Log the table under this name if nothing is found.")
 @click.option("--protection", default="", help="How it is protected, in words, for the log.")
 @total_option
 @csv_options
@@ -134,7 +134,7 @@ def check(
     if output is not None:
         write_csv(rows, output, overwrite=force)
     number = None
-    if add is not None and verdict.passed:
+    if add is not None and not (verdict.findings or verdict.further):
         number = opened.add(cells, name=add, protection=protection, after=verdict, **given)
     print_as(
         form,
@@ -152,7 +152,8 @@ def check(
         to_stderr=isinstance(output, StandardOutput),
     )
     if not verdict.passed:
-        sys.exit(EXIT_CONDITION if verdict.findings else EXIT_NOT_CONVERGED)
+        found = verdict.findings or verdict.further
+        sys.exit(EXIT_CONDITION if found else EXIT_NOT_CONVERGED)
 
 
 def _read(table: TableFile, count: str, **written: Any) -> "pd.DataFrame":

@@ -1,6 +1,5 @@
 """What a new table gives away together with all that was released before it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -9,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from taciturn.attack.system import UNLIMITED, Booleans
-from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import NEW, SmallestSets
@@ -19,9 +18,13 @@ from taciturn.release_log.window import Source, Window, classes_of, window_of
 __all__ = ["Checked", "Finding", "check_tables"]
 
 _MOST_CELLS: Final = 2_000  # of a window
-_MOST_WINDOWS: Final = 12
+_MOST_WINDOWS: Final = 8
+_MOST_TRIED: Final = 16  # sets of variables that a window is made for
 _AT_ONCE: Final = 400  # totals that get exact bounds
 _MOST_PROVED: Final = 10  # findings of a window whose smallest set is looked for
+
+type Classes = dict[str, Integers]
+"""For each variable the class of each of its categories."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,10 @@ def check_tables(
     found: dict[tuple[Any, ...], Finding] = {}
     further = 0
     combined: set[int] = set()
-    for variables in windows:
-        window = window_of(variables, [*earlier, *((NEW, table) for table in new)], codebook)
+    for classes in windows:
+        window = window_of(classes, [*earlier, *((NEW, table) for table in new)], codebook)
         combined |= {release for release, _ in window.sources} - {NEW}
-        before = Window(codebook, window.classes, window_of(variables, earlier, codebook).sources)
+        before = Window(codebook, window.classes, window_of(classes, earlier, codebook).sources)
         findings, more = _of_window(window, before, limits)
         further += more
         for each in findings:
@@ -109,9 +112,9 @@ def check_tables(
 
 def _windows(
     new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
-) -> tuple[list[frozenset[str]], bool]:
-    """Sets of variables over which all is taken together, and whether one of them has
-    all that is connected with the new tables.
+) -> tuple[list[Classes], bool]:
+    """Classes of the categories of variables, over which all is taken together, and
+    whether the first of them tell apart all that is connected with the new tables.
     """
     tables = [*new, *(table for _, table in earlier)]
     own = frozenset[str]().union(*(table.variables for table in new))
@@ -121,32 +124,51 @@ def _windows(
         if more == connected:
             break
         connected = more
-    sizes = {
-        name: int(each.max()) + 1 for name, each in classes_of(connected, tables, codebook).items()
-    }
-    if prod(sizes.values()) <= _MOST_CELLS:
-        return [connected], True
-    near = [own, *{table.variables for _, table in earlier if table.variables & own}]
-    often = Counter(name for each in near for name in each)
-    found = {_grown(own, each, sizes, often) for each in near}
-    largest = [each for each in found if not any(each < other for other in found)]
-    # Windows that share most with the table first.
-    order = sorted(largest, key=lambda each: (-len(each & own), -len(each), sorted(each)))
-    return order[:_MOST_WINDOWS], False
+    every = classes_of(connected, tables, codebook)
+    if _size(every) <= _MOST_CELLS:
+        return [every], True
+    # What is most like the table first; then what has certain variables.
+    ranked = sorted(
+        (table for _, table in earlier if table.variables & own),
+        key=lambda table: -len(table.variables & own) / len(table.variables | own),
+    )
+    near = list(dict.fromkeys(table.variables for table in ranked))
+    found = [_refined(new, ranked, codebook)]
+    for names in near[:_MOST_TRIED]:
+        first = [table for table in ranked if table.variables == names]
+        others = [table for table in ranked if table.variables != names]
+        found.append(_refined(new, [*first, *others], codebook))
+    unlike = {repr([(name, own.tolist()) for name, own in each.items()]): each for each in found}
+    return list(unlike.values())[:_MOST_WINDOWS], False
 
 
-def _grown(
-    own: frozenset[str], wanted: frozenset[str], sizes: Mapping[str, int], often: Counter[str]
-) -> frozenset[str]:
-    """As many variables as there is room for: those that the table shares with an
-    earlier one, its others, those of the earlier one, and what occurs often.
+def _refined(
+    new: Sequence[PublishedTable], ranked: Sequence[PublishedTable], codebook: Codebook
+) -> Classes:
+    """Classes that tell apart what tables do, as many of them as there is room for, the
+    new ones first.
     """
-    found: list[str] = []
-    for names in (own & wanted, own, wanted, often):
-        for name in sorted(names, key=lambda name: (-often[name], name)):
-            if name not in found and prod(sizes[n] for n in (*found, name)) <= _MOST_CELLS:
-                found.append(name)
-    return frozenset(found)
+    found: Classes = {}
+    for table in [*new, *ranked]:
+        for name in sorted(table.variables, key=lambda name: (name not in found, name)):
+            finer = {**found, name: _finer(found.get(name), table, name, codebook)}
+            if _size(finer) <= _MOST_CELLS:
+                found = finer
+    return found
+
+
+def _finer(
+    classes: Integers | None, table: PublishedTable, name: str, codebook: Codebook
+) -> Integers:
+    """Classes that also tell apart what a table does."""
+    own = table.classes(name, len(codebook.variables[name]))
+    both = own if classes is None else classes * (int(own.max()) + 2) + own
+    return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
+
+
+def _size(classes: Classes) -> int:
+    """How many combinations of classes there are."""
+    return prod(int(each.max()) + 1 for each in classes.values())
 
 
 def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int]:
@@ -196,7 +218,13 @@ def _finding(
     every = tuple(sorted({release for release, _ in window.sources} - {NEW}))
     releases, smallest = (every, False) if found is None else found
     taken = {
-        name: tuple(np.array(window.codebook.variables[name])[classes[window.classes[name]]])
+        name: tuple(
+            label
+            for label, own in zip(
+                window.codebook.variables[name], window.classes[name], strict=True
+            )
+            if classes[own]
+        )
         for name, classes in totals.sets(total).items()
     }
     return Finding(

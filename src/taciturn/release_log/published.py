@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from taciturn.attack.system import UNLIMITED
 
@@ -38,6 +40,19 @@ class Axis:
     variable: str
     labels: tuple[str, ...]
     classes: Integers
+
+    def grouped(self, counted: Integers, group: Integers, kept: Integers) -> "Axis":
+        """The dimension whose categories are added up by these groups of them, of which
+        some are kept; `counted` is as `classes`.
+        """
+        labels = tuple(
+            " + ".join(label for label, own in zip(self.labels, group, strict=True) if own == each)
+            for each in kept
+        )
+        place = np.full(int(group.max()) + 2, -1)
+        place[kept] = np.arange(len(kept))
+        codes = np.where(counted < 0, -1, place[group[np.maximum(counted, 0)]])
+        return Axis(self.name, self.variable, labels, codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +91,14 @@ class PublishedTable:
         """Whether every cell is published as it is."""
         return bool((self.least == self.most).all())
 
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for tables that say the same."""
+        parts = [(axis.variable, axis.classes.tobytes()) for axis in self.axes]
+        parts += [(name, mask.tobytes()) for name, mask in sorted(self.where.items())]
+        ends = (self.least.tobytes(), self.most.tobytes())
+        return repr((parts, ends)).encode()
+
     def classes(self, variable: str, size: int) -> Integers:
         """The place along this variable, of so many categories, that each of them goes
         to; -1 for none.
@@ -88,27 +111,44 @@ class PublishedTable:
             found = np.where(self.where[variable], found, -1)
         return found
 
-    def over(self, variables: Iterable[str]) -> "PublishedTable | None":
-        """What it says of the table over these variables: sums over the others. Where a
-        sum leaves out some categories, it is less than the total. None where nothing is
-        left.
+    def coarsened(self, classes: Mapping[str, Integers]) -> "PublishedTable | None":
+        """What it says of classes of categories of some variables, summed over the
+        others: its own categories are added up to those that no class cuts through.
+
+        Where some of the people in a class are not counted, the sum is less than the
+        class holds. None where nothing is left.
         """
-        kept = set(variables)
-        if self.variables <= kept:
-            return self
-        least, most, axes = self.least, self.most, []
-        whole = all(name in kept for name in self.where)
+        least: Integers = self.least
+        most: Integers = self.most
+        axes: list[Axis] = []
+        where: dict[str, Booleans] = {}
+        whole = True
+        named = {axis.variable for axis in self.axes}
+        for name, mask in self.where.items():
+            if name not in named:
+                cover = _cover(mask, classes.get(name))
+                whole = whole and bool((cover == mask).all())
+                if not cover.all():
+                    where[name] = cover
         for place, axis in reversed(list(enumerate(self.axes))):
-            if axis.variable in kept:
-                axes.append(axis)
+            counted = self.classes(axis.variable, len(axis.classes))
+            own = classes.get(axis.variable)
+            group, outside = _joined(counted, len(axis.labels), own)
+            kept = np.unique(group[group != outside])
+            if not len(kept):
+                whole = False
+                cover = _cover(counted >= 0, own)
+                least = np.asarray(least.sum(axis=place))
+                most = np.full(least.shape, UNLIMITED)
+                if not cover.all():
+                    where[axis.variable] = cover
                 continue
-            whole = whole and bool((axis.classes >= 0).all())
-            open_ = (most >= UNLIMITED).any(axis=place)
-            least = least.sum(axis=place)
-            most = np.where(open_, UNLIMITED, np.where(most >= UNLIMITED, 0, most).sum(axis=place))
-        if not whole:
-            most = np.full_like(most, UNLIMITED)
-        where = {name: mask for name, mask in self.where.items() if name in kept}
+            least, most = (_sums(end, place, group, kept) for end in (least, most))
+            if len(kept) == 1 and outside < 0:
+                least, most = (np.asarray(end.take(0, axis=place)) for end in (least, most))
+                continue
+            axes.append(axis.grouped(counted, group, kept))
+        most = most if whole else np.full_like(most, UNLIMITED)
         found = PublishedTable(tuple(reversed(axes)), where, least, most)
         return found if found.informative.any() else None
 
@@ -175,3 +215,37 @@ class PublishedTable:
         shape = tuple(len(axis.labels) for axis in axes)
         ends = (np.array(end, dtype=np.int64).reshape(shape) for end in (least, most))
         return cls(axes, where, *ends)
+
+
+def _cover(mask: Booleans, classes: Integers | None) -> Booleans:
+    """The classes of which something is in a set, by category; all without classes."""
+    if classes is None:
+        return np.ones(len(mask), dtype=np.bool_)
+    return np.isin(classes, classes[mask])
+
+
+def _joined(counted: Integers, size: int, classes: Integers | None) -> tuple[Integers, int]:
+    """The group of each of so many categories of a table, such that no class is in two,
+    and the group of what is not counted; -1 where all is.
+    """
+    own = np.zeros(len(counted), dtype=np.int64) if classes is None else classes
+    nodes = np.where(counted < 0, size, counted)
+    number = size + 1 + int(own.max()) + 1
+    links = coo_array((np.ones(len(own)), (nodes, size + 1 + own)), shape=(number, number))
+    _, group = connected_components(links, directed=False)
+    outside = int(group[size]) if (counted < 0).any() else -1
+    return group[:size].astype(np.int64), outside
+
+
+def _sums(end: Integers, place: int, group: Integers, kept: Integers) -> Integers:
+    """The sums of groups along an axis; without a limit where one of them has none."""
+    parts = np.moveaxis(end, place, 0)
+    sums = [
+        np.where(
+            (parts[group == each] >= UNLIMITED).any(axis=0),
+            UNLIMITED,
+            np.where(parts[group == each] >= UNLIMITED, 0, parts[group == each]).sum(axis=0),
+        )
+        for each in kept
+    ]
+    return np.moveaxis(np.stack(sums), 0, place)

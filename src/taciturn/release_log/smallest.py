@@ -41,11 +41,12 @@ class SmallestSets:
 
     def __init__(self, window: Window, limits: Limits) -> None:
         self._limits = limits
-        system, _ = window.system.capped()
+        system = window.system
         self._system, self._of_row = system, window.release_of_row
         self._left = 0  # programs that may be solved for a total
         self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW}
-        finite = system.most[system.most < UNLIMITED]
+        # Beyond all that is published, so that it limits no total.
+        finite = np.maximum(system.least, np.where(system.most < UNLIMITED, system.most, 0))
         most = np.minimum(system.upper, min(int(finite.max(initial=1)) * 2 + 1, MAX_COUNT))
         self._program = Program(
             system.matrix,

@@ -121,11 +121,17 @@ def classes_of(
     return found
 
 
-def window_of(variables: Iterable[str], sources: Iterable[Source], codebook: Codebook) -> Window:
-    """What releases say over these variables, less what follows from another part."""
-    names = [name for name in codebook.variables if name in set(variables)]
-    told = [(release, table.over(names)) for release, table in sources]
-    kept = _without_implied([(r, t) for r, t in told if t is not None], codebook)
+def window_of(
+    classes: Mapping[str, Integers], sources: Iterable[Source], codebook: Codebook
+) -> Window:
+    """What releases say of these classes, less what follows from another part."""
+    told: dict[bytes, Source] = {}
+    for release, table in sources:
+        coarse = table.coarsened(classes)
+        if coarse is not None:
+            told.setdefault(coarse.key, (release, coarse))
+    kept = _without_implied(list(told.values()), codebook)
+    names = [name for name in codebook.variables if name in classes]
     return Window(codebook, classes_of(names, [table for _, table in kept], codebook), kept)
 
 

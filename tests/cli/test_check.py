@@ -1,0 +1,97 @@
+"""``taciturn release-log`` and ``taciturn check``: a log, tables, verdicts, statuses."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import taciturn as tc
+
+pytest.importorskip("duckdb")
+
+PEOPLE = (
+    "age,sex\n" + "16-64,f\n" * 30 + "16-64,m\n" * 28 + "65,f\n" + "66+,f\n" * 20 + "66+,m\n" * 20
+)
+LOG = ["--log", "p.duckdb"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch, run):
+    """The current folder, with a log of some people and three tables."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "all.csv").write_text("sex,count\nf,51\nm,48\n")
+    (tmp_path / "not65.csv").write_text("sex,count\nf,50\nm,48\n")
+    (tmp_path / "hidden.csv").write_text("sex,count,status\nf,,suppressed\nm,48,published\n")
+    words = ["release-log", "people.csv", "--variables", "age,sex", "--output", "p.duckdb"]
+    assert run(*words, "--public-total")[0] == 0
+    return tmp_path
+
+
+def test_a_log_holds_categories_and_the_total_of_the_records():
+    log = tc.ReleaseLog("p.duckdb")
+    assert dict(log.codebook.variables) == {"age": ("16-64", "65", "66+"), "sex": ("f", "m")}
+    assert log.codebook.total == 99
+
+
+def test_a_table_passes_and_is_logged(run):
+    status, text, said = run("check", "all.csv", *LOG, "--add", "all", "--protection", "none")
+    assert (status, said) == (0, "")
+    assert text.splitlines() == [
+        "Nothing found: no small count can be worked out that could not be before.",
+        "Logged as release 1, 'all'.",
+    ]
+    assert tc.ReleaseLog("p.duckdb").releases["protection"].tolist() == ["none"]
+
+
+def test_a_difference_ends_with_status_4_and_is_not_logged(run):
+    run("check", "all.csv", *LOG, "--add", "all")
+    words = ["check", "not65.csv", *LOG, "--where", "age=16-64,66+", "--add", "again"]
+    status, text, _ = run(*words)
+    assert status == 4
+    assert "age=65: 1 (0 to 99 before), with all" in text
+    assert "Not logged." in text
+    assert len(tc.ReleaseLog("p.duckdb").releases) == 1
+    status, whole, _ = run(*words, "--format", "json", "--output", "found.csv")
+    found = json.loads(whole)
+    assert (status, found["passed"], found["number"]) == (4, False, None)
+    assert found["findings"][0]["cell"] == "age=65"
+    assert pd.read_csv("found.csv")["upper"].tolist() == [1]
+    status, text, _ = run("check", "hidden.csv", *LOG, "--where", "age=16-64,66+", "--add", "safe")
+    assert (status, "Logged as release 2, 'safe'." in text) == (0, True)
+
+
+def test_what_was_taken_together_in_parts_ends_with_status_3(run, monkeypatch):
+    monkeypatch.setattr("taciturn.release_log.checking._MOST_CELLS", 1)
+    run("check", "all.csv", *LOG, "--add", "all")
+    status, text, _ = run("check", "hidden.csv", *LOG, "--where", "age=16-64,66+", "--add", "part")
+    assert status == 3
+    assert "this is no proof" in text
+    assert "Logged as release" in text
+
+
+def test_merged_categories_are_named(run, folder):
+    (folder / "merged.csv").write_text("age,count\nyoung,58\nold,41\n")
+    words = ["check", "merged.csv", *LOG, "--merge", "age:young=16-64", "--merge", "age:old=65,66+"]
+    assert run(*words)[0] == 0
+    status, _, said = run("check", "merged.csv", *LOG, "--merge", "young=16-64")
+    assert (status, "'young' is no variable:category" in said) == (2, True)
+    status, _, said = run("check", "merged.csv", *LOG)
+    assert (status, "has no category 'young'" in said) == (1, True)
+
+
+def test_missing_labels_are_a_category_of_their_own(run, folder):
+    (folder / "people.csv").write_text(PEOPLE + ",f\n")
+    words = ["release-log", "people.csv", "--variables", "age,sex", "--output", "q.duckdb"]
+    status, _, said = run(*words)
+    assert (status, "missing" in said) == (1, True)
+    assert run(*words, "--missing", "not stated")[0] == 0
+    assert "not stated" in tc.ReleaseLog("q.duckdb").codebook.variables["age"]
+
+
+def test_a_wrong_total_and_a_file_that_is_no_log(run, folder):
+    (folder / "wrong.csv").write_text("sex,count\nf,51\nm,40\n")
+    status, _, said = run("check", "wrong.csv", *LOG)
+    assert (status, "adds up to 91, and there are 99 records" in said) == (1, True)
+    status, _, said = run("check", "all.csv", "--log", "people.csv")
+    assert (status, said.startswith("taciturn: error: people.csv")) == (1, True)
