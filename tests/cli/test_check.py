@@ -1,4 +1,4 @@
-"""``taciturn release-log`` and ``taciturn check``: a log, tables, verdicts, statuses."""
+"""The commands release-log and check: a log, tables, verdicts, statuses."""
 
 import json
 

@@ -9,7 +9,7 @@ from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import window_of
+from taciturn.release_log.window import told_of, window_of
 
 SHAPES = [(3, 2), (4, 2), (2, 2, 2), (3, 3), (5,), (3, 2, 2)]
 
@@ -35,13 +35,13 @@ class Base:
 
     def values(self, released: list[PublishedTable]) -> tuple[Totals, np.ndarray]:
         """All totals of all tables that are compatible with what is released."""
-        variables = _windows(self.new, self.earlier, self.codebook)[0][0]
+        classes = _windows(self.new, self.earlier, self.codebook)[0][0]
         both = [*self.earlier, *((0, table) for table in self.new)]
-        window = window_of(variables, both, self.codebook)
+        window = window_of(classes, told_of(classes, both), self.codebook)
         place = np.zeros(self.table.shape, dtype=int)
-        for name, classes in window.classes.items():
+        for name, own in window.classes.items():
             shape = [-1 if dim == name else 1 for dim in self.table.dims]
-            place = place * (classes.max() + 1) + classes.reshape(shape)
+            place = place * (own.max() + 1) + own.reshape(shape)
         cells = np.zeros((self.table.size, int(np.prod(window.shape))), dtype=np.int64)
         cells[np.arange(self.table.size), place.ravel()] = 1
         totals = Totals(window)

@@ -161,6 +161,19 @@ def test_a_suppressed_table_of_one_variable_has_a_grand_total(log: tc.ReleaseLog
     assert verdict.cells["cell"].tolist() == ["area=N2"]
 
 
+def test_a_perturbed_table_is_logged_as_the_intervals_of_its_mechanism(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48), name="all")
+    rounded = tc.attack.Perturbed(by_sex(51, 48).to_xarray(), tc.attack.RandomRounding(3))
+    # 49 to 53 of at most 51: nobody, one or two are 65.
+    assert check(log, rounded, where=AGES, values=3).passed
+    verdict = check(log, rounded, where=AGES, values=4, advise=False)
+    row = verdict.cells.set_index("cell").loc["age=65, sex=f"]
+    assert (row["lower"], row["upper"], row["n_values"]) == (0, 2, 3)
+    assert row["risk"] == pytest.approx(1 / np.log2(3))
+    noise = tc.attack.GeometricNoise(epsilon=1.0)
+    assert check(log, tc.attack.Perturbed(by_sex(51, 48).to_xarray(), noise), where=AGES).passed
+
+
 def test_levels_and_merged_categories(log: tc.ReleaseLog) -> None:
     log.add(pd.Series({"N1": 20, "N2": 31, "S1": 14, "S2": 2}).rename_axis("area"), name="areas")
     regions = pd.Series({"North": 51, "South": 16}).rename_axis("region")

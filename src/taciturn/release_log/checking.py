@@ -13,7 +13,7 @@ from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import NEW, SmallestSets
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import Source, Window, classes_of, window_of
+from taciturn.release_log.window import Source, Window, classes_of, told_of, window_of
 
 __all__ = ["Checked", "Finding", "check_tables"]
 
@@ -66,12 +66,12 @@ class Checked:
     findings : sequence of Finding
         Small counts that can be worked out, those of many people's first.
     further : int
-        Those that are part of one of these with the same bounds, or were too many to
-        be bounded.
+        Those that are part of one of these with the same bounds.
     combined : frozenset of int
         The earlier releases that were taken together with the table.
     complete : bool
-        Whether all earlier releases that could matter were taken together at once.
+        Whether all earlier releases that could matter were taken together at once, and
+        no total was left out.
     """
 
     findings: Sequence[Finding]
@@ -100,11 +100,14 @@ def check_tables(
     further = 0
     combined: set[int] = set()
     for classes in windows:
-        window = window_of(classes, [*earlier, *((NEW, table) for table in new)], codebook)
+        told = told_of(classes, earlier)
+        fresh = told_of(classes, [(NEW, table) for table in new])
+        window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.sources} - {NEW}
-        before = Window(codebook, window.classes, window_of(classes, earlier, codebook).sources)
-        findings, more = _of_window(window, before, limits)
+        before = Window(codebook, window.classes, window_of(classes, told, codebook).sources)
+        findings, more, left_out = _of_window(window, before, limits)
         further += more
+        complete = complete and not left_out
         for each in findings:
             found.setdefault(tuple(sorted(each.taken.items())), each)
     return Checked(list(found.values()), further, frozenset(combined), complete)
@@ -149,19 +152,22 @@ def _refined(
     new ones first.
     """
     found: Classes = {}
+    seen = set()
     for table in [*new, *ranked]:
         for name in sorted(table.variables, key=lambda name: (name not in found, name)):
-            finer = {**found, name: _finer(found.get(name), table, name, codebook)}
+            own = table.classes(name, len(codebook.variables[name]))
+            told = (name, own.tobytes())
+            if told in seen:
+                continue
+            finer = {**found, name: _finer(found.get(name), own)}
             if _size(finer) <= _MOST_CELLS:
                 found = finer
+            seen.add(told)  # classes only become finer: no second try
     return found
 
 
-def _finer(
-    classes: Integers | None, table: PublishedTable, name: str, codebook: Codebook
-) -> Integers:
-    """Classes that also tell apart what a table does."""
-    own = table.classes(name, len(codebook.variables[name]))
+def _finer(classes: Integers | None, own: Integers) -> Integers:
+    """Classes that also tell apart what others do."""
     both = own if classes is None else classes * (int(own.max()) + 2) + own
     return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
 
@@ -171,10 +177,12 @@ def _size(classes: Classes) -> int:
     return prod(int(each.max()) + 1 for each in classes.values())
 
 
-def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int]:
-    """The small counts in a window that the new release makes the difference for."""
+def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int, bool]:
+    """The small counts in a window that the new release makes the difference for, how
+    many more there are, and whether some totals were left out.
+    """
     if not any(release == NEW for release, _ in window.sources):
-        return [], 0
+        return [], 0, False
     totals = Totals(window)
     open_ = candidates(window.system, totals, limits)
     open_ = open_[~_published(totals, open_, before.sources)]
@@ -182,7 +190,7 @@ def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Fin
     is_own = _published(totals, open_, fresh)
     own, asked = open_[is_own], open_[~is_own]
     order = np.argsort([len(totals.sets(int(total))) for total in asked], kind="stable")
-    dropped = max(0, len(asked) - _AT_ONCE)
+    left_out = len(asked) > _AT_ONCE
     asked = np.sort(asked[order[:_AT_ONCE]])
     which = np.concatenate([own, asked])
     lower, upper = bounds_of_totals(window.system, totals, which)
@@ -195,13 +203,13 @@ def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Fin
     same = {total: each[:2] for total, each in bounds.items()}
     coarsest = totals.coarsest(list(bounds), same)
     if not coarsest:
-        return [], dropped
+        return [], 0, left_out
     sets = SmallestSets(window, limits)
     findings = [
         _finding(window, totals, total, bounds[total], sets, prove=number < _MOST_PROVED)
         for number, total in enumerate(coarsest)
     ]
-    return findings, len(bounds) - len(coarsest) + dropped
+    return findings, len(bounds) - len(coarsest), left_out
 
 
 def _finding(

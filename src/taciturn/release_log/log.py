@@ -90,7 +90,7 @@ class ReleaseLog:
     >>> log.check(not_65, where={"age": ["16-64", "66+"]}, progressbar=False)
     Do not release: 2 small counts could be worked out.
       age=65: 1 (0 to 99 before), with all
-      and 1 that are part of these, or were not bounded
+      and 1 that are part of these
     To release it: suppress sex=f.
     To release it: round to base 3.
     >>> folder.cleanup()
@@ -149,7 +149,8 @@ class ReleaseLog:
             Counts over variables of the log or levels above them, missing where they
             are not published: `pandas.crosstab`, sizes of groups, a table in long form
             with a column ``count``. A category without a row holds nobody. Of a release
-            only what it publishes.
+            only what it publishes: of `attack.Perturbed` the intervals that the
+            mechanism leaves, not how likely their values are.
         where : mapping of str to label or sequence of labels, optional
             For each variable by which records were selected the categories of those
             that are counted.

@@ -3,14 +3,12 @@ what is published of the count.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from taciturn.attack.system import UNLIMITED
 
@@ -45,6 +43,8 @@ class Axis:
         """The dimension whose categories are added up by these groups of them, of which
         some are kept; `counted` is as `classes`.
         """
+        if len(kept) == len(self.labels):
+            return replace(self, classes=counted)
         labels = tuple(
             " + ".join(label for label, own in zip(self.labels, group, strict=True) if own == each)
             for each in kept
@@ -229,23 +229,24 @@ def _joined(counted: Integers, size: int, classes: Integers | None) -> tuple[Int
     and the group of what is not counted; -1 where all is.
     """
     own = np.zeros(len(counted), dtype=np.int64) if classes is None else classes
-    nodes = np.where(counted < 0, size, counted)
-    number = size + 1 + int(own.max()) + 1
-    links = coo_array((np.ones(len(own)), (nodes, size + 1 + own)), shape=(number, number))
-    _, group = connected_components(links, directed=False)
-    outside = int(group[size]) if (counted < 0).any() else -1
-    return group[:size].astype(np.int64), outside
+    node = np.where(counted < 0, size, counted)
+    group = np.arange(size + 1)
+    while True:
+        least = np.full(int(own.max()) + 1, size)
+        np.minimum.at(least, own, group[node])
+        before = group.copy()
+        np.minimum.at(group, node, least[own])
+        if np.array_equal(group, before):
+            break
+    return group[:size], int(group[size]) if (counted < 0).any() else -1
 
 
 def _sums(end: Integers, place: int, group: Integers, kept: Integers) -> Integers:
     """The sums of groups along an axis; without a limit where one of them has none."""
-    parts = np.moveaxis(end, place, 0)
-    sums = [
-        np.where(
-            (parts[group == each] >= UNLIMITED).any(axis=0),
-            UNLIMITED,
-            np.where(parts[group == each] >= UNLIMITED, 0, parts[group == each]).sum(axis=0),
-        )
-        for each in kept
-    ]
-    return np.moveaxis(np.stack(sums), 0, place)
+    if len(kept) == end.shape[place]:
+        return end
+    inside = (kept[:, None] == group).astype(np.int64)
+    open_ = end >= UNLIMITED
+    sums = np.tensordot(inside, np.where(open_, 0, end), (1, place))
+    sums[np.tensordot(inside, open_.astype(np.int64), (1, place)) > 0] = UNLIMITED
+    return np.moveaxis(sums, 0, place)

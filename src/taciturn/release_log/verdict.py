@@ -26,8 +26,7 @@ class Verdict:
     findings : sequence of Finding
         Small counts that could be worked out with the table, and not without it.
     further : int
-        Those that are part of one of these with the same bounds, or were too many to
-        be bounded.
+        Those that are part of one of these with the same bounds.
     advice : sequence of Advice
         Changes after which nothing is found; each was checked as the table was.
     threshold, values : int
@@ -36,7 +35,8 @@ class Verdict:
     complete : bool
         Whether all earlier releases that are connected with the table were taken
         together at once. If not, they were in parts, and what follows only from several
-        of these parts together was not looked for.
+        of these parts together was not looked for; or there were too many totals to
+        bound all.
     not_combined : tuple of str
         The names of earlier releases that share variables with the table and were in
         none of the parts.
@@ -102,8 +102,8 @@ class Verdict:
             head = "Nothing found: no small count can be worked out that could not be before."
         elif not self.findings and not self.further:
             head = (
-                "Nothing found, but the earlier releases were taken together in parts only: this"
-                " is no proof."
+                "Nothing found, but the earlier releases were taken together in parts only, or"
+                " there were too many totals: this is no proof."
             )
         else:
             number = len(self.findings) + self.further
@@ -116,7 +116,7 @@ class Verdict:
         if rest > 0:
             lines.append(f"  and {rest:,} more")
         if self.further:
-            lines.append(f"  and {self.further:,} that are part of these, or were not bounded")
+            lines.append(f"  and {self.further:,} that are part of these")
         lines += [f"To release it: {each}." for each in self.advice]
         if self.findings and self.advised and not self.advice:
             lines.append("No suppression, merging or rounding that was tried is enough.")

@@ -16,7 +16,7 @@ from taciturn.attack.system import LinearSystem, Total, build_system
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 
-__all__ = ["Source", "Window", "classes_of", "window_of"]
+__all__ = ["Source", "Window", "classes_of", "told_of", "window_of"]
 
 type Source = tuple[int, PublishedTable]
 """A published table, and the number of the release that it belongs to."""
@@ -91,11 +91,12 @@ class Window:
 def _total(release: int, table: PublishedTable, group: Integers) -> Total:
     """The table as groups of combinations, for messages: the last is everybody else."""
     size = table.least.size
-    named = [f"{table.label(cell) or 'total'} of release {release}" for cell in range(size)]
+    by = f"release {release}" if release else "this table"
+    named = [f"{table.label(cell) or 'total'} of {by}" for cell in range(size)]
     labels = xr.DataArray(
         np.zeros(size + 1, dtype=np.int64),
-        dims="published",
-        coords={"published": [*named, ""]},
+        dims="cell",
+        coords={"cell": [*named, ""]},
     )
     least, most = np.append(table.least.ravel(), 0), np.append(table.most.ravel(), 0)
     return Total(labels, group, least, most, np.append(table.informative.ravel(), False))
@@ -121,16 +122,21 @@ def classes_of(
     return found
 
 
-def window_of(
-    classes: Mapping[str, Integers], sources: Iterable[Source], codebook: Codebook
-) -> Window:
-    """What releases say of these classes, less what follows from another part."""
+def told_of(classes: Mapping[str, Integers], sources: Iterable[Source]) -> list[Source]:
+    """What releases say of these classes; what several say by the first."""
     told: dict[bytes, Source] = {}
     for release, table in sources:
         coarse = table.coarsened(classes)
         if coarse is not None:
             told.setdefault(coarse.key, (release, coarse))
-    kept = _without_implied(list(told.values()), codebook)
+    return list(told.values())
+
+
+def window_of(
+    classes: Mapping[str, Integers], told: Sequence[Source], codebook: Codebook
+) -> Window:
+    """What `told_of` gave of these classes, less what follows from another part."""
+    kept = _without_implied(told, codebook)
     names = [name for name in codebook.variables if name in classes]
     return Window(codebook, classes_of(names, [table for _, table in kept], codebook), kept)
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from taciturn.attack.solver import Program
-from taciturn.attack.system import Integers, LinearSystem, open_ended
+from taciturn.attack.system import UNLIMITED, Integers, LinearSystem, open_ended
 from taciturn.errors import AttackError
 
 __all__ = ["contradiction"]
@@ -66,4 +66,6 @@ def _interval(system: LinearSystem, row: int) -> str:
     step = 10.0**system.decimals
     least, most = total.least[group] / step, total.most[group] / step
     value = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+    if total.most[group] >= UNLIMITED:
+        value = f"{least:g} or more"
     return f"{system.row_label(row)} of {value} with {cells}"
