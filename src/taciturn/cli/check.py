@@ -151,9 +151,15 @@ def check(
         table=rows,
         to_stderr=isinstance(output, StandardOutput),
     )
+    _exit(verdict)
+
+
+def _exit(verdict: "tc.release_log.Verdict") -> None:
+    """End with the status of a verdict that is not passed."""
+    if verdict.findings or verdict.further:
+        sys.exit(EXIT_CONDITION)
     if not verdict.passed:
-        found = verdict.findings or verdict.further
-        sys.exit(EXIT_CONDITION if found else EXIT_NOT_CONVERGED)
+        sys.exit(EXIT_NOT_CONVERGED)
 
 
 def _read(table: TableFile, count: str, **written: Any) -> "pd.DataFrame":

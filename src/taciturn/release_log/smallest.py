@@ -22,8 +22,9 @@ __all__ = ["NEW", "SmallestSets"]
 
 NEW: Final = 0
 """The number of the release that is checked."""
-_TRIES_OF_CELLS: Final = 30_000  # programs for a total, times the cells of the window
-_FEWEST_TRIES: Final = 3
+_TRIES_OF_CELLS: Final = 50_000  # programs for a window, times its cells
+_FEWEST_TRIES: Final = 20
+_BEYOND: Final = 10  # totals for which a set is given without making it smaller
 _NEAR: Final = 1e-6
 
 
@@ -42,8 +43,9 @@ class SmallestSets:
     def __init__(self, window: Window, limits: Limits) -> None:
         self._limits = limits
         system = window.system
+        # Programs that may be solved to make sets smaller, for all totals together.
+        self._left = max(_FEWEST_TRIES, _TRIES_OF_CELLS // system.matrix.shape[1])
         self._system, self._of_row = system, window.release_of_row
-        self._left = 0  # programs that may be solved for a total
         self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW}
         # Beyond all that is published, so that it limits no total.
         finite = np.maximum(system.least, np.where(system.most < UNLIMITED, system.most, 0))
@@ -59,13 +61,15 @@ class SmallestSets:
     def of(self, cells: Integers, *, prove: bool) -> tuple[tuple[int, ...], bool] | None:
         """A set of earlier releases that is enough for the total of these cells, and
         whether it is proved that no smaller one is; None where linear bounds do not
-        tell, whichever releases are taken.
+        tell, whichever releases are taken, or after many programs.
 
         Unless it is to `prove`, these are the releases of the bounds' multipliers, of
         which some may not be needed.
         """
         costs = np.zeros(self._system.matrix.shape[1])
         costs[cells] = 1.0
+        if self._left < -_BEYOND:
+            return None
         against, enough = self._tried(costs, self._earlier)
         if against is not None:
             return None
@@ -73,7 +77,6 @@ class SmallestSets:
             return tuple(sorted(enough)), not enough
         enough = self._without_needless(costs, enough)
         lists: list[frozenset[int]] = []
-        self._left = max(_FEWEST_TRIES, _TRIES_OF_CELLS // len(costs))
         while self._left > 0:
             chosen = _hitting(lists, sorted(self._earlier))
             if len(chosen) == len(enough):
@@ -82,7 +85,7 @@ class SmallestSets:
             if against is None:
                 return tuple(sorted(chosen)), True
             lists.append(self._narrowed(costs, chosen, against))
-        return tuple(sorted(enough)), False
+        return tuple(sorted(enough)), not enough
 
     def _narrowed(
         self, costs: Floats, chosen: Collection[int], against: frozenset[int]
@@ -106,7 +109,7 @@ class SmallestSets:
     def _without_needless(self, costs: Floats, enough: frozenset[int]) -> frozenset[int]:
         """Of a set that is enough, one of which each release is needed."""
         for release in sorted(enough, reverse=True):
-            if release in enough:
+            if release in enough and self._left > 0:
                 against, used = self._tried(costs, enough - {release})
                 enough = enough if against is not None else used
         return enough
