@@ -69,6 +69,7 @@ WITHOUT_LIBRARIES = [
     (["report", "no.nc", "--output", "p.html"], 1, "no.nc: no such file"),
     (["report", "one.nc", "--output", "one.nc", "--force"], 1, "is the file that is read"),
     (["report", "one.nc", "--output", "p.html", "--release", "no.csv"], 1, "no.csv: no such file"),
+    (["report", "one.nc", "--output", "p.html", "--log", "no.db"], 1, "no.db: no such file"),
     (["report", "one.nc", "--output", "p.html", *2 * ["--release", "a.csv"]], 2, "called 'a'"),
     (["summary", "one.nc", "--fail-on", "R2>2:0.1"], 2, "is none of: R2>0.2:0.05"),
     ([*ASSESS, "--fail-on", "disclosed"], 2, "is none of: R2>0.2:0.05"),

@@ -37,3 +37,17 @@ def test_a_fit_that_did_not_converge_has_its_status(run, fit_as_chain, tmp_path)
     status, _, said = run("report", tmp_path / "fit.nc", "--output", tmp_path / "panel.html")
     assert (status, "did not converge" in said) == (3, True)
     assert "Do not rely on these numbers" in (tmp_path / "panel.html").read_text()
+
+
+def test_earlier_releases_are_those_of_the_log(run, fit_loglinear, religion_sample, tmp_path):
+    pytest.importorskip("duckdb")
+    tc.save_fit(fit_loglinear, tmp_path / "fit.nc")
+    labels = {dim: religion_sample[dim].values.tolist() for dim in religion_sample.dims}
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables=labels)
+    log.add(religion_sample.sum("religion"), name="people by area", protection="none")
+    words = ["--log", log.path, "--output", tmp_path / "panel.html"]
+    status, _, _ = run("report", tmp_path / "fit.nc", *words)
+    assert status == 0
+    tc.report(fit_loglinear, tmp_path / "same.html", log=log, progressbar=False)
+    assert "people by area" in (tmp_path / "panel.html").read_text()
+    assert (tmp_path / "panel.html").read_text() == (tmp_path / "same.html").read_text()

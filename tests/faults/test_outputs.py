@@ -61,7 +61,7 @@ EXAMPLES = {
     "perturb": ["table.csv", "--method", "conventional-round"],
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],
-    "report": ["one.nc", "--release", "released.csv"],
+    "report": ["one.nc", "--release", "released.csv", "--log", "project.duckdb"],
     "release-log": ["records.csv", "--variables", "a,b", "--hierarchy", "levels.csv"],
     "check": ["table.csv", "--log", "project.duckdb"],
     "rules": ["records.csv", *RULES, "--hierarchy", "levels.csv", "--apriori", "rows.hst"],

@@ -57,7 +57,7 @@ def test_a_verdict_is_for_one_table_and_one_state_of_the_log(log: tc.ReleaseLog)
     with pytest.raises(ParameterError, match="that on another"):
         log.add(by_sex(51, 47), after=verdict)
     log.add(by_sex(20, 20), where={"area": "N1"})
-    with pytest.raises(ParameterError, match="1 releases were added since"):
+    with pytest.raises(ParameterError, match="a release was added since"):
         log.add(by_sex(51, 48), after=verdict)
     assert len(log.releases) == 1
 
@@ -111,6 +111,54 @@ def test_a_suppressed_table_is_logged_as_it_is_published(log: tc.ReleaseLog) -> 
     )
     assert not verdict.passed
     assert "sex=m, area=N1: 4" in repr(verdict)
+
+
+def test_totals_of_several_levels_are_totals(log: tc.ReleaseLog) -> None:
+    """pandas labels them "All" on one level and "" on the others."""
+    generator = np.random.default_rng(3)
+    columns = {"age": ["16-64", "66+"], "sex": ["f", "m"], "area": ["N1", "S2"]}
+    people = pd.DataFrame({name: generator.choice(x, 300) for name, x in columns.items()})
+    rows = [people["age"], people["sex"]]
+    given = {"total": "All", "threshold": 100, "advise": False}
+    without = check(log, pd.crosstab(rows, people["area"]), **given).cells
+    assert len(without) > 0
+    for table in (
+        pd.crosstab(rows, people["area"], margins=True),
+        pd.crosstab(people["area"], rows, margins=True),
+    ):
+        cells = check(log, table, **given).cells
+        assert set(cells["cell"]) == set(without["cell"])
+
+
+def test_columns_and_indexes_of_pandas_are_sequences(tmp_path: Path) -> None:
+    sex = pd.Series(["f", "m", "f"])
+    given = [sex.unique(), pd.Index(["f", "m"]), sex.astype("category").cat.categories]
+    for number, labels in enumerate([*given, sex.drop_duplicates()]):
+        log = tc.ReleaseLog(tmp_path / f"{number}.duckdb", variables={"sex": labels})
+        assert log.codebook.variables == {"sex": ("f", "m")}
+        assert check(log, pd.Series({"f": 20}).rename_axis("sex"), where={"sex": sex[:1]}).passed
+
+
+def test_a_missing_label_is_no_category(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="has a missing label: give the records"):
+        tc.ReleaseLog(tmp_path / "x.duckdb", variables={"sex": ["f", "m", np.nan]})
+
+
+def test_a_table_of_all_records_is_not_one_of_some(log: tc.ReleaseLog) -> None:
+    ages = pd.Series({"16-64": 80, "65": 20, "66+": 30}).rename_axis("age")
+    with pytest.raises(TableError, match=r"counts people of age=65, whom where leaves out"):
+        check(log, ages, where=AGES)
+    ages["65"] = 0
+    assert check(log, ages, where=AGES).passed
+
+
+def test_a_suppressed_table_of_one_variable_has_a_grand_total(log: tc.ReleaseLog) -> None:
+    table = pd.Series({"N1": 30, "N2": 4, "S1": 12, "S2": 25}).rename_axis("area").to_xarray()
+    pattern = tc.suppress(table, table < 10, progressbar=False)
+    assert log.add(pattern, after=check(log, pattern)) == 1
+    # The cell and another are suppressed, so that their sum is known.
+    verdict = check(log, pd.Series({"S1": 12}).rename_axis("area"), where={"area": "S1"})
+    assert verdict.cells["cell"].tolist() == ["area=N2"]
 
 
 def test_a_perturbed_table_is_logged_as_the_intervals_of_its_mechanism(log: tc.ReleaseLog) -> None:

@@ -54,6 +54,12 @@ __all__ = ["report"]
     "--total", default="Total", show_default=True, help="Label of totals in the files of --release."
 )
 @click.option(
+    "--log",
+    type=Input(),
+    metavar="LOG.duckdb",
+    help="Also list what was released before of the same records.",
+)
+@click.option(
     "--threshold", type=Number(0, 1), help="Also give the probability that R2 exceeds this."
 )
 @click.option("--public", is_flag=True, help="Leave out counts and labels of single cells.")
@@ -67,6 +73,7 @@ def report(
     output: Path,
     files: tuple[Path, ...],
     total: str,
+    log: Path | None,
     threshold: float | None,
     public: bool,
     title: str | None,
@@ -86,6 +93,8 @@ def report(
     4 a condition of --fail-on holds.
     """
     check_readable(fit)
+    if log is not None:
+        check_readable(log)
     names = _names(files)
     if title is not None and not title.strip():
         raise click.UsageError("--title is empty")
@@ -103,7 +112,10 @@ def report(
             name: tc.publication.read_release(path, sample, **written)
             for name, path in zip(names, files, strict=True)
         }
-    contents = gathered(read, releases, threshold=threshold, progressbar=sys.stderr.isatty())
+        earlier = None if log is None else tc.ReleaseLog(log)
+    contents = gathered(
+        read, releases, log=earlier, threshold=threshold, progressbar=sys.stderr.isatty()
+    )
     write_page(contents, output, threshold=threshold, public=public, title=title, overwrite=force)
     rows = _rows(contents)
     print_as(

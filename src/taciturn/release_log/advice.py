@@ -14,6 +14,7 @@ from taciturn.release_log.published import Axis, PublishedTable
 __all__ = ["Advice", "advice"]
 
 _ROUNDS: Final = 12  # of suppressing more cells
+_BESIDE: Final = 3  # of these in which no cell is left that overlaps with a finding
 _BASES: Final = (3, 5, 10)
 _SHOWN: Final = 12  # cells that are named
 
@@ -58,15 +59,20 @@ def _passes(found: Checked) -> bool:
 
 def _suppressed(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> Advice | None:
     """Suppress for each finding the smallest cell that overlaps with it, until nothing
-    is found; then publish those again that need not be suppressed.
+    is found; where totals of other releases give these cells back, a few others as
+    well. Then publish those again that need not be suppressed.
     """
     hidden: list[tuple[int, int]] = []
+    beside = 0
     for _ in range(_ROUNDS):
         more = []
         for finding in found.findings:
             overlapping = [c for c in _overlapping(tables, finding, codebook) if c not in hidden]
             if overlapping:
                 more.append(overlapping[0])
+        if not more and beside < _BESIDE:
+            others = [cell for cell in _smallest(tables) if cell not in hidden]
+            more, beside = others[:1], beside + 1
         if not more:
             return None
         hidden = list(dict.fromkeys([*hidden, *more]))
@@ -108,6 +114,16 @@ def _overlapping(tables: Tables, finding: Finding, codebook: Codebook) -> Iterat
             (int(table.least.ravel()[cell]), number, int(cell)) for cell in np.flatnonzero(shown)
         ]
     return ((number, cell) for _, number, cell in sorted(found))
+
+
+def _smallest(tables: Tables) -> list[tuple[int, int]]:
+    """All published cells that count somebody, the smallest first."""
+    found = [
+        (int(table.least.ravel()[cell]), number, int(cell))
+        for number, table in enumerate(tables)
+        for cell in np.flatnonzero((table.least > 0) & (table.most < UNLIMITED))
+    ]
+    return [(number, cell) for _, number, cell in sorted(found)]
 
 
 def _without(tables: Tables, hidden: Iterable[tuple[int, int]]) -> list[PublishedTable]:

@@ -10,11 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import ParameterError
+from taciturn.tables.values import is_missing
 
-__all__ = ["Codebook", "label_text"]
+__all__ = ["Codebook", "label_text", "plain"]
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
+
+
+def plain(given: Any) -> Any:
+    """Columns, indexes and arrays of pandas as lists."""
+    return given.tolist() if hasattr(given, "tolist") else given
 
 
 def label_text(label: Any) -> str:
@@ -108,9 +114,15 @@ def _name(name: object) -> str:
 
 
 def _categories(name: Any, given: Any) -> tuple[str, ...]:
+    given = plain(given)
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise ParameterError(
             f"variables[{name!r}] must be a sequence of categories, got {given!r:.80}"
+        )
+    if any(map(is_missing, given)):
+        raise ParameterError(
+            f"variables[{name!r}] has a missing label: give the records without one a category of"
+            " their own, such as 'missing', in the tables, too"
         )
     labels = tuple(map(label_text, given))
     twice = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
@@ -130,7 +142,7 @@ def _level(
         )
     if level in variables:
         raise ParameterError(f"levels: {level!r} is the name of a variable")
-    labels = tuple(map(label_text, given[1]))
+    labels = tuple(map(label_text, plain(given[1])))
     if len(labels) != len(variables[given[0]]):
         raise ParameterError(
             f"levels[{level!r}] must have a label for each of the {len(variables[given[0]])}"

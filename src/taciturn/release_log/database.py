@@ -163,9 +163,9 @@ class Database:
             found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
             last = int(found[0])
             if after is not None and last != after:
+                more = "a release was" if last - after == 1 else f"{last - after} releases were"
                 raise ParameterError(
-                    f"{self.path}: {last - after} releases were added since the table was checked:"
-                    " check it again"
+                    f"{self.path}: {more} added since the table was checked: check it again"
                 )
             name = str(last + 1) if name is None else name
             same = connection.execute("SELECT number FROM releases WHERE name = ?", [name])

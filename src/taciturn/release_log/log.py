@@ -218,6 +218,7 @@ class ReleaseLog:
             names,
             max(names, default=0),
             tables,
+            advise,
         )
 
     def add(

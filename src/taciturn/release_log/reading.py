@@ -13,7 +13,7 @@ import xarray as xr
 from taciturn.attack import Release, Total
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
-from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text
+from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text, plain
 from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.schema import COUNT, PUBLISHED, REPLICATE, SAFE, STATUS
 from taciturn.suppression.pattern import SuppressionPattern
@@ -54,6 +54,7 @@ def published_tables(
     unknown = [name for name in book.merge if name not in book.merged]
     if unknown:
         raise ParameterError(f"merge must name variables of the table, got {unknown}")
+    _check_filter(found)
     _check_total(found, codebook)
     return found
 
@@ -89,6 +90,7 @@ class _Definitions:
         found: dict[str, Booleans] = {}
         for name, given in where.items():
             variable = self.codebook.variable_of(name, "where")
+            given = plain(given)
             several = isinstance(given, Sequence | np.ndarray | set) and not isinstance(given, str)
             labels = list(given) if several else [given]
             if not labels:
@@ -220,6 +222,8 @@ def _padded(
     axes: tuple[Axis, ...], where: Mapping[str, Booleans], least: Integers, most: Integers
 ) -> PublishedTable:
     """A table in which categories that it leaves out hold nobody."""
+    if not axes:  # a grand total
+        return PublishedTable(axes, where, least, most)
     more = [(0, len(axis.labels) - size) for axis, size in zip(axes, least.shape, strict=True)]
     return PublishedTable(axes, where, np.pad(least, more), np.pad(most, more))
 
@@ -267,7 +271,13 @@ def _of_pandas(frame: "pd.DataFrame | pd.Series[Any]", total: str) -> _Rows:
             f" {names}"
         )
     cells = [key if isinstance(key, tuple) else (key,) for key in series.index.tolist()]
+    # With several levels pandas writes a total as ("All", "").
+    cells = [_replaced(key, "", total) if total in key else key for key in cells]
     return _rows(tuple(map(str, names)), cells, series.tolist(), total)
+
+
+def _replaced(key: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
+    return tuple(new if isinstance(label, str) and label == old else label for label in key)
 
 
 def rows_of_columns(columns: Mapping[str, list[Any]], total: str, *, count: str = COUNT) -> _Rows:
@@ -309,6 +319,23 @@ def _count(value: Any, names: Sequence[str], cell: tuple[Any, ...]) -> int | Non
             f" {named or 'the grand total'} holds {value!r}"
         )
     return count
+
+
+def _check_filter(tables: Sequence[PublishedTable]) -> None:
+    """Raise where somebody is counted whom the filter leaves out."""
+    for table in tables:
+        for place, axis in enumerate(table.axes):
+            selected = table.where.get(axis.variable)
+            if selected is None:
+                continue
+            out = ~np.isin(np.arange(len(axis.labels)), axis.classes[selected])
+            counted = (np.moveaxis(table.least, place, 0) > 0).reshape(len(out), -1).any(axis=1)
+            if (out & counted).any():
+                label = axis.labels[int(np.argmax(out & counted))]
+                raise TableError(
+                    f"the table counts people of {axis.name}={label}, whom where leaves out: is it"
+                    " the table of the selected records?"
+                )
 
 
 def _check_total(tables: Sequence[PublishedTable], codebook: Codebook) -> None:

@@ -56,6 +56,8 @@ class Verdict:
     """The number of the last release that was in the log."""
     tables: Sequence[PublishedTable] = ()
     """What was checked."""
+    advised: bool = True
+    """Whether changes were looked for."""
 
     @property
     def passed(self) -> bool:
@@ -105,7 +107,8 @@ class Verdict:
             )
         else:
             number = len(self.findings) + self.further
-            head = f"Do not release: {number:,} small counts could be worked out."
+            counts = "1 small count" if number == 1 else f"{number:,} small counts"
+            head = f"Do not release: {counts} could be worked out."
         lines = [head]
         for each in self.findings[:_SHOWN]:
             lines.append(f"  {self._line(each)}")
@@ -115,10 +118,10 @@ class Verdict:
         if self.further:
             lines.append(f"  and {self.further:,} that are part of these")
         lines += [f"To release it: {each}." for each in self.advice]
-        if self.findings and not self.advice:
+        if self.findings and self.advised and not self.advice:
             lines.append("No suppression, merging or rounding that was tried is enough.")
         if self.not_combined:
-            shown = ", ".join(self.not_combined[:_SHOWN])
+            shown = "; ".join(self.not_combined[:_SHOWN])
             more = len(self.not_combined) - _SHOWN
             lines.append(
                 f"Not taken together with it: {shown}{f' and {more:,} more' if more > 0 else ''}."
@@ -134,8 +137,7 @@ class Verdict:
         if not found.releases:
             how = "by itself"
         else:
-            names = ", ".join(self.names[release] for release in found.releases)
-            how = f"with {names}"
+            how = f"with {'; '.join(self.names[release] for release in found.releases)}"
         return f"{found.who}: {value} ({before} before), {how}"
 
     def __repr__(self) -> str:

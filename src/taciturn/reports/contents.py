@@ -12,6 +12,7 @@ from taciturn.fits import Summary, assess, summary
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import fillable_cells
 from taciturn.progress import progress_bar
+from taciturn.reports.earlier import Earlier, earlier_releases
 from taciturn.reports.releases import Finding, attack_findings, checked_releases, protections
 from taciturn.reports.yardstick import Mark, yardstick
 from taciturn.risk import cell_uniques
@@ -93,6 +94,8 @@ class Contents:
         Those of them that are one release, and not many of a method.
     findings : sequence of Finding
         What an attacker works out from the others.
+    earlier : Earlier or None
+        What was released before of the same records.
     """
 
     fit: xr.DataTree
@@ -106,6 +109,7 @@ class Contents:
     map: xr.Dataset | None
     single: frozenset[str]
     findings: Sequence[Finding]
+    earlier: Earlier | None
 
     @property
     def row(self) -> dict[str, float]:
@@ -114,13 +118,20 @@ class Contents:
 
 
 def gathered(
-    fit: xr.DataTree, given: Any, *, threshold: float | None, progressbar: bool
+    fit: xr.DataTree,
+    given: Any,
+    *,
+    log: Any = None,
+    verdict: Any = None,
+    threshold: float | None,
+    progressbar: bool,
 ) -> Contents:
-    """Everything the page says, whoever it is for, of a fit and of releases of its
-    table as they are given.
+    """Everything the page says, whoever it is for, of a fit, of releases of its table
+    and of earlier releases as they are given.
     """
     parts = fit_parts(fit)
     releases = checked_releases(given, parts.sample)
+    earlier = earlier_releases(log, verdict, parts)
     recorded = fit["risk"].attrs.get("weights") if "risk" in fit.children else None
     weights = DEFAULT_WEIGHTS if recorded is None else check_weights(recorded)
     with progress_bar("risk", 4, shown=progressbar) as bar:
@@ -147,6 +158,7 @@ def gathered(
             if isinstance(release, xr.DataArray) and release.sizes.get(REPLICATE, 1) == 1
         ),
         attack_findings(releases, progressbar=progressbar),
+        earlier,
     )
 
 

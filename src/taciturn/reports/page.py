@@ -9,6 +9,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.files import check_ending, check_output, whole_file
+from taciturn.release_log import ReleaseLog, Verdict
 from taciturn.reports.contents import Contents, gathered
 from taciturn.reports.releases import Protection
 from taciturn.validate import real_number
@@ -21,6 +22,8 @@ def report(
     path: str | PathLike[str],
     *,
     releases: Mapping[str, Protection] | None = None,
+    log: ReleaseLog | None = None,
+    verdict: Verdict | None = None,
     threshold: float | None = None,
     public: bool = False,
     title: str | None = None,
@@ -33,8 +36,9 @@ def report(
     or predictive checks failed, with the advice not to rely on the numbers. It goes on
     with R2 beside that of well-known tables; the risk of each category; the riskiest
     cells; checks of the model and of the prior; the risk and the utility of protected
-    tables, and what an attacker works out from releases; what is assumed, versions and
-    how to repeat the fit.
+    tables, and what an attacker works out from releases; what was released before and
+    what the next release adds to it; what is assumed, versions and how to repeat the
+    fit.
 
     Parameters
     ----------
@@ -46,6 +50,11 @@ def report(
         What may be released instead of the sample table, by name: tables that a
         protection method returned are put on the risk-utility map, all others are
         attacked.
+    log : ReleaseLog, optional
+        What was released before of the same records; its variables have the names of
+        the table's.
+    verdict : Verdict, optional
+        What `ReleaseLog.check` says of the release that the page is about.
     threshold : float, optional
         Also give the probability that R2 is above it, in ``[0, 1]``.
     public : bool
@@ -67,8 +76,10 @@ def report(
     TableError
         What `assess` refuses; a perturbed table with other categories.
     ParameterError
-        A threshold out of range; releases that are none, or of another table; with
-        `public`, a release some of whose unpublished cells can be worked out.
+        A threshold out of range; releases that are none, or of another table; a log of
+        other variables; a verdict on a table of other variables, or one that is older
+        than the last release of the log; with `public`, a release some of whose
+        unpublished cells can be worked out, or a verdict that did not pass.
     MissingDependencyError
         Jinja2 or matplotlib is not installed.
 
@@ -96,7 +107,9 @@ def report(
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
     _check_title(title)
-    contents = gathered(fit, releases, threshold=threshold, progressbar=progressbar)
+    contents = gathered(
+        fit, releases, log=log, verdict=verdict, threshold=threshold, progressbar=progressbar
+    )
     write_page(
         contents, target, threshold=threshold, public=public, title=title, overwrite=overwrite
     )
@@ -148,3 +161,8 @@ def _check_public(contents: Contents) -> None:
                 f" {finding.name!r:.80} can be worked out, which a public page must not say: leave"
                 " the release out, or write the page without public"
             )
+    if contents.earlier is not None and contents.earlier.found:
+        raise ParameterError(
+            "small counts could be worked out after this verdict, which a public page must not say:"
+            " leave the verdict out, or write the page without public"
+        )

@@ -17,6 +17,7 @@ from taciturn.fits.summary import (
     not_to_be_relied_on,
 )
 from taciturn.reports.contents import Contents
+from taciturn.reports.earlier import earlier_texts
 from taciturn.reports.pictures import (
     category_picture,
     check_picture,
@@ -85,6 +86,9 @@ def texts(
         "map": None if contents.map is None or public else map_picture(contents.map),
         "map_rows": _map_rows(contents, public=public),
         "findings": [_finding(finding, public=public) for finding in contents.findings],
+        "earlier": None
+        if contents.earlier is None
+        else earlier_texts(contents.earlier, public=public),
         "versions": _versions(contents.fit),
         "call": None if public else found.facts.get("Call"),
     }
@@ -120,6 +124,11 @@ def _verdict(contents: Contents, problems: list[str], threshold: float | None) -
         for finding in contents.findings
         if finding.disclosed
     ]
+    if contents.earlier is not None and contents.earlier.found:
+        said.append(
+            "Together with what was released before, small counts could be worked out from the next"
+            " release: it must not be released as it is."
+        )
     return " ".join(said)
 
 

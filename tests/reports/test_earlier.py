@@ -1,0 +1,159 @@
+"""What the page says of earlier releases and of what the next one adds."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import taciturn as tc
+from reports.test_report import HOSTILE, Page
+
+pytest.importorskip("duckdb")
+
+SILENT = {"progressbar": False}
+
+
+@pytest.fixture
+def log(tmp_path: Path, religion_sample) -> tc.ReleaseLog:
+    """The table's variables and one more."""
+    variables = {
+        **{dim: religion_sample[dim].values.tolist() for dim in religion_sample.dims},
+        "sex": ["f", "m"],
+    }
+    return tc.ReleaseLog(tmp_path / "log.duckdb", variables=variables)
+
+
+@pytest.fixture
+def by_religion(religion_sample) -> pd.Series:
+    """All people, large enough that nothing is small."""
+    return (religion_sample.sum("area") + 40).to_series()
+
+
+@pytest.fixture
+def read(tmp_path: Path, fit_loglinear):
+    def read(**given) -> Page:
+        path = tmp_path / "panel.html"
+        tc.report(fit_loglinear, path, overwrite=True, **given, **SILENT)
+        return Page(path.read_text(encoding="utf-8"))
+
+    return read
+
+
+@pytest.fixture
+def failed(log, by_religion) -> tc.release_log.Verdict:
+    """One woman of one religion, by a difference."""
+    log.add(by_religion, name="everybody", protection="none was needed")
+    men = by_religion - 40
+    men.iloc[:] = by_religion.to_numpy() - 20
+    men.iloc[0] = by_religion.iloc[0] - 1
+    return log.check(men, where={"sex": "m"}, **SILENT)
+
+
+def test_earlier_releases_are_listed_in_both_versions(read, log, by_religion):
+    log.add(by_religion, name="everybody", protection="rounded")
+    date = f"{log.releases['added'].iloc[0]:%Y-%m-%d}"
+    for public in (False, True):
+        page = read(log=log, public=public)
+        assert ["1", "everybody", date, "rounded"] in page.rows
+        assert "Other releases from the same data" in page.said
+    assert "What was released before" not in read().said
+
+
+def test_an_empty_log_says_so(read, log):
+    assert "Nothing: the log of these records is empty." in read(log=log).said
+
+
+def test_the_findings_are_those_of_the_verdict(read, log, failed):
+    page = read(log=log, verdict=failed)
+    (found,) = [row for row in page.rows if row and "sex=f" in row[0]]
+    cell = failed.cells.iloc[0]
+    assert found == [
+        cell["cell"],
+        f"{cell['lower_before']} to {cell['upper_before']}",
+        "1",
+        "with everybody",
+    ]
+    verdicts = re.findall(r'<p class="verdict[^>]*>(.*?)</p>', page.html)
+    assert "it must not be released as it is" in verdicts[0]
+    assert verdicts[1].startswith("A small count could be worked out")
+    assert "Not for release: what follows tells small counts" in page.said
+    assert "from 1 to 9; they must be able to have at least 2 values." in page.said
+    for each in failed.advice:
+        assert str(each) in page.said
+    assert "R2 does not know what else was released" in page.said
+
+
+def test_a_public_page_of_a_verdict_that_did_not_pass_is_refused(read, log, failed):
+    with pytest.raises(tc.TaciturnError, match="which a public page must not say"):
+        read(log=log, verdict=failed, public=True)
+
+
+def test_a_public_page_of_a_verdict_that_passed(read, log, by_religion):
+    log.add(by_religion, name="everybody")
+    verdict = log.check(by_religion - 20, where={"sex": "m"}, **SILENT)
+    assert verdict.passed
+    page = read(log=log, verdict=verdict, public=True)
+    assert "No small count can be worked out that could not be before." in page.said
+    assert "Not for release" not in page.said
+    assert "sex=" not in page.said
+
+
+def test_what_was_taken_together_in_parts_is_no_proof(read, log, failed):
+    from dataclasses import replace
+
+    parts = replace(failed, findings=[], advice=[], complete=False, not_combined=(HOSTILE,))
+    page = read(log=log, verdict=parts)
+    assert "this is no proof" in page.said
+    assert f"Not taken together with it: {HOSTILE}." in page.said
+    assert "<img" not in page.html
+
+
+def test_many_findings_and_releases_are_counted(read, log, failed):
+    from dataclasses import replace
+
+    for number in range(35):
+        log.add(
+            pd.Series({"f": 90 + number}).rename_axis("sex"), where={"sex": "f"}, name=f"r{number}"
+        )
+    page = read(log=log)
+    assert "6 more are not shown" in page.said
+    assert [row for row in page.rows if row and row[1:2] == ["everybody"]] == []
+    many = replace(failed, findings=[failed.findings[0]] * 25, further=3)
+    assert "8 more are part of these, or are not shown." in read(verdict=many).said
+
+
+def test_labels_and_names_are_text(read, log, by_religion, tmp_path):
+    log.add(by_religion, name=HOSTILE, protection="{{ 7 * 7 }}</style>")
+    men = by_religion - 20
+    men.iloc[0] = by_religion.iloc[0] - 1
+    verdict = log.check(men, where={"sex": "m"}, **SILENT)
+    page = read(log=log, verdict=verdict)
+    assert "<img" not in page.html
+    assert f"with {HOSTILE}" in page.said
+    assert "{{ 7 * 7 }}</style>" in page.said
+
+
+def test_a_suppressed_count_is_not_shown(read, log, religion_sample):
+    """The log does not have it, and so neither has the page."""
+    table = religion_sample * 1000 + 777
+    hidden = table == int(table.max())
+    log.add(tc.Suppression(table, hidden, totals=False), name="suppressed")
+    page = read(log=log)
+    assert str(int(table.max())) not in page.html.replace(",", "")
+
+
+def test_what_is_refused(read, log, failed, tmp_path):
+    other = tc.ReleaseLog(tmp_path / "other.duckdb", variables={"sex": ["f", "m"]})
+    with pytest.raises(tc.TaciturnError, match="log must be of the records of the fit"):
+        read(log=other)
+    with pytest.raises(tc.TaciturnError, match="log must be a ReleaseLog, got str"):
+        read(log="log.duckdb")
+    with pytest.raises(tc.TaciturnError, match=r"what ReleaseLog\.check returned, got list"):
+        read(verdict=[])
+    by_sex = other.check(pd.Series({"f": 20, "m": 30}).rename_axis("sex"), **SILENT)
+    with pytest.raises(tc.TaciturnError, match=r"on a release of the fit's table.*'sex'"):
+        read(verdict=by_sex)
+    log.add(pd.Series({"f": 90}).rename_axis("sex"), where={"sex": "f"}, name="later")
+    with pytest.raises(tc.TaciturnError, match="something was released since"):
+        read(log=log, verdict=failed)
