@@ -183,8 +183,7 @@ class ReleaseLog:
             whole_number(threshold, "threshold", least=2), whole_number(values, "values", least=2)
         )
         tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
-        releases = self._database.releases()
-        earlier = self._database.tables(self.codebook)
+        releases, earlier = self._database.all(self.codebook)
 
         def check(changed: Tables) -> Checked:
             return check_tables(changed, earlier, self.codebook, limits)
