@@ -18,6 +18,7 @@ from taciturn.cli.options import EXIT_ERROR
 from taciturn.cli.perturb import perturb
 from taciturn.cli.report import report
 from taciturn.cli.rules import rules
+from taciturn.cli.serve import serve
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
 from taciturn.cli.summary import summary
@@ -48,6 +49,7 @@ _COMMANDS = (
     *(tabulate, assess, assess_many, summary, compare),
     *(perturb, cell_key, suppress, attack, rules),
     *(check, study, validate, report),
+    serve,
 )
 for _command in _COMMANDS:
     cli.add_command(_command)
