@@ -39,7 +39,9 @@ class Desk:
         try:
             for _ in range(bounds.workers):
                 self._workers.append(Worker(path, bounds.seconds))
-                self._idle.put(self._workers[-1])
+            for worker in self._workers:
+                worker.wait()
+                self._idle.put(worker)
         except BaseException:
             self.close()
             raise

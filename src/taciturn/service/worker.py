@@ -33,22 +33,34 @@ class Worker:
         The file of the log.
     seconds : float
         How long an answer may take.
-
-    Raises
-    ------
-    FileFormatError
-        The file is no log.
     """
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._path, self._seconds = path, seconds
         self._start()
 
+    def wait(self) -> None:
+        """Wait until it is ready, as libraries take long to load.
+
+        Raises
+        ------
+        FileFormatError
+            The file is no log.
+        """
+        try:
+            said = self._pipe.recv() if self._pipe.poll(_START) else "it does not start"
+        except EOFError:
+            said = "it ended"
+        if said != _READY:
+            self.end()
+            raise FileFormatError(said)
+
     def ask(self, kind: Kind, asked: Mapping[str, Any]) -> Answer:
         """The answer, or that there was none in time."""
         try:
             if not self._process.is_alive():
                 self._start()
+                self.wait()
             self._pipe.send((kind, asked))
             if self._pipe.poll(self._seconds):
                 return Answer(*self._pipe.recv())
@@ -85,13 +97,6 @@ class Worker:
         self._process = context.Process(target=_work, args=given, daemon=True)
         self._process.start()
         there.close()
-        try:
-            said = self._pipe.recv() if self._pipe.poll(_START) else "it does not start"
-        except EOFError:
-            said = "it ended"
-        if said != _READY:
-            self.end()
-            raise FileFormatError(said)
 
 
 def _work(pipe: Connection, path: Path, parent: int) -> None:
