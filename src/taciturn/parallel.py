@@ -18,7 +18,7 @@ from taciturn.validate import whole_number
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Workers", "run_all"]
+__all__ = ["Workers", "belong_to", "run_all"]
 
 type Workers = "int | Client | None"
 
@@ -71,7 +71,7 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
         with joblib.parallel_config(
             backend="loky",
             inner_max_num_threads=1,
-            initializer=_belong_to,
+            initializer=belong_to,
             initargs=(os.getpid(),),
         ):
             pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
@@ -98,7 +98,7 @@ def _wait_for_feeders() -> None:
             thread.join(timeout=_PATIENCE)
 
 
-def _belong_to(parent: int) -> None:
+def belong_to(parent: int) -> None:
     """Leave signals to the parent process, and end when it does."""
     for name in _SIGNALS:
         if number := getattr(signal, name, None):  # Windows has fewer

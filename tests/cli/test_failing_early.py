@@ -119,6 +119,10 @@ WITHOUT_LIBRARIES = [
     (["study", "no.csv", "--model", "log-linear"], 1, "no such file"),
     ([*STUDY, "--store", "new", "--output", "./new"], 1, "is another output, too"),
     (["validate", "no.toml"], 1, "no.toml: no such file"),
+    (["serve", "no.duckdb"], 1, "no.duckdb: no such file"),
+    (["serve", "one.nc", "--host", "0.0.0.0"], 2, "is not one of '127.0.0.1', '::1'"),
+    (["serve", "one.nc", "--port", "65536"], 2, "0<=x<=65535"),
+    (["serve", "one.nc", "--time-limit", "nan"], 2, "nan is not a finite number"),
     (["frobnicate"], 2, "No such command"),
 ]
 WITH_THE_TABLE = [

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -313,3 +314,43 @@ def test_two_processes_add_in_turns(log: tc.ReleaseLog) -> None:
     assert len(reported) == len(set(reported)) > 4
     assert len(reported) <= len(names) <= len(reported) + 2
     assert {name.split("-")[0] for name in names} == {"one", "two"}
+
+
+def test_a_release_of_another_process_during_a_check_is_in_it_or_after_it(
+    log: tc.ReleaseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is added between two looks at the file, names and tables belong
+    together, and the verdict is not one on the later state."""
+    log.add(by_sex(51, 48), name="all")
+    other, opened, added = tc.ReleaseLog(log.path), type(log._database)._open, []
+
+    @contextmanager
+    def adding_before_the_second(self, *, writing):
+        if self is log._database and not writing:
+            added.append("")
+            if len(added) == 2:
+                other.add(by_sex(50, 48), where=AGES, name="meanwhile")
+        with opened(self, writing=writing) as connection:
+            yield connection
+
+    monkeypatch.setattr(type(log._database), "_open", adding_before_the_second)
+    verdict = check(log, by_sex(30, 20), where={"age": "16-64"}, advise=False)
+    assert set(verdict.names) >= {r for each in verdict.findings for r in each.releases}
+    assert len(added) == 1
+    assert verdict.last == len(verdict.names) == 1
+
+
+def test_who_does_not_know_whether_a_table_was_added_can_ask(log: tc.ReleaseLog) -> None:
+    hidden = by_sex(np.nan, 48)
+    given = {"where": AGES, "name": "no 65", "protection": "by hand"}
+    assert log.number_of(hidden, **given) is None
+    log.add(by_sex(51, 48), name="all")
+    assert log.add(hidden, **given) == 2
+    assert log.number_of(hidden, **given) == 2
+    assert log.number_of(hidden, **(given | {"name": "other"})) is None
+    with pytest.raises(ParameterError, match="release 2 is called 'no 65', with another table"):
+        log.number_of(by_sex(50, 48), **given)
+    with pytest.raises(ParameterError, match="with another table"):
+        log.number_of(hidden, **(given | {"where": {"age": "66+"}}))
+    with pytest.raises(ParameterError, match="protection 'by hand', got ''"):
+        log.number_of(hidden, where=AGES, name="no 65")

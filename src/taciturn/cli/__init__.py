@@ -20,6 +20,7 @@ from taciturn.cli.perturb import perturb
 from taciturn.cli.release_log import release_log
 from taciturn.cli.report import report
 from taciturn.cli.rules import rules
+from taciturn.cli.serve import serve
 from taciturn.cli.signals import Interruptions
 from taciturn.cli.study import study
 from taciturn.cli.summary import summary
@@ -50,6 +51,7 @@ _COMMANDS = (
     *(tabulate, assess, assess_many, summary, compare, diagnose),
     *(perturb, cell_key, suppress, attack, rules),
     *(release_log, check, study, validate, report),
+    serve,
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

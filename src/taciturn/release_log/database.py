@@ -120,21 +120,22 @@ class Database:
     def releases(self) -> list[Row]:
         """Number, name, date and protection of each release."""
         with self._open(writing=False) as connection:
-            return list(
-                connection.execute(
-                    "SELECT number, name, added, protection FROM releases ORDER BY number"
-                ).fetchall()
-            )
+            return _releases(connection)
 
     def tables(self, codebook: Codebook) -> list[tuple[int, PublishedTable]]:
         """All tables, each with the number of its release."""
+        return self.all(codebook)[1]
+
+    def all(self, codebook: Codebook) -> tuple[list[Row], list[tuple[int, PublishedTable]]]:
+        """Releases as `releases`, and their tables as `tables`: both of one moment."""
         with self._open(writing=False) as connection:
+            releases = _releases(connection)
             rows = connection.execute(
                 "SELECT release, definition, least, most FROM tables ORDER BY release, position"
             ).fetchall()
         sizes = {name: len(labels) for name, labels in codebook.variables.items()}
         with self._readable():
-            return [
+            return releases, [
                 (
                     int(release),
                     PublishedTable.from_json(json.loads(definition), sizes, least, _limits(most)),
@@ -228,6 +229,11 @@ class Database:
             yield
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
+
+
+def _releases(connection: Any) -> list[Row]:
+    query = "SELECT number, name, added, protection FROM releases ORDER BY number"
+    return list(connection.execute(query).fetchall())
 
 
 def _limits(most: Sequence[int | None]) -> list[int]:

@@ -189,8 +189,7 @@ class ReleaseLog:
             whole_number(threshold, "threshold", least=2), whole_number(values, "values", least=2)
         )
         tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
-        releases = self._database.releases()
-        earlier = self._database.tables(self.codebook)
+        releases, earlier = self._database.all(self.codebook)
 
         def check(changed: Tables) -> Checked:
             return check_tables(changed, earlier, self.codebook, limits)
@@ -265,6 +264,49 @@ class ReleaseLog:
         return self._database.add(
             name, protection, tables, after=None if after is None else after.last
         )
+
+    def number_of(
+        self,
+        table: Any,
+        *,
+        name: str,
+        protection: str = "",
+        where: Where | None = None,
+        merge: Merged | None = None,
+        total: str = "Total",
+    ) -> int | None:
+        """The number of the release of this name, if there is one: for whoever does not
+        know whether `add` was done, and asks again.
+
+        Parameters
+        ----------
+        table, name, protection, where, merge, total
+            As for `add`.
+
+        Returns
+        -------
+        int or None
+
+        Raises
+        ------
+        TableError
+            As for `check`.
+        ParameterError
+            The release of this name is another table, or has another protection.
+        """
+        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        releases, logged = self._database.all(self.codebook)
+        for number, other, _, how in releases:
+            if other == name:
+                if not _same(tables, [each for release, each in logged if release == number]):
+                    raise ParameterError(f"release {number} is called {name!r}, with another table")
+                if how != protection:
+                    raise ParameterError(
+                        f"release {number} is called {name!r}, with the protection {how!r}, got"
+                        f" {protection!r}"
+                    )
+                return int(number)
+        return None
 
     @property
     def releases(self) -> pd.DataFrame:

@@ -1,0 +1,98 @@
+"""The service as an ASGI application."""
+
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from taciturn import __version__
+from taciturn.service.answers import Answer, Kind
+from taciturn.service.bounds import Bounds
+from taciturn.service.desk import Desk
+from taciturn.service.gate import Gate, encoded
+from taciturn.service.queries import Query, ReleaseQuery
+
+__all__ = ["application"]
+
+_RETRY_AFTER: Final = "1"  # seconds
+_SHOWN: Final = 5  # errors of a body
+_WIDTH: Final = 60  # characters of a value in an error
+
+
+class Ascii(JSONResponse):
+    """JSON that can always be written."""
+
+    def render(self, content: Any) -> bytes:
+        """Write the content."""
+        return encoded(content)
+
+
+def application(desk: Desk, bounds: Bounds) -> Gate:
+    """The service, behind its gate.
+
+    There is no page of its interface, which would fetch scripts from elsewhere; what
+    programs need to know of it is at ``/openapi.json``.
+    """
+    app = FastAPI(title="taciturn", version=__version__, docs_url=None, redoc_url=None)
+
+    async def asked(kind: Kind, **given: Any) -> Ascii:
+        return _sent(await desk.ask(kind, given))
+
+    @app.post("/check", response_class=Ascii)
+    async def check(query: Query) -> Ascii:
+        """Whether a table can be released after all that was released before it."""
+        return await asked("check", **query.model_dump())
+
+    @app.post("/release", response_class=Ascii)
+    async def release(query: ReleaseQuery) -> Ascii:
+        """Log a table as released, if it can be; once, however often this is asked."""
+        return await asked("release", **query.model_dump())
+
+    @app.get("/releases", response_class=Ascii)
+    async def releases() -> Ascii:
+        """What was released."""
+        return await asked("releases")
+
+    @app.get("/health", response_class=Ascii)
+    async def health() -> Ascii:
+        """That the service runs."""
+        return _sent(Answer(200, {"status": "ok"}))
+
+    app.add_exception_handler(RequestValidationError, _of_body)
+    app.add_exception_handler(HTTPException, _of_address)
+    return Gate(app, bounds)
+
+
+def _sent(answer: Answer) -> Ascii:
+    headers = {"Cache-Control": "no-store"}
+    if answer.status == 503:
+        headers["Retry-After"] = _RETRY_AFTER
+    return Ascii(answer.content, answer.status, headers)
+
+
+async def _of_address(request: Request, error: Exception) -> Ascii:
+    """An address that there is not, another method, a body that is no JSON."""
+    assert isinstance(error, HTTPException)
+    return _sent(Answer(error.status_code, {"error": str(error.detail)}))
+
+
+async def _of_body(request: Request, error: Exception) -> Ascii:
+    """What is wrong in a body, where, and what it is."""
+    assert isinstance(error, RequestValidationError)
+    errors = error.errors()
+    if any(each["type"] == "json_invalid" for each in errors):
+        return _sent(Answer(400, {"error": "the body is no JSON"}))
+    said = [_described(each) for each in errors[:_SHOWN]]
+    if len(errors) > _SHOWN:
+        said.append(f"and {len(errors) - _SHOWN:,} more")
+    return _sent(Answer(422, {"error": "; ".join(said)}))
+
+
+def _described(error: Any) -> str:
+    place = ".".join(str(part)[:_WIDTH] for part in error["loc"][1:]) or "the body"
+    given = error.get("input")
+    plain = isinstance(given, str | int | float | None)
+    shown = f", got {given!r:.{_WIDTH}}" if plain and error["type"] != "missing" else ""
+    return f"{place}: {error['msg'].removeprefix('Value error, ')}{shown}"
