@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from release_log.bases import all_tables, compatible, random_base, random_release
+from taciturn.errors import TableError
 from taciturn.release_log.checking import _windows, check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
@@ -14,24 +15,31 @@ from taciturn.release_log.window import told_of, window_of
 SHAPES = [(3, 2), (4, 2), (2, 2, 2), (3, 3), (5,), (3, 2, 2)]
 
 
-class Base:
-    """A random base with releases, a new table, and all tables of so many people."""
+MORE = 4  # people than there are, where their number is not known
 
-    def __init__(self, seed: int) -> None:
+
+class Base:
+    """A random base with releases, a new table, and all tables of so many people: their
+    number is release 99, is public, or is not known.
+    """
+
+    def __init__(self, seed: int, known: str = "released") -> None:
         generator = np.random.default_rng(seed)
         people = int(generator.integers(2, 5))
         self.table = random_base(generator, SHAPES[seed % len(SHAPES)], people)
         labels = {str(dim): self.table[dim].values.tolist() for dim in self.table.dims}
-        self.codebook = Codebook.of(labels, None, people)
+        self.codebook = Codebook.of(labels, None, people if known == "public" else None)
         everybody = PublishedTable((), {}, np.array(people), np.array(people))
-        self.earlier = [(99, everybody)] + [
+        self.earlier = [(99, everybody)] * (known == "released") + [
             (number, table)
             for number in range(1, int(generator.integers(1, 6)) + 1)
             for table in random_release(generator, self.table, self.codebook)
         ]
         self.new = random_release(generator, self.table, self.codebook)
         self.limits = Limits(int(generator.choice([2, 3, 10])), int(generator.choice([2, 3])))
-        self.every = all_tables(self.table.size, people)
+        least, most = (0, people + MORE) if known == "no" else (people, people)
+        sizes = range(least, most + 1)
+        self.every = np.concatenate([all_tables(self.table.size, each) for each in sizes])
 
     def values(self, released: list[PublishedTable]) -> tuple[Totals, np.ndarray]:
         """All totals of all tables that are compatible with what is released."""
@@ -56,8 +64,8 @@ def taken(totals: Totals, total: int, codebook: Codebook) -> dict[str, tuple[str
     }
 
 
-def check_against_all_tables(seed: int) -> int:
-    base = Base(seed)
+def check_against_all_tables(seed: int, known: str = "released") -> int:
+    base = Base(seed, known)
     if not base.new:
         return 0
     before = [table for _, table in base.earlier]
@@ -77,7 +85,7 @@ def check_against_all_tables(seed: int) -> int:
         assert (finding.lower, finding.upper) == (left[:, total].min(), left[:, total].max())
         first, last = finding.before
         assert first == open_[:, total].min()
-        assert last == open_[:, total].max()
+        assert last is None or last == open_[:, total].max() or last > base.table.sum() + MORE
         enough = [table for number, table in base.earlier if number in finding.releases]
         _, values = base.values([*enough, *base.new])
         ends = values[:, [total]].min(0), values[:, [total]].max(0)
@@ -89,9 +97,16 @@ def test_findings_are_those_of_all_tables() -> None:
     assert sum(check_against_all_tables(seed) for seed in range(120)) > 100
 
 
+@pytest.mark.parametrize("known", ["public", "no"])
+def test_findings_do_not_need_a_release_of_how_many_there_are(known: str) -> None:
+    seeds = [seed for seed in range(120) if np.prod(SHAPES[seed % len(SHAPES)]) <= 8]
+    assert sum(check_against_all_tables(seed, known) for seed in seeds) > 30
+
+
 @pytest.mark.slow
-def test_findings_are_those_of_all_tables_of_many_bases() -> None:
-    assert sum(check_against_all_tables(seed) for seed in range(120, 1500)) > 1000
+@pytest.mark.parametrize("known", ["released", "public"])
+def test_findings_are_those_of_all_tables_of_many_bases(known: str) -> None:
+    assert sum(check_against_all_tables(seed, known) for seed in range(120, 1500)) > 1000
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -193,3 +208,85 @@ def test_planted_differences_of_many_releases_are_found(parts: int) -> None:
             assert finding.releases == tuple(range(1, parts))
             assert finding.smallest
         earlier += [(place + 2, each) for each in new]
+
+
+def counted(codebook: Codebook, counts: dict[str, float], by: str, **given: object) -> list:
+    """A table over one variable."""
+    import pandas as pd
+
+    from taciturn.release_log.reading import published_tables
+
+    index = pd.Index(list(counts), name=by)
+    return published_tables(pd.Series(list(counts.values()), index=index), codebook, **given)
+
+
+CODEBOOK = {"area": list("ABCD"), "sex": ["f", "m"], "age": ["a1", "a2", "a3", "a4"]}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "new", "who"),
+    [
+        ([{"f": 99, "m": np.nan}], {"A": 60, "B": 40, "C": 0, "D": 0}, "sex=m"),
+        ([{"A": 60, "B": 40, "C": 0, "D": 0}], {"f": 99, "m": np.nan}, "sex=m"),
+        ([{"A": 3, "B": 97, "C": 0, "D": 0}], {"f": 100, "m": 0}, "sex=f, area not B"),
+    ],
+)
+def test_tables_without_a_common_variable_have_their_number_of_people(
+    earlier: list, new: dict[str, float], who: str
+) -> None:
+    codebook = Codebook.of(CODEBOOK)
+    by = {"f": "sex", "A": "area"}
+    logged = [
+        (number, table)
+        for number, counts in enumerate(earlier, start=1)
+        for table in counted(codebook, counts, by[next(iter(counts))])
+    ]
+    found = check_tables(
+        counted(codebook, new, by[next(iter(new))]), logged, codebook, Limits(10, 2)
+    )
+    said = {frozenset(each.who.split(", ")) for each in found.findings}
+    assert frozenset(who.split(", ")) in said
+
+
+def test_the_public_number_of_records_is_an_equation() -> None:
+    codebook = Codebook.of(CODEBOOK, None, 100)
+    found = check_tables(
+        counted(codebook, {"f": 99, "m": np.nan}, "sex"), [], codebook, Limits(10, 2)
+    )
+    assert [(each.who, each.lower, each.releases) for each in found.findings] == [("sex=m", 1, ())]
+    young = counted(codebook, {"f": 101, "m": np.nan}, "sex", where={"age": "a1"})
+    with pytest.raises(TableError, match="total of the log of 100"):
+        check_tables(young, [], codebook, Limits(10, 2))
+
+
+def test_a_margin_that_is_published_otherwise_is_refused() -> None:
+    codebook = Codebook.of(CODEBOOK)
+    logged = [(1, table) for table in counted(codebook, {"f": 51, "m": 48}, "sex")]
+    with pytest.raises(TableError, match=r"sex=f of this table is published as 1, and .* up to 51"):
+        check_tables(counted(codebook, {"f": 1, "m": 30}, "sex"), logged, codebook, Limits(10, 2))
+    men_more = counted(codebook, {"f": 51, "m": 46, "Total": 100}, "sex")
+    with pytest.raises(TableError, match="total of this table is published as 100"):
+        check_tables(men_more, [], codebook, Limits(10, 2))
+
+
+def test_what_a_table_names_is_looked_at_where_another_has_it_finer() -> None:
+    codebook = Codebook.of(CODEBOOK)
+    merge = {"age": {"a1 or a2": ["a1", "a2"]}}
+    merged = counted(codebook, {"a1 or a2": 60, "a3": 70, "a4": 80}, "age", merge=merge)
+    sexes = counted(codebook, {"f": 70, "m": 140}, "sex")
+    women = counted(codebook, {"f": 33, "m": np.nan}, "sex", where={"age": "a3"})
+    fine = counted(codebook, {"a1": 20, "a2": 40, "a3": 70, "a4": 80}, "age")
+    new = counted(codebook, {"f": 35, "m": np.nan}, "sex", where={"age": "a4"})
+    for logged in ([merged, sexes, women], [fine, merged, sexes, women]):
+        earlier = [(i, table) for i, each in enumerate(logged, start=1) for table in each]
+        found = check_tables(new, earlier, codebook, Limits(10, 2))
+        assert [(each.taken, each.lower) for each in found.findings] == [
+            ({"age": ("a1", "a2"), "sex": ("f",)}, 2)
+        ]
+
+
+def test_the_sum_of_what_is_suppressed_in_a_line_is_looked_at() -> None:
+    codebook = Codebook.of(CODEBOOK)
+    counts = {"A": 50, "B": 60, "C": np.nan, "D": np.nan, "Total": 115}
+    found = check_tables(counted(codebook, counts, "area"), [], codebook, Limits(10, 2))
+    assert [(each.taken, each.lower) for each in found.findings] == [({"area": ("C", "D")}, 5)]

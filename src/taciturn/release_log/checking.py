@@ -1,9 +1,9 @@
 """What a new table gives away together with all that was released before it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -11,20 +11,24 @@ from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
-from taciturn.release_log.smallest import NEW, SmallestSets
+from taciturn.release_log.smallest import Effort, SmallestSets
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import Source, Window, classes_of, told_of, window_of
+from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 
 __all__ = ["Checked", "Finding", "check_tables"]
 
 _MOST_CELLS: Final = 2_000  # of a window
-_MOST_WINDOWS: Final = 8
+_MOST_OF_PART: Final = 1_000  # of each window, where one is not enough
+_MOST_WINDOWS: Final = 4
 _MOST_TRIED: Final = 16  # sets of variables that a window is made for
 _AT_ONCE: Final = 400  # totals that get exact bounds
-_MOST_PROVED: Final = 10  # findings of a window whose smallest set is looked for
+_MOST_PROVED: Final = 10  # findings whose smallest set is looked for
 
 type Classes = dict[str, Integers]
 """For each variable the class of each of its categories."""
+
+type Taken = tuple[tuple[str, tuple[str, ...]], ...]
+"""Variables and the categories of each."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,16 @@ class Finding:
     before: tuple[int, int | None]
     releases: tuple[int, ...]
     smallest: bool
+
+
+class _Small(NamedTuple):
+    """A small count that can be worked out: its categories, its cells, its bounds with
+    the table and before it.
+    """
+
+    taken: Taken
+    cells: Integers
+    bounds: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -95,54 +109,61 @@ def check_tables(
     AttackError
         The solver finds no solution.
     """
+    if codebook.total is not None:
+        everybody = np.array(codebook.total)
+        earlier = [(PUBLIC, PublishedTable((), {}, everybody, everybody)), *earlier]
     windows, complete = _windows(new, earlier, codebook)
-    found: dict[tuple[Any, ...], Finding] = {}
+    found: list[Finding] = []
+    settled: set[frozenset[Any]] = set()
+    effort = Effort()
     further = 0
     combined: set[int] = set()
     for classes in windows:
         told = told_of(classes, earlier)
         fresh = told_of(classes, [(NEW, table) for table in new])
         window = window_of(classes, [*told, *fresh], codebook)
-        combined |= {release for release, _ in window.sources} - {NEW}
-        before = Window(codebook, window.classes, window_of(classes, told, codebook).sources)
-        findings, more, left_out = _of_window(window, before, limits)
+        combined |= {release for release, _ in window.told} - {NEW, PUBLIC}
+        before = replace(window_of(classes, told, codebook), classes=window.classes)
+        small, more, left_out = _of_window(window, before, limits, settled)
         further += more
         complete = complete and not left_out
-        for each in findings:
-            found.setdefault(tuple(sorted(each.taken.items())), each)
-    return Checked(list(found.values()), further, frozenset(combined), complete)
+        if small:
+            sets = SmallestSets(window, limits, effort)
+        for each in small:
+            found.append(_finding(window, each, sets, prove=len(found) < _MOST_PROVED))
+    return Checked(found, further, frozenset(combined), complete)
 
 
 def _windows(
     new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
 ) -> tuple[list[Classes], bool]:
     """Classes of the categories of variables, over which all is taken together, and
-    whether the first of them tell apart all that is connected with the new tables.
+    whether the first of them tell apart all that tables do.
     """
     tables = [*new, *(table for _, table in earlier)]
-    own = frozenset[str]().union(*(table.variables for table in new))
-    connected = own
-    while True:
-        more = connected.union(*(t.variables for t in tables if t.variables & connected))
-        if more == connected:
-            break
-        connected = more
-    every = classes_of(connected, tables, codebook)
+    # Tables without a common variable say something of each other, too: all have the
+    # same number of records.
+    named = frozenset[str]().union(*(table.variables for table in tables))
+    every = classes_of(named, tables, codebook)
     if _size(every) <= _MOST_CELLS:
         return [every], True
     # What is most like the table first; then what has certain variables.
-    ranked = sorted(
-        (table for _, table in earlier if table.variables & own),
-        key=lambda table: -len(table.variables & own) / len(table.variables | own),
-    )
+    least = _refined(new, [], codebook)
+
+    def unlike(table: PublishedTable) -> tuple[float, int]:
+        same = len(table.variables & own) / max(1, len(table.variables | own))
+        return -same, _size_with(least, table, codebook)
+
+    own = frozenset[str]().union(*(table.variables for table in new))
+    ranked = sorted((table for _, table in earlier), key=unlike)
     near = list(dict.fromkeys(table.variables for table in ranked))
     found = [_refined(new, ranked, codebook)]
     for names in near[:_MOST_TRIED]:
         first = [table for table in ranked if table.variables == names]
         others = [table for table in ranked if table.variables != names]
         found.append(_refined(new, [*first, *others], codebook))
-    unlike = {repr([(name, own.tolist()) for name, own in each.items()]): each for each in found}
-    return list(unlike.values())[:_MOST_WINDOWS], False
+    several = {repr([(name, each[name].tolist()) for name in sorted(each)]): each for each in found}
+    return list(several.values())[:_MOST_WINDOWS], False
 
 
 def _refined(
@@ -160,7 +181,7 @@ def _refined(
             if told in seen:
                 continue
             finer = {**found, name: _finer(found.get(name), own)}
-            if _size(finer) <= _MOST_CELLS:
+            if _size(finer) <= _MOST_OF_PART:
                 found = finer
             seen.add(told)  # classes only become finer: no second try
     return found
@@ -169,7 +190,18 @@ def _refined(
 def _finer(classes: Integers | None, own: Integers) -> Integers:
     """Classes that also tell apart what others do."""
     both = own if classes is None else classes * (int(own.max()) + 2) + own
-    return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
+    _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
+    # Classes in the order of their first category, whatever told them apart.
+    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
+
+
+def _size_with(classes: Classes, table: PublishedTable, codebook: Codebook) -> int:
+    """How many there are if they also tell apart what a table does."""
+    own = {
+        name: _finer(classes.get(name), table.classes(name, len(codebook.variables[name])))
+        for name in table.variables
+    }
+    return _size({**classes, **own})
 
 
 def _size(classes: Classes) -> int:
@@ -177,64 +209,78 @@ def _size(classes: Classes) -> int:
     return prod(int(each.max()) + 1 for each in classes.values())
 
 
-def _of_window(window: Window, before: Window, limits: Limits) -> tuple[list[Finding], int, bool]:
+def _of_window(
+    window: Window, before: Window, limits: Limits, settled: set[frozenset[Any]]
+) -> tuple[list[_Small], int, bool]:
     """The small counts in a window that the new release makes the difference for, how
-    many more there are, and whether some totals were left out.
+    many more there are, and whether some totals were left out. Those that are settled,
+    as they could be worked out before or were found in another window, are not looked
+    at; more of them are added.
     """
     if not any(release == NEW for release, _ in window.sources):
         return [], 0, False
     totals = Totals(window)
+    asked, left_out = _asked(window, before, totals, limits, settled)
+    which = np.array(list(asked), dtype=np.int64)
+    known = limits.hit(*bounds_of_totals(before.system, totals, which, apart=limits.apart))
+    new = which[~known]
+    lower, upper = bounds_of_totals(window.system, totals, new, apart=limits.apart)
+    hit = limits.hit(lower, upper)
+    ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)
+    bounds = dict(zip(new[hit].tolist(), ends, strict=True))
+    settled |= {frozenset(asked[int(total)]) for total in (*which[known], *bounds)}
+    shown = totals.coarsest(list(bounds), bounds)
+    first, last = bounds_of_totals(before.system, totals, np.array(shown, dtype=np.int64))
+    small = [
+        _Small(asked[total], totals.cells(total), (*bounds[total], int(least), int(most)))
+        for total, least, most in zip(shown, first, last, strict=True)
+    ]
+    return small, len(bounds) - len(small), left_out
+
+
+def _asked(
+    window: Window, before: Window, totals: Totals, limits: Limits, settled: set[frozenset[Any]]
+) -> tuple[dict[int, Taken], bool]:
+    """The totals of a window that get exact bounds, and whether there are more."""
     open_ = candidates(window.system, totals, limits)
     open_ = open_[~_published(totals, open_, before.sources)]
     fresh = [source for source in window.sources if source[0] == NEW]
     is_own = _published(totals, open_, fresh)
-    own, asked = open_[is_own], open_[~is_own]
-    order = np.argsort([len(totals.sets(int(total))) for total in asked], kind="stable")
-    left_out = len(asked) > _AT_ONCE
-    asked = np.sort(asked[order[:_AT_ONCE]])
-    which = np.concatenate([own, asked])
-    lower, upper = bounds_of_totals(window.system, totals, which)
-    hit = limits.hit(lower, upper)
-    which, lower, upper = which[hit], lower[hit], upper[hit]
-    first, last = bounds_of_totals(before.system, totals, which)
-    kept = np.flatnonzero(~limits.hit(first, last))
-    ends = np.stack([lower, upper, first, last], axis=1)[kept].tolist()
-    bounds = dict(zip(which[kept].tolist(), map(tuple, ends), strict=True))
-    same = {total: each[:2] for total, each in bounds.items()}
-    coarsest = totals.coarsest(list(bounds), same)
-    if not coarsest:
-        return [], 0, left_out
-    sets = SmallestSets(window, limits)
-    findings = [
-        _finding(window, totals, total, bounds[total], sets, prove=number < _MOST_PROVED)
-        for number, total in enumerate(coarsest)
-    ]
-    return findings, len(bounds) - len(coarsest), left_out
+    others = sorted(open_[~is_own].tolist(), key=lambda total: len(totals.sets(total)))
+    own = open_[is_own].tolist()
+    asked: dict[int, Taken] = {}
+    for number, total in enumerate([*own, *others]):
+        if len(asked) >= len(own) + _AT_ONCE:
+            return asked, number < len(own) + len(others)
+        taken = _taken(window, totals, total)
+        if frozenset(taken) not in settled:
+            asked[total] = taken
+    return asked, False
 
 
-def _finding(
-    window: Window,
-    totals: Totals,
-    total: int,
-    bounds: tuple[int, int, int, int],
-    sets: SmallestSets,
-    *,
-    prove: bool,
-) -> Finding:
-    lower, upper, first, last = bounds
-    found = sets.of(totals.cells(total), prove=prove)
-    every = tuple(sorted({release for release, _ in window.sources} - {NEW}))
-    releases, smallest = (every, False) if found is None else found
-    taken = {
-        name: tuple(
-            label
-            for label, own in zip(
-                window.codebook.variables[name], window.classes[name], strict=True
-            )
-            if classes[own]
+def _taken(window: Window, totals: Totals, total: int) -> Taken:
+    """The categories that a total takes of the variables it is not summed over."""
+    return tuple(
+        (
+            name,
+            tuple(
+                label
+                for label, own in zip(
+                    window.codebook.variables[name], window.classes[name], strict=True
+                )
+                if classes[own]
+            ),
         )
         for name, classes in totals.sets(total).items()
-    }
+    )
+
+
+def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
+    lower, upper, first, last = small.bounds
+    found = sets.of(small.cells, prove=prove)
+    every = tuple(sorted({release for release, _ in window.sources} - {NEW, PUBLIC}))
+    releases, smallest = (every, False) if found is None else found
+    taken = dict(small.taken)
     return Finding(
         _in_words(taken, window.codebook),
         taken,
@@ -250,12 +296,12 @@ def _published(totals: Totals, which: Any, sources: Sequence[Source]) -> Boolean
     """Which totals are published as they are, as a cell or a margin of one of these
     tables: their cells are the same, which sums of random numbers tell.
     """
-    window = Window(totals.window.codebook, totals.window.classes, sources)
+    window = replace(totals.window, sources=sources)
     numbers = np.random.default_rng(0).integers(0, 2**62, size=int(np.prod(window.shape)))
     own = totals.of(numbers.astype(np.uint64))[which]
     exact = [np.empty(0, dtype=np.uint64)]
     for release, table in sources:
-        part = Window(window.codebook, window.classes, [(release, table)])
+        part = replace(window, sources=[(release, table)])
         told = (table.least == table.most).ravel()
         sums = np.zeros(table.least.size, dtype=np.uint64)
         system = part.system

@@ -203,7 +203,7 @@ class ReleaseLog:
             )
         names = {int(row[0]): str(row[1]) for row in releases}
         own = frozenset[str]().union(*(each.variables for each in tables))
-        near = {release for release, each in earlier if each.variables & own}
+        near = {release for release, each in earlier if not own or each.variables & own}
         return Verdict(
             found.findings,
             found.further,

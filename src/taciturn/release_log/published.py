@@ -5,6 +5,7 @@ what is published of the count.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,16 @@ class PublishedTable:
             found = np.where(self.where[variable], found, -1)
         return found
 
+    def unpublished(self, variable: str) -> Booleans:
+        """For each line along a variable the cells of which nothing is published, as
+        far as lines differ: their sum follows from that of the line.
+        """
+        for place, axis in enumerate(self.axes):
+            if axis.variable == variable:
+                lines = np.moveaxis(~self.informative, place, -1)
+                return np.unique(lines.reshape(-1, len(axis.labels)), axis=0)
+        return np.zeros((0, 1), dtype=np.bool_)
+
     def coarsened(self, classes: Mapping[str, Integers]) -> "PublishedTable | None":
         """What it says of classes of categories of some variables, summed over the
         others: its own categories are added up to those that no class cuts through.
@@ -168,6 +179,27 @@ class PublishedTable:
             if (first[fine[inside]] != coarse[inside]).any():
                 return False
         return True
+
+    def added_up(self, other: "PublishedTable", sizes: Mapping[str, int]) -> Integers:
+        """The cells of a table that this one implies, by its own."""
+        inside = np.ones(self.least.shape, dtype=np.bool_)
+        target = np.zeros(self.least.shape, dtype=np.int64)
+        places = {axis.variable: place for place, axis in enumerate(self.axes)}
+        steps = {
+            axis.variable: prod(other.least.shape[place + 1 :])
+            for place, axis in enumerate(other.axes)
+        }
+        for variable in self.variables | other.variables:
+            fine, coarse = (each.classes(variable, sizes[variable]) for each in (self, other))
+            place = places.get(variable)
+            at = np.full(1 if place is None else self.least.shape[place], -1)
+            at[fine[fine >= 0]] = coarse[fine >= 0]
+            along = at.reshape([-1 if axis == place else 1 for axis in range(self.least.ndim)])
+            inside &= along >= 0
+            target += np.maximum(along, 0) * steps.get(variable, 0)
+        sums = np.zeros(other.least.size, dtype=np.int64)
+        np.add.at(sums, target[inside], self.least[inside])
+        return sums.reshape(other.least.shape)
 
     def label(self, cell: int) -> str:
         """Who is counted in a cell, by its flat position."""

@@ -41,14 +41,19 @@ class Limits:
     threshold: int
     values: int
 
+    @property
+    def apart(self) -> int:
+        """How far apart two values of a total are that leave it enough of them."""
+        return self.values - 1
+
     def hit(self, lower: Integers, upper: Integers) -> Booleans:
         """Which totals are small, and have too few values."""
         small = (upper > 0) & (upper < self.threshold)
-        return small & (upper - lower < self.values - 1)
+        return small & (upper - lower < self.apart)
 
     def may_hit(self, low: Integers, high: Integers) -> Booleans:
         """Which totals may do so, by values that they take in some tables."""
-        few = (high < self.threshold) & (high - low < self.values - 1)
+        few = (high < self.threshold) & (high - low < self.apart)
         # More than one value is too few: one that is 0 in these tables may be more.
         return few & ((high > 0) | (self.values > 2))
 
@@ -101,10 +106,11 @@ def _ranges(system: LinearSystem, totals: Totals, limits: Limits) -> tuple[Integ
 
 
 def bounds_of_totals(
-    system: LinearSystem, totals: Totals, which: Integers
+    system: LinearSystem, totals: Totals, which: Integers, *, apart: int = UNLIMITED
 ) -> tuple[Integers, Integers]:
     """Attained bounds of some totals: each gets a column for what it leaves of the most
-    that it may be, so that its own bounds are those of a cell.
+    that it may be, so that its own bounds are those of a cell. Those of totals that
+    two tables set so far `apart` are valid, and need not be attained.
     """
     if not len(which):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -136,7 +142,7 @@ def bounds_of_totals(
         row_group=np.concatenate([capped.row_group, np.arange(added)]),
     )
     asked = np.arange(len(lower) + added) >= len(lower)
-    low, high = attained_bounds(widened, asked, on_cell=lambda: None)
+    low, high = attained_bounds(widened, asked, on_cell=lambda: None, apart=apart)
     open_ = np.asarray(members @ unlimited.astype(np.int64)) > 0
     return most - high[asked], np.where(open_, UNLIMITED, most - low[asked])
 

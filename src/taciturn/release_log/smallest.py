@@ -7,6 +7,7 @@ first that leaves the total closed is as small as any.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,17 +16,35 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, open_ended
 from taciturn.release_log.search import Limits
-from taciturn.release_log.window import Window
+from taciturn.release_log.window import NEW, PUBLIC, Window
 from taciturn.schema import MAX_COUNT
 
-__all__ = ["NEW", "SmallestSets"]
+__all__ = ["Effort", "SmallestSets"]
 
-NEW: Final = 0
-"""The number of the release that is checked."""
-_TRIES_OF_CELLS: Final = 50_000  # programs for a window, times its cells
-_FEWEST_TRIES: Final = 20
-_BEYOND: Final = 10  # totals for which a set is given without making it smaller
 _NEAR: Final = 1e-6
+
+
+@dataclass
+class Effort:
+    """What may still be spent on the sets of a check, in cells of the programs solved.
+
+    Attributes
+    ----------
+    smaller : int
+        To make sets smaller.
+    any_set : int
+        To find sets at all, once that is spent.
+    """
+
+    smaller: int = 50_000
+    any_set: int = 20_000
+
+    def spend(self, cells: int) -> None:
+        """Take off one program."""
+        if self.smaller > 0:
+            self.smaller -= cells
+        else:
+            self.any_set -= cells
 
 
 class SmallestSets:
@@ -38,15 +57,15 @@ class SmallestSets:
         What is published, the new release under `NEW`.
     limits : Limits
         What must not be worked out.
+    effort : Effort
+        What may be spent on it; it is spent.
     """
 
-    def __init__(self, window: Window, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, window: Window, limits: Limits, effort: Effort) -> None:
+        self._limits, self._effort = limits, effort
         system = window.system
-        # Programs that may be solved to make sets smaller, for all totals together.
-        self._left = max(_FEWEST_TRIES, _TRIES_OF_CELLS // system.matrix.shape[1])
         self._system, self._of_row = system, window.release_of_row
-        self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW}
+        self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW, PUBLIC}
         # Beyond all that is published, so that it limits no total.
         finite = np.maximum(system.least, np.where(system.most < UNLIMITED, system.most, 0))
         most = np.minimum(system.upper, min(int(finite.max(initial=1)) * 2 + 1, MAX_COUNT))
@@ -68,7 +87,7 @@ class SmallestSets:
         """
         costs = np.zeros(self._system.matrix.shape[1])
         costs[cells] = 1.0
-        if self._left < -_BEYOND:
+        if self._effort.any_set <= 0:
             return None
         against, enough = self._tried(costs, self._earlier)
         if against is not None:
@@ -77,7 +96,7 @@ class SmallestSets:
             return tuple(sorted(enough)), not enough
         enough = self._without_needless(costs, enough)
         lists: list[frozenset[int]] = []
-        while self._left > 0:
+        while self._effort.smaller > 0:
             chosen = _hitting(lists, sorted(self._earlier))
             if len(chosen) == len(enough):
                 return tuple(sorted(enough)), True
@@ -95,7 +114,7 @@ class SmallestSets:
         """
         kept = frozenset(chosen) | (self._earlier - against)
         pieces = [sorted(against)]
-        while pieces and self._left > 0:
+        while pieces and self._effort.smaller > 0:
             piece = pieces.pop()
             found, _ = self._tried(costs, kept | set(piece))
             if found is not None:
@@ -109,7 +128,7 @@ class SmallestSets:
     def _without_needless(self, costs: Floats, enough: frozenset[int]) -> frozenset[int]:
         """Of a set that is enough, one of which each release is needed."""
         for release in sorted(enough, reverse=True):
-            if release in enough and self._left > 0:
+            if release in enough and self._effort.smaller > 0:
                 against, used = self._tried(costs, enough - {release})
                 enough = enough if against is not None else used
         return enough
@@ -121,9 +140,9 @@ class SmallestSets:
         the total apart, the releases that one of them contradicts; None if there are
         no two such tables, and then those of the releases that the bounds rest on.
         """
-        self._left -= 1
         system = self._system
-        held = np.isin(self._of_row, [NEW, *taken])
+        self._effort.spend(system.matrix.shape[1])
+        held = np.isin(self._of_row, [NEW, PUBLIC, *taken])
         least = np.where(held, open_ended(system.least), -np.inf)
         most = np.where(held, open_ended(system.most), np.inf)
         tables, used = [], np.zeros(len(held), dtype=np.bool_)
@@ -144,7 +163,7 @@ class SmallestSets:
         return self._releases(against), frozenset()
 
     def _releases(self, rows: Booleans) -> frozenset[int]:
-        return frozenset(int(r) for r in np.unique(self._of_row[rows])) - {NEW}
+        return frozenset(int(r) for r in np.unique(self._of_row[rows])) - {NEW, PUBLIC}
 
 
 def _hitting(lists: Sequence[frozenset[int]], every: Sequence[int]) -> frozenset[int]:

@@ -146,25 +146,29 @@ def _inside(taken: Mapping[str, Booleans], wider: Mapping[str, Booleans]) -> boo
 
 
 def _differences(window: Window, name: str) -> Booleans:
-    """What one set that a table names along a variable has and another has not, as far
-    as it is more than a class and less than all.
+    """What one set that a table names along a variable has and another has not, and
+    what a table leaves unpublished in a line along it, as far as it is more than a
+    class and less than all.
     """
     own = window.classes[name]
     first = np.unique(own, return_index=True)[1]
-    named: dict[bytes, Booleans] = {}
     every = np.ones(len(first), dtype=np.bool_)
-    for _, table in window.sources:
+    named = {every.tobytes(): every}
+    found: dict[bytes, Booleans] = {}
+    for _, table in window.told:
         at = table.classes(name, len(own))[first]
         for each in (at >= 0, *(at == i for i in range(int(at.max(initial=-1)) + 1))):
             named[each.tobytes()] = each
-    sets = [every, *named.values()]
-    found: dict[bytes, Booleans] = {}
+        for hidden in table.unpublished(name):
+            left = (at >= 0) & hidden[np.maximum(at, 0)]
+            found[left.tobytes()] = left
+    sets = list(named.values())
     for one in sets:
         for other in [np.zeros_like(every), *sets]:
             left = one & ~other
-            if 1 < left.sum() < len(every):
-                found[left.tobytes()] = left
-    if not found:
+            found[left.tobytes()] = left
+    several = [each for each in found.values() if 1 < each.sum() < len(every)]
+    if not several:
         return np.zeros((0, len(every)), dtype=np.bool_)
     # Those of few classes first: they count the fewest people.
-    return np.array(sorted(found.values(), key=lambda x: int(x.sum()))[:_MOST_DIFFERENCES])
+    return np.array(sorted(several, key=lambda x: int(x.sum()))[:_MOST_DIFFERENCES])

@@ -33,10 +33,9 @@ class Verdict:
         Counts from 1 to below `threshold` are small, and must be able to have at least
         so many values.
     complete : bool
-        Whether all earlier releases that are connected with the table were taken
-        together at once. If not, they were in parts, and what follows only from several
-        of these parts together was not looked for; or there were too many totals to
-        bound all.
+        Whether all earlier releases were taken together at once. If not, they were in
+        parts, and what follows only from several of these parts together was not looked
+        for; or there were too many totals to bound all.
     not_combined : tuple of str
         The names of earlier releases that share variables with the table and were in
         none of the parts.

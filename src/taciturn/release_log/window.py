@@ -8,15 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Final
 
 import numpy as np
 import xarray as xr
 
 from taciturn.attack.system import LinearSystem, Total, build_system
+from taciturn.errors import TableError
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 
-__all__ = ["Source", "Window", "classes_of", "told_of", "window_of"]
+__all__ = ["NEW", "PUBLIC", "Source", "Window", "classes_of", "told_of", "window_of"]
+
+NEW: Final = 0
+"""The number of the release that is checked."""
+PUBLIC: Final = -1
+"""The number of what is public without a release: how many records there are."""
 
 type Source = tuple[int, PublishedTable]
 """A published table, and the number of the release that it belongs to."""
@@ -34,11 +41,14 @@ class Window:
         For each variable of the window, in order, the class of each of its categories.
     sources : sequence of Source
         What is published over these variables; none of it follows from another part.
+    told : sequence of Source
+        All that is published over them.
     """
 
     codebook: Codebook
     classes: Mapping[str, Integers]
     sources: Sequence[Source]
+    told: Sequence[Source]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -91,8 +101,7 @@ class Window:
 def _total(release: int, table: PublishedTable, group: Integers) -> Total:
     """The table as groups of combinations, for messages: the last is everybody else."""
     size = table.least.size
-    by = f"release {release}" if release else "this table"
-    named = [f"{table.label(cell) or 'total'} of {by}" for cell in range(size)]
+    named = [_named(release, table, cell) for cell in range(size)]
     labels = xr.DataArray(
         np.zeros(size + 1, dtype=np.int64),
         dims="cell",
@@ -100,6 +109,11 @@ def _total(release: int, table: PublishedTable, group: Integers) -> Total:
     )
     least, most = np.append(table.least.ravel(), 0), np.append(table.most.ravel(), 0)
     return Total(labels, group, least, most, np.append(table.informative.ravel(), False))
+
+
+def _named(release: int, table: PublishedTable, cell: int) -> str:
+    by = {NEW: "this table", PUBLIC: "the log"}.get(release, f"release {release}")
+    return f"{table.label(cell) or 'total'} of {by}"
 
 
 def classes_of(
@@ -135,10 +149,16 @@ def told_of(classes: Mapping[str, Integers], sources: Iterable[Source]) -> list[
 def window_of(
     classes: Mapping[str, Integers], told: Sequence[Source], codebook: Codebook
 ) -> Window:
-    """What `told_of` gave of these classes, less what follows from another part."""
+    """What `told_of` gave of these classes, less what follows from another part.
+
+    Raises
+    ------
+    TableError
+        What follows from another part is published otherwise.
+    """
     kept = _without_implied(told, codebook)
     names = [name for name in codebook.variables if name in classes]
-    return Window(codebook, classes_of(names, [table for _, table in kept], codebook), kept)
+    return Window(codebook, classes_of(names, [table for _, table in kept], codebook), kept, told)
 
 
 def _without_implied(sources: Sequence[Source], codebook: Codebook) -> list[Source]:
@@ -149,6 +169,23 @@ def _without_implied(sources: Sequence[Source], codebook: Codebook) -> list[Sour
     kept: list[int] = []
     for i in order:
         table = sources[i][1]
-        if not any(sources[j][1].implies(table, sizes) for j in kept):
+        fine = next((j for j in kept if sources[j][1].implies(table, sizes)), None)
+        if fine is None:
             kept.append(i)
+        else:
+            _check_agree(sources[fine], sources[i], sizes)
     return [sources[i] for i in sorted(kept)]
+
+
+def _check_agree(fine: Source, coarse: Source, sizes: Mapping[str, int]) -> None:
+    """Raise where a table is not what another says that it must be."""
+    sums = fine[1].added_up(coarse[1], sizes)
+    bad = np.flatnonzero((sums < coarse[1].least) | (sums > coarse[1].most))
+    if len(bad):
+        least, most = (int(end.flat[bad[0]]) for end in (coarse[1].least, coarse[1].most))
+        whose = _named(fine[0], fine[1], 0).rpartition(" of ")[2]
+        raise TableError(
+            f"{_named(*coarse, int(bad[0]))} is published as"
+            f" {least if least == most else f'{least} to {most}'}, and the counts of {whose} add"
+            f" up to {int(sums.flat[bad[0]])}"
+        )

@@ -67,24 +67,33 @@ class Component:
             np.minimum(self.low_found, table, out=self.low_found)
             np.maximum(self.high_found, table, out=self.high_found)
 
-    def solve(self, asked: Booleans, on_cell: Callable[[], object]) -> None:
-        """Narrow the bounds of the asked cells to what is attained."""
+    def solve(
+        self, asked: Booleans, on_cell: Callable[[], object], *, apart: int = UNLIMITED
+    ) -> None:
+        """Narrow the bounds of the asked cells to what is attained; of those that no
+        two tables set so far apart.
+        """
         cells = np.flatnonzero(asked).tolist()
         if self._rows.matrix.shape[0] > 1:
             # One total gives all bounds of its cells by itself, and they are attained.
             if self._signed:
                 self._leave_unlimited(asked)
-            self._many(asked)
+            self._many(asked & ~self._are_apart(apart))
             for cell in cells:
                 for sign in (-1, 1):
-                    if not self._attained(cell, sign):
+                    if not (self._attained(cell, sign) or self._are_apart(apart)[cell]):
                         self._narrow(cell, sign)
-            self._many(asked)
+            self._many(asked & ~self._are_apart(apart))
         for cell in cells:
             if self._rows.matrix.shape[0] > 1:
                 for sign in (-1, 1):
-                    self._attain(cell, sign)
+                    if not self._are_apart(apart)[cell]:
+                        self._attain(cell, sign)
             on_cell()
+
+    def _are_apart(self, apart: int) -> Booleans:
+        """Which cells two of the tables found set so far apart."""
+        return self.high_found >= self.low_found + apart
 
     def _leave_unlimited(self, asked: Booleans) -> None:
         """Take sides on which a cell has no bound for settled."""

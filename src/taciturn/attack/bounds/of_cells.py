@@ -25,6 +25,7 @@ def attained_bounds(
     on_cell: Callable[[], object],
     known: Integers | None = None,
     deadline: float = np.inf,
+    apart: int = UNLIMITED,
 ) -> tuple[Integers, Integers]:
     """The least and the most that each asked cell can hold, in steps, attained by whole
     tables.
@@ -42,12 +43,15 @@ def attained_bounds(
         bounds are then those that tables found so far attain, and no error.
     deadline : float
         When to stop, by the monotonic clock.
+    apart : int
+        A cell that two tables set so far apart is not looked at any more.
 
     Returns
     -------
     lower, upper : array of int64, shape (n,)
         `UNLIMITED` above, and ``-UNLIMITED`` below, where nothing limits a cell. Where
-        a cell is not asked for they are valid, but need not be attained.
+        a cell is not asked for, or can be so far `apart`, they are valid, but need not
+        be attained.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def attained_bounds(
             if known is not None:
                 part.keep(known[columns])
             try:
-                part.solve(asked[columns], on_cell)
+                part.solve(asked[columns], on_cell, apart=apart)
                 lower[columns], upper[columns] = part.lower, part.upper
             except AttackError:
                 if known is None:
