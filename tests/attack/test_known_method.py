@@ -200,6 +200,17 @@ def test_it_gives_the_risk_for_those_who_know_the_method():
     assert (known["R2"] < told["R2"]).all()
 
 
+def test_draws_of_a_population_keep_their_labels():
+    sample = xr.DataArray([1, 2, 4], dims="x")
+    draws = xr.DataArray([[[3, 9, 11], [1, 2, 4]]], dims=("chain", "draw", "x"))
+    draws = draws.assign_coords(chain=[2], draw=[10, 30])
+    left = mechanism_conditional_entropy(sample, RandomRounding(3), population=draws)
+    released = tc.random_round(sample, rounding_base=3, replicates=4, random_seed=1)
+    risk = tc.disclosure_risk(draws, released, conditional_entropy=left)
+    assert risk["R2"].sizes == {"chain": 1, "draw": 2, "replicate": 4}
+    assert left["draw"].values.tolist() == [10, 30]
+
+
 def test_exact_zero_factors():
     """With base 2 and base 4 the wave of a half vanishes at some frequencies."""
     for counts, base in (([1, 3], 2), ([2, 2, 2, 2, 2, 6], 4), ([1], 2)):

@@ -77,7 +77,12 @@ def mechanism_conditional_entropy(
     -----
     *Work.* It grows with the square of the number of different counts in the table,
     not of cells, with the square of the width of the distribution of the total `M`,
-    and with some 40 nodes of an integral. Each draw of a population costs as much.
+    and with some 40 nodes of an integral. Each draw of a population costs as much:
+    take every tenth or so. Random rounding of 2,000 cells takes seconds, geometric
+    noise with `ε` = 1 about half a minute for 100 cells.
+
+    *Structural zeros.* The mechanism is taken to change every cell of the table, as
+    `add_noise` does.
 
     *Nothing released.* A release with `M = 0` is an outcome of its own, which says
     nothing. *F released.* `G` proportional to `F` has `t = 0` and moves nobody, the
