@@ -9,6 +9,7 @@ from math import log, prod
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given, settings, strategies as st
 
 import taciturn as tc
 from taciturn.attack import (
@@ -109,6 +110,23 @@ def listed(
 def test_all_releases_of_a_tiny_table_are_weighed(counts, mechanism, cell):
     found = mechanism_conditional_entropy(xr.DataArray(counts, dims="x"), mechanism)
     assert float(found) == pytest.approx(listed(counts, [cell(x) for x in counts])[0], abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 9), min_size=1, max_size=5).filter(any),
+    population=st.lists(st.integers(0, 9), min_size=5, max_size=5),
+    base=st.integers(2, 6),
+)
+def test_any_small_table_and_population(counts, population, base):
+    population = [max(pair) for pair in zip(population, counts, strict=False)]
+    found = mechanism_conditional_entropy(
+        xr.DataArray(counts, dims="x"),
+        RandomRounding(base),
+        population=xr.DataArray(population, dims="x"),
+    )
+    wanted = listed(population, [rounded(x, base) for x in counts])[0]
+    assert float(found) == pytest.approx(wanted, abs=1e-8)
 
 
 def test_noise_without_end():

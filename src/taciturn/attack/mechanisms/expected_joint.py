@@ -116,9 +116,8 @@ def expected_joint(cells: Alike) -> ExpectedJoint:
         released += (share * at_total).sum(axis=1)
         stay += (np.minimum(cells.share[:, None], share) * at_total).sum(axis=1)
         moved += _moved(cells, total, share, phase)
-    return ExpectedJoint(
-        cells.number, cells.share, released, np.maximum(stay, 0), np.maximum(moved, 0), nothing
-    )
+    released, stay, moved = (np.maximum(each, 0) for each in (released, stay, moved))
+    return ExpectedJoint(cells.number, cells.share, released, stay, moved, nothing)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
