@@ -26,7 +26,7 @@ from taciturn import attack, cards, diagnostics, estimators, magnitude, many
 from taciturn.attack import free_columns, solver, system
 from taciturn.attack.bounds import certificates, component
 from taciturn.attack.certificates import document, multipliers, parts as proofs
-from taciturn.attack.mechanisms import likelihood
+from taciturn.attack.mechanisms import expected_joint, likelihood
 from taciturn.attack.posterior import cells as posteriors, parts, weights
 from taciturn.attack.releases import showing
 from taciturn.errors import AttackError, TableError
@@ -137,6 +137,8 @@ SHOW_NOTHING = {
     witnesses.Witnesses,
     hypercubes.Hypercubes,
     likelihood.Likelihood,
+    expected_joint.Alike,
+    expected_joint.ExpectedJoint,
     parts.Part,
     parts.PartPosterior,
     posteriors.CellPosteriors,

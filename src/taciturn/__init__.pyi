@@ -14,6 +14,7 @@ from . import (
     risk as risk,
     studies as studies,
     suppression as suppression,
+    synthesis as synthesis,
     tables as tables,
 )
 from .attack import (

@@ -1,8 +1,6 @@
 """Record swapping: which pairs form and how often, what stays as it was, and what is
 left when the pairs are known."""
 
-from itertools import permutations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,43 +10,10 @@ from hypothesis import given, strategies as st
 
 import taciturn as tc
 from exact import assert_same_distribution
+from swaps import partners_by_enumeration
 from taciturn.errors import ParameterError, TableError
 
 DRAWS = 20_000
-
-
-def partners_by_enumeration(areas, groups, risky, pairs_wanted):
-    """Distribution of the partners of all records: every order of the records, every
-    choice of a partner."""
-    records = range(len(areas))
-    orders = [
-        (*first, *then)
-        for first in permutations([r for r in records if risky[r]])
-        for then in permutations([r for r in records if not risky[r]])
-    ]
-    total: dict[tuple[int, ...], float] = {}
-
-    def follow(order, partner, pairs, chance):
-        if not order or pairs == pairs_wanted:
-            total[partner] = total.get(partner, 0.0) + chance
-            return
-        r, *rest = order
-        eligible = [
-            s
-            for s in records
-            if partner[s] == s and areas[s] != areas[r] and groups[s] == groups[r] and s != r
-        ]
-        if partner[r] != r or not eligible:
-            follow(rest, partner, pairs, chance)
-            return
-        for s in eligible:
-            after = list(partner)
-            after[r], after[s] = s, r
-            follow(rest, tuple(after), pairs + 1, chance / len(eligible))
-
-    for order in orders:
-        follow(list(order), tuple(records), 0, 1 / len(orders))
-    return total
 
 
 PEOPLE = pd.DataFrame(

@@ -16,6 +16,7 @@ from taciturn.attack.mechanisms import (
     Mechanism,
     RandomRounding,
     SmallCellAdjustment,
+    mechanism_conditional_entropy,
 )
 from taciturn.attack.posterior import attacker_posterior
 from taciturn.attack.rank import ConstraintRank, constraint_rank, rank_decrease
@@ -54,6 +55,7 @@ __all__ = [
     "build_system",
     "check_certificate",
     "constraint_rank",
+    "mechanism_conditional_entropy",
     "rank_decrease",
     "write_certificate",
 ]

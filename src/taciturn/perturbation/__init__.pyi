@@ -16,6 +16,9 @@ from .random_rounding import random_round as random_round
 from .record_swapping import swap_records as swap_records, swapped_table as swapped_table
 from .small_cell_adjustment import adjust_small_cells as adjust_small_cells
 from .small_count_rounding import round_small_counts as round_small_counts
+from .swapping_method import (
+    swapping_method_conditional_entropy as swapping_method_conditional_entropy,
+)
 from .swapping_transitions import (
     swapping_conditional_entropy as swapping_conditional_entropy,
     swapping_joint as swapping_joint,

@@ -1,6 +1,7 @@
 """Record swapping: pairs of records in different areas exchange their geography."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -21,7 +22,7 @@ from taciturn.validate import (
     whole_number,
 )
 
-__all__ = ["swap_records", "swapped_table"]
+__all__ = ["Swappable", "swap_records", "swappable", "swapped_table"]
 
 Microdata = str | PathLike[str] | Any
 
@@ -114,30 +115,19 @@ def swap_records(
     >>> sorted(people["area"].to_numpy()[swaps["partner"].values[0]].tolist())
     ['A', 'A', 'B', 'B']
     """
-    match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
-    if not isinstance(geography, str):
-        raise ParameterError(f"geography must be the name of a variable, got {geography!r}")
-    rate = real_number(rate, "rate", least=0, most=1)
-    minimum = whole_number(minimum, "minimum", least=2)
+    given = swappable(records, geography, rate, match, at_risk, minimum)
     replicates = whole_number(replicates, "replicates", least=1)
-    if geography in match:
-        raise ParameterError(
-            f"{geography!r} cannot be in match: the records of a pair live in different areas"
-        )
-    read = read_records(records, list(dict.fromkeys([geography, *match, *at_risk])))
-    group, local = _groups(read, geography, match)
-    risky = _in_small_cell(read, at_risk, minimum)
+    read, group, risky = given.read, given.group, given.risky
     members = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
     rng = generator(random_seed)
-    wanted = round(rate * read.rows / 2)
     partner = np.empty((replicates, read.rows), dtype=np.int64)
     counted = np.empty((replicates, 2), dtype=np.int64)
     for row, counts in zip(partner, counted, strict=True):
         order = np.concatenate(
             [rng.permutation(np.flatnonzero(risky)), rng.permutation(np.flatnonzero(~risky))]
         )
-        counts[:] = _pair(order, group, local, members.copy(), starts, wanted, rng, row)
+        counts[:] = _pair(order, group, given.local, members.copy(), starts, given.wanted, rng, row)
     return xr.Dataset(
         {
             "partner": (("replicate", "record"), partner),
@@ -145,8 +135,7 @@ def swap_records(
             "without_partner": (("replicate",), counted[:, 1]),
         },
         coords={"replicate": np.arange(replicates)},
-        attrs={"geography": geography, "match": match, "at_risk": at_risk}
-        | {"minimum": minimum, "rate": rate, **seed_mark(random_seed)},
+        attrs={**given.attrs, **seed_mark(random_seed)},
     )
 
 
@@ -208,6 +197,68 @@ def swapped_table(
     )
     mark = {MARK: swaps.attrs[MARK]} if MARK in swaps.attrs else {}
     return labelled(table, released.reshape(-1, *cells.shape), mark)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Swappable:
+    """Who may exchange places with whom, and how many do.
+
+    Attributes
+    ----------
+    read : Records
+        The records.
+    group, local : array of int64, shape (records,)
+        Number of each record's group, which agrees on `match`, and of the part of the
+        group in its area.
+    risky : array of bool, shape (records,)
+        Which records come first.
+    wanted : int
+        Number of pairs.
+    attrs : dict
+        The arguments, checked.
+    """
+
+    read: Records
+    group: Counts
+    local: Counts
+    risky: npt.NDArray[np.bool_]
+    wanted: int
+    attrs: dict[str, Any]
+
+
+def swappable(
+    records: Microdata,
+    geography: str,
+    rate: float,
+    match: Sequence[str],
+    at_risk: Sequence[str],
+    minimum: int,
+    *,
+    others: Sequence[str] = (),
+    categories: Mapping[str, Sequence[Any]] | None = None,
+) -> Swappable:
+    """Check the arguments of `swap_records`; `others` are further variables to read."""
+    match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
+    if not isinstance(geography, str):
+        raise ParameterError(f"geography must be the name of a variable, got {geography!r}")
+    rate = real_number(rate, "rate", least=0, most=1)
+    minimum = whole_number(minimum, "minimum", least=2)
+    if geography in match:
+        raise ParameterError(
+            f"{geography!r} cannot be in match: the records of a pair live in different areas"
+        )
+    names = list(dict.fromkeys([geography, *match, *at_risk, *others]))
+    read = read_records(records, names, categories)
+    group, local = _groups(read, geography, match)
+    attrs = {"geography": geography, "match": match, "at_risk": at_risk}
+    return Swappable(
+        read,
+        group,
+        local,
+        _in_small_cell(read, at_risk, minimum),
+        round(rate * read.rows / 2),
+        {**attrs, "minimum": minimum, "rate": rate},
+    )
 
 
 def _groups(read: Records, geography: str, match: list[str]) -> tuple[Counts, Counts]:

@@ -14,9 +14,10 @@ from taciturn.validate import (
     whole_number,
 )
 
-__all__ = ["draw_sample"]
+__all__ = ["MAX_SAMPLED_POPULATION", "draw_sample"]
 
-_MAX_SAMPLED_POPULATION: Final = 10**9  # NumPy's hypergeometric generator ends there
+MAX_SAMPLED_POPULATION: Final = 10**9
+"""Where NumPy's hypergeometric generator ends."""
 
 
 def draw_sample(
@@ -70,7 +71,7 @@ def draw_sample(
     """
     population = check_table(population)
     total = int(population.sum())
-    if float(population.values.sum(dtype=float)) >= _MAX_SAMPLED_POPULATION:
+    if float(population.values.sum(dtype=float)) >= MAX_SAMPLED_POPULATION:
         raise TableError(
             f"samples can be drawn from fewer than 10**9 individuals, the table has {total}"
         )

@@ -1,0 +1,8 @@
+"""Tables that are drawn anew: with the margins of the true one, or from a fitted model.
+
+All names are imported on first use; the stub beside this file lists them.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

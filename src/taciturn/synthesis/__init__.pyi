@@ -1,0 +1,2 @@
+from .redrawn import redraw_table as redraw_table
+from .synthetic import synthetic_tables as synthetic_tables
