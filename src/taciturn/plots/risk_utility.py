@@ -18,7 +18,10 @@ _UTILITY_IN_WORDS: Final = {
     "hellinger": "Hellinger distance from the original",
     "mean_absolute_error": "mean absolute error, individuals a cell",
     "mean_relative_error": "mean relative error",
+    "spearman": "rank correlation with the original",
     "cramers_v_change": "change in Cramér's V",
+    "chi_squared_change": "relative change in chi-squared",
+    "between_variance_change": "relative change in the variance between groups",
 }
 
 
