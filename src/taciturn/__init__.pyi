@@ -1,6 +1,7 @@
 from . import (
     attack as attack,
     cards as cards,
+    decisions as decisions,
     errors as errors,
     estimators as estimators,
     fits as fits,
@@ -23,6 +24,9 @@ from .attack import (
     Suppression as Suppression,
     attacker_bounds as attacker_bounds,
     attacker_posterior as attacker_posterior,
+)
+from .decisions import (
+    compare_protections as compare_protections,
 )
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,

@@ -41,11 +41,15 @@ class Outcome:
         The terms of R2.
     losses : mapping of str to array of shape (replicates,)
         The measures of `information_loss`; a replicate is the same one as in `after`.
+    chains : int
+        Number of Markov chains, of which the draws are those of the first, then those
+        of the second and so on.
     """
 
     before: Mapping[str, Floats]
     after: Mapping[str, Floats]
     losses: Mapping[str, Floats]
+    chains: int
 
     def risk(self, measure: str, weights: Weights) -> Floats:
         """R1, (draws, 1), or R2, (draws, replicates), at these weights."""
@@ -82,7 +86,8 @@ def outcomes(
     for name, release in released.items():
         loss = information_loss(table, release, association=association)
         losses = {str(measure): values.values.ravel() for measure, values in loss.items()}
-        yield name, Outcome(before, _terms(whose, release, where), losses)
+        after = _terms(whose, release, where)
+        yield name, Outcome(before, after, losses, whose.sizes.get("chain", 1))
 
 
 def _check_names(released: Any) -> None:

@@ -1,0 +1,1 @@
+from .comparison import compare_protections as compare_protections
