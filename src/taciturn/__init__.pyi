@@ -26,6 +26,8 @@ from .attack import (
     attacker_posterior as attacker_posterior,
 )
 from .decisions import (
+    Constraint as Constraint,
+    choose_protection as choose_protection,
     compare_protections as compare_protections,
 )
 from .errors import (

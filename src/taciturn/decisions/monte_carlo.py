@@ -7,34 +7,63 @@ that is known, a method without randomness.
 """
 
 import warnings
+from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from taciturn.diagnostics import array_stats
 
-__all__ = ["error_of_difference", "error_of_draws", "error_of_mean"]
+__all__ = ["Means", "error_of_draws"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def error_of_mean(values: Floats, chains: int) -> float:
-    """Standard error of the mean of an array (draws, replicates)."""
-    return sqrt(error_of_draws(values.mean(axis=1), chains) ** 2 + _variance(values.mean(axis=0)))
+@dataclass(frozen=True, repr=False)
+class Means:
+    """Of values that every draw has with every replicate.
 
-
-def error_of_difference(first: Floats, second: Floats, chains: int) -> float:
-    """Standard error of the mean of the first less that of the second.
-
-    As many replicates of both are compared one to one: that is right for independent
-    ones, and for those of the same seed, too.
+    Attributes
+    ----------
+    by_draw, by_replicate : array
+        Means of each draw and of each replicate.
+    chains : int
+        As in `Outcome`.
     """
-    draws = error_of_draws(first.mean(axis=1) - second.mean(axis=1), chains)
-    ours, theirs = first.mean(axis=0), second.mean(axis=0)
-    if len(ours) == len(theirs):
-        return sqrt(draws**2 + _variance(ours - theirs))
-    return sqrt(draws**2 + _variance(ours) + _variance(theirs))
+
+    by_draw: Floats
+    by_replicate: Floats
+    chains: int
+
+    @classmethod
+    def of(cls, values: Floats, chains: int) -> Self:
+        """Those of an array (draws, replicates)."""
+        return cls(values.mean(axis=1), values.mean(axis=0), chains)
+
+    @property
+    def mean(self) -> float:
+        """Over all draws and replicates."""
+        return float(self.by_draw.mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        draws = error_of_draws(self.by_draw, self.chains)
+        return sqrt(draws**2 + _variance(self.by_replicate))
+
+    def error_beside(self, other: "Means") -> float:
+        """Standard error of the difference of two means.
+
+        As many replicates of both are compared one to one: that is right for
+        independent ones, and for those of the same seed, too.
+        """
+        draws = error_of_draws(self.by_draw - other.by_draw, self.chains)
+        ours, theirs = self.by_replicate, other.by_replicate
+        if len(ours) == len(theirs):
+            return sqrt(draws**2 + _variance(ours - theirs))
+        return sqrt(draws**2 + _variance(ours) + _variance(theirs))
 
 
 def error_of_draws(values: Floats, chains: int) -> float:
