@@ -1,6 +1,7 @@
 from . import (
     attack as attack,
     cards as cards,
+    decisions as decisions,
     errors as errors,
     estimators as estimators,
     fits as fits,
@@ -23,6 +24,11 @@ from .attack import (
     Suppression as Suppression,
     attacker_bounds as attacker_bounds,
     attacker_posterior as attacker_posterior,
+)
+from .decisions import (
+    Constraint as Constraint,
+    choose_protection as choose_protection,
+    compare_protections as compare_protections,
 )
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,

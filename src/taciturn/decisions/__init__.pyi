@@ -1,0 +1,4 @@
+from .choice import choose_protection as choose_protection
+from .comparison import compare_protections as compare_protections
+from .constraint import Constraint as Constraint
+from .decision import Decision as Decision
