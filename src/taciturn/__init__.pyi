@@ -28,7 +28,9 @@ from .attack import (
 from .decisions import (
     Constraint as Constraint,
     choose_protection as choose_protection,
+    compare_over_weights as compare_over_weights,
     compare_protections as compare_protections,
+    weight_sensitivity as weight_sensitivity,
 )
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
@@ -76,6 +78,7 @@ from .plots import (
     plot_checks as plot_checks,
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
+    plot_weights as plot_weights,
 )
 from .publication import (
     write_release as write_release,
