@@ -112,6 +112,7 @@ def choose_protection(
     See Also
     --------
     compare_protections : Differences between candidates in risk and in loss.
+    decisions.value_of_sample : What a larger sample would be worth.
 
     Examples
     --------

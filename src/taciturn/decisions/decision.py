@@ -93,7 +93,8 @@ class Decision:
         share = f"{100 * float(own['best']):.4g} % of the draws of the population"
         return [
             *lines,
-            f"{self.chosen!r} is the best in {share}; to know the population would be worth {worth}.",
+            f"{self.chosen!r} is the best in {share};"
+            f" to know the population would be worth {worth}.",
         ]
 
     def _doubts(self) -> list[str]:

@@ -5,6 +5,7 @@ Arrays are (draws, replicates); both have the same draws.
 """
 
 from math import ceil
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ __all__ = ["both_less", "less_and_same", "quantile_of_differences"]
 
 Floats = npt.NDArray[np.float64]
 
-_HALVINGS = 30  # of the range of the differences, until few of them are left
-_ROUNDING = 1e-9  # in the number of pairs that a probability stands for
+_HALVINGS: Final = 30  # of the range of the differences, until few of them are left
+_ROUNDING: Final = 1e-9  # in the number of pairs that a probability stands for
 
 
 def less_and_same(first: Floats, second: Floats) -> tuple[float, float]:
