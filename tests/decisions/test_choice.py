@@ -66,7 +66,7 @@ def test_the_least_loss_of_those_that_keep_a_constraint(probability, chosen, fea
     assert int(found.candidates["feasible"].sum()) == feasible
     np.testing.assert_allclose(found.candidates["kept"], [3 / 4, 1, 1])
     assert found.perfect_information == 0
-    assert f"{feasible} of 3 candidates that keep P(R2 <= 0.25)" in repr(found)
+    assert f"the least of {feasible} candidates, of 3, that keep P(R2 <= 0.25)" in repr(found)
 
 
 def test_no_candidate_keeps_it() -> None:

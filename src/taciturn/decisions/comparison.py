@@ -206,7 +206,7 @@ def _method(candidate: _Candidate) -> _Candidate:
 def _described(first: Floats, second: Floats, tail: float) -> list[float]:
     """Mean and ends of the differences of all pairs."""
     lower = quantile_of_differences(first, second, tail)
-    upper = -quantile_of_differences(second, first, tail)
+    upper = 0.0 - quantile_of_differences(second, first, tail)  # which is never -0
     return [float(first.mean() - second.mean()), lower, upper]
 
 
