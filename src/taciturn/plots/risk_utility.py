@@ -72,7 +72,7 @@ def plot_risk_utility(
     >>> found = tc.risk_utility(methods, table=table)
     >>> tc.plot_risk_utility(found).get_ylabel()
     'R2'
-    >>> compared = tc.compare_protections(methods, table=table)
+    >>> compared = tc.compare_protections(methods, table=table, progressbar=False)
     >>> tc.plot_risk_utility(compared, reference="as it is").get_ylabel()
     "R2, less that of 'as it is'"
     """
