@@ -111,7 +111,7 @@ def choose_protection(
     ----------
     Raiffa & Schlaifer (1961), Applied statistical decision theory, Harvard University.
     Zaslavsky & Horton (1998), Balancing disclosure risk against the loss of
-    nonpublication, Journal of Official Statistics 14, 411-419.
+    nonpublication, Journal of Official Statistics 14.
 
     See Also
     --------
