@@ -10,7 +10,7 @@ from taciturn.decisions.constraint import Constraint
 __all__ = ["Decision"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decision:
     """The protection that was chosen, and what the others would cost; printing it says
     so in words.
