@@ -32,7 +32,8 @@ MAE = {"as it is": 0.0, "one moved": 2 / 4, "nothing": 4 / 4}
 
 
 def choose(**changed):
-    arguments = {"table": SAMPLE, "population": POPULATION, "weights": EMPTY, **changed}
+    arguments = {"table": SAMPLE, "population": POPULATION, "weights": EMPTY}
+    arguments |= {"progressbar": False, **changed}
     return tc.choose_protection(arguments.pop("released", CANDIDATES), **arguments)
 
 
@@ -66,7 +67,7 @@ def test_the_least_loss_of_those_that_keep_a_constraint(probability, chosen, fea
     assert int(found.candidates["feasible"].sum()) == feasible
     np.testing.assert_allclose(found.candidates["kept"], [3 / 4, 1, 1])
     assert found.perfect_information == 0
-    assert f"{feasible} of 3 candidates that keep P(R2 <= 0.25)" in repr(found)
+    assert f"the least of {feasible} candidates, of 3, that keep P(R2 <= 0.25)" in repr(found)
 
 
 def test_no_candidate_keeps_it() -> None:
@@ -117,6 +118,13 @@ def test_a_constraint_in_doubt_is_said() -> None:
     assert choose(loss="mean_absolute_error", constraint=sure, population=population).doubtful == ()
 
 
+def test_the_bar_counts_candidates(capsys) -> None:
+    choose(loss="R2", progressbar=True)
+    shown = capsys.readouterr()
+    assert "candidates" in shown.err
+    assert "3/3" in shown.err
+
+
 def test_a_single_candidate_has_no_runner_up() -> None:
     found = choose(released={"nothing": CANDIDATES["nothing"]}, loss="R2")
     assert (found.chosen, found.runner_up, found.regret) == ("nothing", None, None)
@@ -135,7 +143,11 @@ def cases(draw):
 def test_the_slow_way(case, price) -> None:
     table, population, released = case
     found = tc.choose_protection(
-        released, table=table, population=population, loss={"R2": price, "hellinger": 2}
+        released,
+        table=table,
+        population=population,
+        loss={"R2": price, "hellinger": 2},
+        progressbar=False,
     )
     losses = {
         name: price * tc.disclosure_risk(population, each)["R2"].mean("replicate")

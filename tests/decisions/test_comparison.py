@@ -1,6 +1,8 @@
 """One protection against another: every pair in three loops, and what must hold
 whatever the tables are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -11,7 +13,7 @@ from strategies import tables
 from taciturn.decisions.pairs import both_less, less_and_same, quantile_of_differences
 from taciturn.errors import ParameterError
 
-TWICE = ("less_risk", "less_loss", "less_both", "same_risk", "same_loss")
+compare = partial(tc.compare_protections, progressbar=False)
 
 
 def values(draws: int, replicates: int):
@@ -62,7 +64,7 @@ def cases(draw):
 @given(case=cases(), loss=st.sampled_from(["hellinger", "lost_zeros", "cramers_v_change"]))
 def test_a_protection_and_its_reference_can_be_exchanged(case, loss) -> None:
     table, population, released = case
-    found = tc.compare_protections(released, table=table, population=population, loss=loss)
+    found = compare(released, table=table, population=population, loss=loss)
     turned = found.rename(protection="reference", reference="protection")
     for name in ("risk_difference", "loss_difference"):
         for ours, theirs in [("mean", "mean"), ("lower", "upper"), ("upper", "lower")]:
@@ -74,9 +76,7 @@ def test_a_protection_and_its_reference_can_be_exchanged(case, loss) -> None:
         total = found[f"less_{name}"] + turned[f"less_{name}"] + found[f"same_{name}"]
         np.testing.assert_allclose(total, 1)
     assert (found["less_both"] <= np.minimum(found["less_risk"], found["less_loss"]) + 1e-12).all()
-    one = tc.compare_protections(
-        released, table=table, population=population, loss=loss, reference="b"
-    )
+    one = compare(released, table=table, population=population, loss=loss, reference="b")
     xr.testing.assert_allclose(one, found.sel(reference="b"))
     own = found.sel(protection="a", reference="a")
     assert (own["same_risk"] == 1).all()
@@ -91,9 +91,9 @@ def test_releases_and_methods_are_not_the_same_question(religion_sample, fit_res
         "three": tc.random_round(religion_sample, rounding_base=3, **given),
         "four": tc.random_round(religion_sample, rounding_base=4, **given),
     }
-    found = tc.compare_protections(
-        released, table=religion_sample, population=population, reference="three"
-    ).sel(protection="four")
+    found = compare(released, table=religion_sample, population=population, reference="three").sel(
+        protection="four"
+    )
     three, four = (
         tc.disclosure_risk(population, each)["R2"].stack(pair=("chain", "draw")).T.values
         for each in released.values()
@@ -128,7 +128,7 @@ def test_intervals_overlap_where_the_difference_is_certain(religion_sample, fit_
     alone = tc.risk_utility(released, **arguments)["R2"]
     lower, upper = (alone.sel(statistic=s).values for s in ("lower", "upper"))
     assert lower.max() < upper.min()
-    found = tc.compare_protections(released, reference="as it is", **arguments)
+    found = compare(released, reference="as it is", **arguments)
     rounded = found.sel(protection="nearest 3")
     assert (rounded["less_risk"] > 0.99).all()
     assert (rounded["less_loss"] == 0).all()
@@ -147,7 +147,7 @@ def test_the_frontier_by_hand() -> None:
         "b": table + xr.DataArray([[1, 0], [0, 0]], dims=["x", "y"]),
         "c": table + xr.DataArray([[0, 0], [0, 1]], dims=["x", "y"]),
     }
-    found = tc.compare_protections(released, table=table, population=population)
+    found = compare(released, table=table, population=population)
     risk = {
         name: tc.disclosure_risk(population, each)["R2"].values[0]
         for name, each in released.items()
@@ -187,10 +187,10 @@ def test_the_frontier_by_hand() -> None:
 def test_bad_input(change, message, religion) -> None:
     arguments = {"released": {"a": religion}, "table": religion, **change}
     with pytest.raises(ParameterError, match=message):
-        tc.compare_protections(**arguments)
+        compare(**arguments)
 
 
 def test_a_loss_that_is_not_measured() -> None:
     table = xr.DataArray([1, 2], dims="x")
     with pytest.raises(ParameterError, match="cramers_v_change is not measured here"):
-        tc.compare_protections({"a": table}, table=table, loss="cramers_v_change")
+        compare({"a": table}, table=table, loss="cramers_v_change")

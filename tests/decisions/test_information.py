@@ -76,13 +76,11 @@ def worth(fit, **changed):
     return tc.decisions.value_of_sample(fit, arguments.pop("released", CANDIDATES), **arguments)
 
 
-@pytest.mark.parametrize(
-    ("price", "chosen"), [(3.0, "as it is"), (8.0, "as it is"), (10.0, "nothing")]
-)
+@pytest.mark.parametrize(("price", "chosen"), [(8.0, "as it is"), (10.0, "nothing")])
 def test_all_samples_and_populations_are_listed(fit, price, chosen) -> None:
     """The populations are those of the fit, each once, so that all that is random is
     which of their people are sampled: nothing where all are. Values lie within four
-    Monte Carlo errors, which all six do with probability 0.9996."""
+    Monte Carlo errors, which all four do with probability 0.9997."""
     found = worth(fit, loss={"R2": price, "hellinger": 1})
     now = expected(SAMPLE.values.ravel(), price)
     assert found.attrs["chosen"] == chosen == min(now, key=now.get)
@@ -110,6 +108,7 @@ def test_a_constraint_leaves_fewer_to_choose_from(fit) -> None:
         loss=price,
         constraint=constraint,
         weights=WEIGHTS,
+        progressbar=False,
     ).candidates["feasible"]
     assert 0 < int(allowed.sum()) < 3
     assert float(bounded["value"].sel(sample_size=N)) < float(free["value"].sel(sample_size=N))

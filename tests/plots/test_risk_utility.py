@@ -1,12 +1,16 @@
 """Differences between protections and their frontier, as they are drawn; the map of
 single ones is held by the tests of `risk_utility`."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import taciturn as tc
 from taciturn.errors import ParameterError
+
+compare = partial(tc.compare_protections, progressbar=False)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +22,7 @@ def compared(religion_sample, fit_restaurant) -> xr.Dataset:
         "noise": tc.add_noise(religion_sample, epsilon=0.3, **given),
     }
     population = fit_restaurant["posterior_predictive"]["population"].isel(draw=slice(0, 50))
-    return tc.compare_protections(released, table=religion_sample, population=population)
+    return compare(released, table=religion_sample, population=population)
 
 
 def test_differences_and_the_frontier(compared) -> None:

@@ -13,6 +13,7 @@ from taciturn.decisions.decision import Decision
 from taciturn.decisions.expectations import Expectation, checked_question
 from taciturn.decisions.measures import DECIMALS
 from taciturn.decisions.monte_carlo import Means, error_of_draws
+from taciturn.progress import progress_bar
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.validate import check_weights
@@ -30,6 +31,7 @@ def choose_protection(
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     where: xr.DataArray | None = None,
     association: Sequence[str] | None = None,
+    progressbar: bool = True,
 ) -> Decision:
     r"""The protection with the least expected loss, among those that keep a constraint.
 
@@ -73,6 +75,8 @@ def choose_protection(
         As in `disclosure_risk`.
     association : sequence of two str, optional
         As in `information_loss`.
+    progressbar : bool
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
@@ -107,7 +111,7 @@ def choose_protection(
     ----------
     Raiffa & Schlaifer (1961), Applied statistical decision theory, Harvard University.
     Zaslavsky & Horton (1998), Balancing disclosure risk against the loss of
-    nonpublication, Journal of Official Statistics 14, 411-419.
+    nonpublication, Journal of Official Statistics 14.
 
     See Also
     --------
@@ -128,18 +132,20 @@ def choose_protection(
     ...     table=table,
     ...     loss="hellinger",
     ...     constraint=tc.Constraint("R2", at_most=0.22),
+    ...     progressbar=False,
     ... ).chosen
     'nearest 3'
     """
     question = checked_question(loss, constraint, check_weights(weights))
-    return decided(
-        {
-            name: question.answer(outcome)
-            for name, outcome in outcomes(
-                released, table=table, population=population, where=where, association=association
-            )
-        }
+    each = outcomes(
+        released, table=table, population=population, where=where, association=association
     )
+    expected = {}
+    with progress_bar("candidates", len(released), shown=progressbar) as bar:
+        for name, outcome in each:
+            expected[name] = question.answer(outcome)
+            bar.advance()
+    return decided(expected)
 
 
 def decided(expected: Mapping[str, Expectation]) -> Decision:

@@ -11,6 +11,7 @@ from taciturn.decisions.measures import DECIMALS, RISK, check_loss, values_of
 from taciturn.decisions.monte_carlo import Means
 from taciturn.decisions.pairs import both_less, less_and_same, quantile_of_differences
 from taciturn.errors import ParameterError
+from taciturn.progress import progress_bar
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.validate import check_weights, quoted, real_number
@@ -41,6 +42,7 @@ def compare_protections(
     where: xr.DataArray | None = None,
     association: Sequence[str] | None = None,
     probability: float = 0.95,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     r"""Differences between protections in R2 and in information loss, and the
     probability that one is better than another.
@@ -83,6 +85,8 @@ def compare_protections(
         As in `information_loss`.
     probability : float
         Of the equal-tailed intervals, from 0.01 to 0.9999.
+    progressbar : bool
+        Show progress, on standard error or below the cell of a notebook.
 
     Returns
     -------
@@ -146,20 +150,26 @@ def compare_protections(
     ...     "round to 3": tc.random_round(table, rounding_base=3, **given),
     ...     "round to 5": tc.random_round(table, rounding_base=5, **given),
     ... }
-    >>> found = tc.compare_protections(methods, table=table, reference="round to 3")
+    >>> found = tc.compare_protections(
+    ...     methods, table=table, reference="round to 3", progressbar=False
+    ... )
     >>> five = found.sel(protection="round to 5", between="releases")
     >>> float(five["less_risk"]), float(five["less_loss"]), float(five["less_both"])
     (0.9858, 0.0008, 0.0)
     """
     weights, loss = check_weights(weights), check_loss(loss, "loss")
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
-    found, chains = {}, 1
-    for name, outcome in outcomes(
+    each = outcomes(
         released, table=table, population=population, where=where, association=association
-    ):
-        chains = outcome.chains
-        measures = (values_of(outcome, measure, weights) for measure in (RISK, loss))
-        found[name] = _Candidate(*measures)
+    )
+    found, chains = {}, 1
+    with progress_bar("protections", len(released), shown=progressbar) as bar:
+        for name, outcome in each:
+            chains = outcome.chains
+            found[name] = _Candidate(
+                *(values_of(outcome, measure, weights) for measure in (RISK, loss))
+            )
+            bar.advance()
     if reference is not None and reference not in found:
         raise ParameterError(
             f"reference must be one of {', '.join(map(repr, found))}, got {quoted(reference)}"
@@ -188,7 +198,7 @@ def _compared(first: _Candidate, second: _Candidate, chains: int, tail: float) -
         found[f"{name}_difference"] = [_described(*pair, tail) for pair in pairs]
         found[f"less_{name}"] = [less for less, _ in shares]
         found[f"same_{name}"] = [same for _, same in shares]
-        ours, theirs = (Means.of(values, chains if len(values) > 1 else 1) for values in pairs[0])
+        ours, theirs = (Means.of(values, chains) for values in pairs[0])
         found[f"{name}_mcse"] = ours.error_beside(theirs)
     found["less_both"] = [
         both_less((ours.risk, theirs.risk), (ours.loss[0], theirs.loss[0]))
@@ -206,7 +216,7 @@ def _method(candidate: _Candidate) -> _Candidate:
 def _described(first: Floats, second: Floats, tail: float) -> list[float]:
     """Mean and ends of the differences of all pairs."""
     lower = quantile_of_differences(first, second, tail)
-    upper = -quantile_of_differences(second, first, tail)
+    upper = 0.0 - quantile_of_differences(second, first, tail)  # which is never -0
     return [float(first.mean() - second.mean()), lower, upper]
 
 

@@ -10,7 +10,7 @@ from taciturn.decisions.constraint import Constraint
 __all__ = ["Decision"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decision:
     """The protection that was chosen, and what the others would cost; printing it says
     so in words.
@@ -83,7 +83,7 @@ class Decision:
         among = f"the least of {number} candidates"
         if self.constraint is not None:
             feasible = int(self.candidates["feasible"].sum())
-            among = f"the least of {feasible} of {number} candidates that keep {self.constraint}"
+            among = f"the least of {feasible} candidates, of {number}, that keep {self.constraint}"
         loss = _number(own["expected_loss"], own["mcse"])
         lines = [f"Take {self.chosen!r}: its expected loss is {loss}, {among}."]
         if self.runner_up is not None:

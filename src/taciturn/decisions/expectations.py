@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from taciturn.decisions.constraint import Constraint
 from taciturn.decisions.measures import RISK, check_loss, values_of
@@ -41,17 +40,12 @@ class Question:
 
     def answer(self, outcome: Outcome) -> "Expectation":
         """What is expected of one protection."""
-
-        def means(values: npt.NDArray[Any]) -> Means:
-            # What does not depend on the population has one draw.
-            return Means.of(values, outcome.chains if len(values) > 1 else 1)
-
         losses = (p * values_of(outcome, name, self.weights) for name, p in self.prices.items())
         kept = None
         if self.constraint is not None:
             bounded = values_of(outcome, self.constraint.measure, self.weights)
-            kept = means((bounded <= self.constraint.at_most).astype(float))
-        return Expectation(means(np.asarray(sum(losses))), kept, self)
+            kept = Means.of((bounded <= self.constraint.at_most).astype(float), outcome.chains)
+        return Expectation(Means.of(np.asarray(sum(losses)), outcome.chains), kept, self)
 
 
 @dataclass(frozen=True, repr=False)

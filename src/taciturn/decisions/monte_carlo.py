@@ -39,8 +39,10 @@ class Means:
 
     @classmethod
     def of(cls, values: Floats, chains: int) -> Self:
-        """Those of an array (draws, replicates)."""
-        return cls(values.mean(axis=1), values.mean(axis=0), chains)
+        """Those of an array (draws, replicates); what does not depend on the population
+        has one draw.
+        """
+        return cls(values.mean(axis=1), values.mean(axis=0), chains if len(values) > 1 else 1)
 
     @property
     def mean(self) -> float:

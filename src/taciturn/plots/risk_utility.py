@@ -75,7 +75,7 @@ def plot_risk_utility(
     >>> found = tc.risk_utility(methods, table=table)
     >>> tc.plot_risk_utility(found).get_ylabel()
     'R2'
-    >>> compared = tc.compare_protections(methods, table=table)
+    >>> compared = tc.compare_protections(methods, table=table, progressbar=False)
     >>> tc.plot_risk_utility(compared, reference="as it is").get_ylabel()
     "R2, less that of 'as it is'"
     """
@@ -166,8 +166,8 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
     ends = on.sel(statistic="mean").sortby("loss_difference")
     ax.plot(ends["loss_difference"], ends["risk_difference"], color="0.6", linewidth=0.8, zorder=0)
     loss, reference = str(result.attrs["loss"]), plain(result["reference"].item())
-    ax.set_xlabel(f"{_in_words(loss)}, less that of {reference!r}")
-    ax.set_ylabel(f"R2, less that of {reference!r}")
+    ax.set_xlabel(f"{_in_words(loss)}, less that of '{reference}'")
+    ax.set_ylabel(f"R2, less that of '{reference}'")
 
 
 def _in_words(utility: str) -> str:

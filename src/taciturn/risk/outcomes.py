@@ -69,7 +69,7 @@ def outcomes(
     association: Sequence[str] | None,
 ) -> Iterator[tuple[str, Outcome]]:
     """The outcomes of each protection in turn, by name, from unchecked arguments as in
-    `risk_utility`; whatever is wrong with these raises at the first one.
+    `risk_utility`.
 
     One at a time, because all of them may be more than fits in memory.
     """
@@ -83,11 +83,14 @@ def outcomes(
             f" dimensions {whose.dims}"
         )
     before = _terms(whose, None, where)
-    for name, release in released.items():
+
+    def outcome(release: xr.DataArray) -> Outcome:
         loss = information_loss(table, release, association=association)
         losses = {str(measure): values.values.ravel() for measure, values in loss.items()}
         after = _terms(whose, release, where)
-        yield name, Outcome(before, after, losses, whose.sizes.get("chain", 1))
+        return Outcome(before, after, losses, whose.sizes.get("chain", 1))
+
+    return ((name, outcome(release)) for name, release in released.items())
 
 
 def _check_names(released: Any) -> None:

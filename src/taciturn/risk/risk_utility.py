@@ -79,6 +79,11 @@ def risk_utility(
     confidentiality map, National Institute of Statistical Sciences, technical report
     121; Antal, Shlomo & Elliot (2014), Tables 1-4.
 
+    See Also
+    --------
+    compare_protections : Differences between protections, which may be certain where
+        these intervals overlap.
+
     Examples
     --------
     >>> import taciturn as tc
