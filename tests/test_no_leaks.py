@@ -94,6 +94,9 @@ HOLD_NO_TABLE = {
     diagnostics.ImportanceDiagnostics,
     diagnostics.PooledDiagnostics,
     tc.fits.Summary,
+    # What a protection is to keep, and what is expected of each.
+    tc.Constraint,
+    tc.decisions.Decision,
     # Cards of fits to public tables.
     cards.Calibration,
     cards.Card,

@@ -121,3 +121,27 @@ def running_children(parent: int) -> list[int]:
     for ancestor in below:
         below += [child for child, its_parent in parents.items() if its_parent == ancestor]
     return below[1:]
+
+
+@dataclass(frozen=True)
+class Polya(Estimator):
+    """Draws of a Pólya urn that holds one ball for each cell and each sampled
+    individual: the Dirichlet-multinomial with a uniform prior. They are listed, each as
+    often as its probability says."""
+
+    title: ClassVar[str] = "Pólya urn"
+
+    def learn(self, problem, settings, seed):
+        return Parameters()
+
+    def draw_population(self, problem, settings, parameters, rng):
+        tables = [problem.counts]
+        for _ in range(problem.population_size - problem.sample_size):
+            one = np.eye(problem.sample.size, dtype=np.int64)
+            tables = [t + one[cell] for t in tables for cell in np.repeat(range(len(t)), t + 1)]
+        listed = np.array(tables)
+        times, left = divmod(settings.chains * settings.draws, len(listed))
+        assert not left, f"draws must be a multiple of {len(listed)}"
+        return np.tile(listed, (times, 1))
+
+    draw_replicates = draw_population

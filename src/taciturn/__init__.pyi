@@ -1,6 +1,7 @@
 from . import (
     attack as attack,
     cards as cards,
+    decisions as decisions,
     errors as errors,
     estimators as estimators,
     fits as fits,
@@ -24,6 +25,13 @@ from .attack import (
     Suppression as Suppression,
     attacker_bounds as attacker_bounds,
     attacker_posterior as attacker_posterior,
+)
+from .decisions import (
+    Constraint as Constraint,
+    choose_protection as choose_protection,
+    compare_over_weights as compare_over_weights,
+    compare_protections as compare_protections,
+    weight_sensitivity as weight_sensitivity,
 )
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
@@ -71,6 +79,7 @@ from .plots import (
     plot_checks as plot_checks,
     plot_risk as plot_risk,
     plot_risk_utility as plot_risk_utility,
+    plot_weights as plot_weights,
 )
 from .publication import (
     write_release as write_release,

@@ -6,11 +6,15 @@ from math import sqrt
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given
+from scipy import stats
 
 import taciturn as tc
+from strategies import pairs
 from taciturn.errors import ParameterError, TableError
 
 TABLE = xr.DataArray([[4, 0], [0, 6]], dims=("a", "b"))
+ASSOCIATION = ("cramers_v_change", "chi_squared_change", "between_variance_change")
 
 
 def test_by_hand():
@@ -37,7 +41,8 @@ def test_the_table_itself_loses_nothing():
     religion = tc.load_dataset("area_by_religion")
     loss = tc.information_loss(religion, religion)
     assert int(loss.kept_zeros) == int((religion == 0).sum())
-    assert not any(bool(loss[name]) for name in loss if name != "kept_zeros")
+    assert float(loss.spearman) == 1
+    assert not any(bool(loss[name]) for name in loss if name not in ("kept_zeros", "spearman"))
 
 
 def test_draws_and_replicates_give_all_pairs():
@@ -57,17 +62,99 @@ def test_draws_and_replicates_give_all_pairs():
 def test_association_of_two_among_three():
     cube = xr.DataArray(np.random.default_rng(1).poisson(3, (2, 3, 4)), dims=("a", "b", "c"))
     released = tc.random_round(cube, rounding_base=5, replicates=4, random_seed=1)
-    assert "cramers_v_change" not in tc.information_loss(cube, released)
-    named = tc.information_loss(cube, released, association=("c", "a")).cramers_v_change
-    flat = tc.information_loss(cube.sum("b"), released.sum("b")).cramers_v_change
-    np.testing.assert_allclose(named, flat, rtol=1e-12)
-    assert "cramers_v_change" not in tc.information_loss(cube[0, 0], released[:, 0, 0])
+    for order in (("a", "c"), ("c", "a")):
+        named = tc.information_loss(cube, released, association=order)
+        flat = (each.sum("b").transpose(..., *order) for each in (cube, released))
+        flat = tc.information_loss(*flat)
+        for name in ASSOCIATION:
+            np.testing.assert_allclose(named[name], flat[name], rtol=1e-12, err_msg=name)
+    assert not set(ASSOCIATION) & set(tc.information_loss(cube, released))
+    assert not set(ASSOCIATION) & set(tc.information_loss(cube[0, 0], released[:, 0, 0]))
+
+
+def test_groups_and_what_is_compared_between_them():
+    """Shares of a are 1/2 in both groups before, and 1 and 0 after; of the groups in
+    each a, the other way round."""
+    table = xr.DataArray([[9, 1], [1, 9]], dims=("group", "a"))
+    released = xr.DataArray([[10, 0], [5, 5]], dims=("group", "a"))
+    # Within each group the two categories depart from the overall shares alike.
+    before, after = 2 * 0.4**2, 2 * 0.25**2
+    loss = tc.information_loss(table, released, association=("group", "a"))
+    assert float(loss.between_variance_change) == pytest.approx(after / before - 1)
+    turned = tc.information_loss(table, released, association=("a", "group"))
+    after = (3 / 4 * (2 / 3 - 1 / 2) ** 2 + 1 / 4 * (1 / 2) ** 2) * 2
+    assert float(turned.between_variance_change) == pytest.approx(after / before - 1)
+
+
+def between_variance(table):
+    """A slow twin: one-way analysis of variance of who has each category."""
+    groups, categories = (
+        np.repeat(index, table.ravel()) for index in np.indices(table.shape).reshape(2, -1)
+    )
+    found = 0.0
+    for category in range(table.shape[1]):
+        has = (categories == category).astype(float)
+        found += sum(
+            (groups == group).sum() * (has[groups == group].mean() - has.mean()) ** 2
+            for group in np.unique(groups)
+        )
+    return found / max(len(groups), 1)
+
+
+def chi_squared(table):
+    filled = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    return stats.chi2_contingency(filled, correction=False).statistic if filled.size else 0.0
+
+
+@given(pairs(max_dims=2, empty_release=True))
+def test_ranks_and_association_against_independent_programs(pair):
+    table, released = pair
+    loss = tc.information_loss(table, released)
+    f, g = table.values.ravel(), released.values.ravel()
+    if np.ptp(f) == 0:
+        assert np.isnan(loss.spearman)
+    else:
+        expected = stats.spearmanr(f, g).statistic if np.ptp(g) else 0.0
+        assert float(loss.spearman) == pytest.approx(expected, abs=1e-12)
+        assert -1 <= float(loss.spearman) <= 1
+    if table.ndim < 2:
+        return
+    for name, twin in (
+        ("chi_squared_change", chi_squared),
+        ("between_variance_change", between_variance),
+    ):
+        before, after = twin(table.values), twin(released.values)
+        if before < 1e-9:
+            assert np.isnan(loss[name])
+        else:
+            assert float(loss[name]) == pytest.approx(after / before - 1, abs=1e-9)
+            assert float(loss[name]) >= -1
+
+
+def test_no_association_to_change():
+    independent = xr.DataArray([[1, 3, 7], [3, 9, 21], [7, 21, 49]], dims=("a", "b"))
+    loss = tc.information_loss(independent, independent + 1)
+    assert np.isnan(loss.chi_squared_change)
+    assert np.isnan(loss.between_variance_change)
+    back = tc.information_loss(
+        independent + xr.DataArray(np.eye(3, dtype=int), dims=("a", "b")), independent
+    )
+    assert float(back.chi_squared_change) == float(back.between_variance_change) == -1
+
+
+def test_fewer_people_with_the_same_shares():
+    loss = tc.information_loss(4 * TABLE, TABLE)
+    assert float(loss.chi_squared_change) == pytest.approx(-3 / 4)
+    assert float(loss.between_variance_change) == pytest.approx(0)
+    assert float(loss.spearman) == 1
 
 
 def test_an_empty_release():
     loss = tc.information_loss(TABLE, 0 * TABLE)
     assert float(loss.cramers_v_change) == pytest.approx(-1)
     assert float(loss.hellinger) == pytest.approx(sqrt(10 / 2))
+    assert float(loss.spearman) == 0
+    assert float(loss.chi_squared_change) == float(loss.between_variance_change) == -1
 
 
 def test_lazy_tables_are_computed():

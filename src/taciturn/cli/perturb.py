@@ -301,9 +301,9 @@ def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | Non
     warning = [found.sentence, ""] if found is not None and found.problems else []
     of = "of releases" if found is None else "interval"
     percent = f"{100 * rows['probability'][0]:g} % {of}"
-    heading = f"{'':<20}{'as it is':>12}{'released':>12}{percent:>28}"
+    heading = f"{'':<24}{'as it is':>12}{'released':>12}{percent:>28}"
     lines = [*warning, title, "", heading]
     for name, before, after, low, high, _ in rows.itertuples(index=False):
         shown = f"{low:.4f} to {high:.4f}"
-        lines.append(f"{name.replace('_', ' '):<20}{before:>12.4f}{after:>12.4f}{shown:>28}")
+        lines.append(f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>12.4f}{shown:>28}")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 from .cell_keys import cell_key as cell_key, cell_key_records as cell_key_records
 from .controlled_rounding import controlled_round as controlled_round
 from .conventional_rounding import conventional_round as conventional_round
+from .grid import grid as grid
 from .keys import (
     derive_record_keys as derive_record_keys,
     record_keys as record_keys,

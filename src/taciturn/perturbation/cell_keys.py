@@ -13,7 +13,7 @@ from taciturn.perturbation.summed_keys import given_keys, summed_keys
 from taciturn.schema import COUNT
 from taciturn.tables.checks import check_table
 from taciturn.tables.records import read_records
-from taciturn.tables.transitions import check_perturbation_table
+from taciturn.tables.transitions import check_perturbation_table, perturbed_counts
 from taciturn.validate import generator, names_of, whole_number
 
 __all__ = ["cell_key", "cell_key_records"]
@@ -95,7 +95,7 @@ def cell_key(
     counts = table.values
 
     def release(rng: np.random.Generator, shape: tuple[int, ...]) -> Counts:
-        return _noisy(counts, rng.random(shape), cumulated, perturbed)
+        return perturbed_counts(counts, rng.random(shape), cumulated, perturbed)
 
     return replicated(table, replicates, random_seed, release)
 
@@ -193,18 +193,8 @@ def cell_key_records(
     out = np.empty((replicates, counts.size), dtype=np.int64)
     for row in out:
         drawn = rng.random(read.rows) if of_records is None else of_records
-        row[:] = _noisy(counts, summed_keys(index, drawn, counts.size), cumulated, perturbed)
+        row[:] = perturbed_counts(
+            counts, summed_keys(index, drawn, counts.size), cumulated, perturbed
+        )
     table = xr.DataArray(counts.reshape(shape), dims=variables, coords=coords, name=COUNT)
     return labelled(table, out.reshape(replicates, *shape), seed_mark(random_seed))
-
-
-def _noisy(counts: Counts, keys: Floats, cumulated: Floats, perturbed: Counts) -> Counts:
-    """Perturbed counts at the given cell keys; `keys` may have leading axes."""
-    last = len(cumulated) - 1
-    rows = np.minimum(counts, last)
-    out = np.empty(keys.shape, dtype=np.int64)
-    for row in np.unique(rows):
-        at = rows == row
-        found = perturbed[np.searchsorted(cumulated[row], keys[..., at], side="right")]
-        out[..., at] = counts[at] + (found - row)
-    return out

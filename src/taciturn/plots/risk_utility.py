@@ -1,6 +1,6 @@
 """Plot of risk against information loss."""
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,12 @@ _UTILITY_IN_WORDS: Final = {
     "hellinger": "Hellinger distance from the original",
     "mean_absolute_error": "mean absolute error, individuals a cell",
     "mean_relative_error": "mean relative error",
+    "spearman": "rank correlation with the original",
     "cramers_v_change": "change in Cramér's V",
+    "chi_squared_change": "relative change in chi-squared",
+    "between_variance_change": "relative change in the variance between groups",
 }
+_MOST: Final = 0.5  # of the draws, in which a method is on the frontier
 
 
 def plot_risk_utility(
@@ -27,18 +31,27 @@ def plot_risk_utility(
     *,
     utility: str = "hellinger",
     risk: Literal["R1", "R2"] = "R2",
+    reference: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Risk against information loss, one point with its intervals per method.
+    """Risk against information loss, one point with its intervals per method; or the
+    differences to one of them.
 
     Parameters
     ----------
     result : Dataset
-        Result of `risk_utility`.
+        Result of `risk_utility`; or of `compare_protections`, whose differences are
+        drawn: thick lines are intervals between methods, thin ones between releases.
+        The legend says in which share of the draws of the population a method is on the
+        frontier; a grey line joins those that are in most, the others are hollow.
     utility : str
-        The measure of information loss on the horizontal axis.
+        Of a result of `risk_utility` the measure of information loss on the horizontal
+        axis. A comparison has one.
     risk : {"R2", "R1"}
-        The measure of risk on the vertical axis.
+        Of a result of `risk_utility` the measure of risk on the vertical axis. A
+        comparison has R2.
+    reference : str, optional
+        The protection that differences are to, of a comparison of all with all.
     ax : matplotlib Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -51,22 +64,53 @@ def plot_risk_utility(
     MissingDependencyError
         matplotlib is not installed.
     ParameterError
-        A measure that is not in the result.
+        A measure or a reference that is not in the result.
 
     Examples
     --------
     >>> import taciturn as tc
     >>> table = tc.load_dataset("area_by_religion")
     >>> rounded = tc.random_round(table, rounding_base=3, replicates=100, random_seed=1)
-    >>> found = tc.risk_utility({"as it is": table, "round to 3": rounded}, table=table)
+    >>> methods = {"as it is": table, "round to 3": rounded}
+    >>> found = tc.risk_utility(methods, table=table)
     >>> tc.plot_risk_utility(found).get_ylabel()
     'R2'
+    >>> compared = tc.compare_protections(methods, table=table, progressbar=False)
+    >>> tc.plot_risk_utility(compared, reference="as it is").get_ylabel()
+    "R2, less that of 'as it is'"
     """
     plt = pyplot()
     if "protection" not in getattr(result, "dims", ()):
         raise ParameterError(
             f"result must be what risk_utility returns, got {type(result).__name__}"
         )
+    compared = "risk_difference" in result.data_vars
+    if compared:
+        result = _to_reference(result, reference)
+    else:
+        _check_measures(result, utility, risk, reference)
+    if ax is None:
+        size = (7.4, 4.4) if compared else (6.4, 4.4)  # its legend is wider
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    if compared:
+        _draw_differences(ax, result)
+    else:
+        _draw_measures(ax, result, utility, risk)
+    ax.legend(
+        title="on the frontier (share of draws)" if compared else None,
+        alignment="left",
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+    )  # beside the points, not on them
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _check_measures(result: xr.Dataset, utility: str, risk: str, reference: str | None) -> None:
+    """Raise unless these measures are in a result of `risk_utility`."""
+    if reference is not None:
+        raise ParameterError("reference is for a result of compare_protections")
     measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
     if utility not in measures:
         raise ParameterError(
@@ -74,27 +118,67 @@ def plot_risk_utility(
         )
     if risk not in ("R1", "R2"):
         raise ParameterError(f"risk must be 'R1' or 'R2', got {risk!r}")
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+
+
+def _to_reference(result: xr.Dataset, reference: str | None) -> xr.Dataset:
+    """The differences to one protection."""
+    names = np.atleast_1d(result["reference"].values).tolist()
+    if reference is None and len(names) == 1:
+        reference = names[0]
+    if reference not in names:
+        raise ParameterError(
+            f"reference must be one of {', '.join(map(repr, names))}, got {reference!r}"
+        )
+    return result.sel(reference=reference) if "reference" in result.dims else result
+
+
+def _draw_measures(ax: "Axes", result: xr.Dataset, utility: str, risk: str) -> None:
     for number, name in enumerate(result["protection"].values):
         x, y = (result[which].sel(protection=name) for which in (utility, risk))
-        ax.errorbar(
-            float(x.sel(statistic="mean")),
-            float(y.sel(statistic="mean")),
-            xerr=_arms(x),
-            yerr=_arms(y),
-            fmt="o",
-            color=f"C{number % 10}",
-            capsize=3,
-            label=" " + plain(name),  # a label that begins with "_" is left out of a legend
-        )
-    ax.set_xlabel(_UTILITY_IN_WORDS.get(utility, utility.replace("_", " ")))
+        # a label that begins with "_" is left out of a legend
+        _draw_point(ax, x, y, color=f"C{number % 10}", capsize=3, label=" " + plain(name))
+    ax.set_xlabel(_in_words(utility))
     ax.set_ylabel(risk)
-    ax.legend(
-        frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)
-    )  # beside the points, not on them
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+
+
+def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
+    """Each protection's, with the frontier."""
+    for line in (ax.axhline, ax.axvline):
+        line(0, color="0.8", linewidth=0.8, zorder=0)
+    for number, name in enumerate(result["protection"].values):
+        own = result.sel(protection=name)
+        x, y = own["loss_difference"], own["risk_difference"]
+        share, color = float(own["frontier"]), f"C{number % 10}"
+        methods, releases = (
+            [values.sel(between=level) for values in (x, y)] for level in ("methods", "releases")
+        )
+        _draw_point(ax, *methods, color=color, fmt="none", elinewidth=3)
+        _draw_point(
+            ax,
+            *releases,
+            color=color,
+            elinewidth=0.8,
+            capsize=2,
+            markerfacecolor=color if share > _MOST else "white",
+            label=f" {plain(name)} ({100 * share:.0f} %)",
+        )
+    on = result.where(result["frontier"] > _MOST, drop=True).sel(between="methods")
+    ends = on.sel(statistic="mean").sortby("loss_difference")
+    ax.plot(ends["loss_difference"], ends["risk_difference"], color="0.6", linewidth=0.8, zorder=0)
+    loss, reference = str(result.attrs["loss"]), plain(result["reference"].item())
+    ax.set_xlabel(f"{_in_words(loss)}, less that of '{reference}'")
+    ax.set_ylabel(f"R2, less that of '{reference}'")
+
+
+def _in_words(utility: str) -> str:
+    return _UTILITY_IN_WORDS.get(utility, utility.replace("_", " "))
+
+
+def _draw_point(ax: "Axes", x: xr.DataArray, y: xr.DataArray, **style: Any) -> None:
+    """A mean with its intervals."""
+    ends = {"xerr": _arms(x), "yerr": _arms(y), "fmt": "o"}
+    across, up = (float(values.sel(statistic="mean")) for values in (x, y))
+    ax.errorbar(across, up, **{**ends, **style})
 
 
 def _arms(values: xr.DataArray) -> npt.NDArray[np.float64]:

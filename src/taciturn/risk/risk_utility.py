@@ -1,16 +1,13 @@
 """The risk-utility map: what each protection leaves of the risk, and what it costs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
-from taciturn.risk.information_loss import information_loss
-from taciturn.risk.table_risk import DEFAULT_WEIGHTS, disclosure_risk
-from taciturn.schema import split_draws
-from taciturn.tables.checks import check_table
+from taciturn.risk.outcomes import RISKS, Outcome, outcomes
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
 from taciturn.validate import check_weights, real_number
 
 __all__ = ["risk_utility"]
@@ -82,6 +79,11 @@ def risk_utility(
     confidentiality map, National Institute of Statistical Sciences, technical report
     121; Antal, Shlomo & Elliot (2014), Tables 1-4.
 
+    See Also
+    --------
+    compare_protections : Differences between protections, which may be certain where
+        these intervals overlap.
+
     Examples
     --------
     >>> import taciturn as tc
@@ -98,61 +100,32 @@ def risk_utility(
     >>> bool((change["hellinger"] > 0).all() & (change["R2"] < 0).all())
     True
     """
-    _check_names(released)
     checked = check_weights(weights)
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
-    whose = check_table(
-        table if population is None else population, name="population", draws=True, values=False
-    )
     tails = ((1 - probability) / 2, (1 + probability) / 2)
     rows = {
-        name: {**_risk(whose, release, checked, where), **_loss(table, release, association)}
-        for name, release in released.items()
+        name: _described(outcome, checked, tails)
+        for name, outcome in outcomes(
+            released, table=table, population=population, where=where, association=association
+        )
     }
     measures = list(next(iter(rows.values())))
-    described = {
-        name: np.array([_described(row[name], tails) for row in rows.values()]) for name in measures
-    }
     return xr.Dataset(
-        {name: (("protection", "statistic"), values) for name, values in described.items()},
+        {
+            name: (("protection", "statistic"), np.array([row[name] for row in rows.values()]))
+            for name in measures
+        },
         coords={"protection": list(rows), "statistic": list(_STATISTICS)},
         attrs={"weights": list(checked), "probability": probability},
     )
 
 
-def _check_names(released: Any) -> None:
-    if not isinstance(released, Mapping) or not released:
-        raise ParameterError(
-            f"released must be a mapping of names to releases, got {released!r:.80}"
-        )
-    for name in released:
-        if not isinstance(name, str) or not name:
-            raise ParameterError(f"the name of a method must be text, got {name!r}")
-
-
-def _risk(
-    population: xr.DataArray,
-    release: xr.DataArray,
-    weights: tuple[float, float, float],
-    where: xr.DataArray | None,
-) -> dict[str, Any]:
-    """R1 of every draw and R2 of every pair; the population is read a part at a
-    time.
-    """
-    drawn = {"chain", "draw"} <= set(population.dims)
-    parts = split_draws(population) if drawn else [population]
-    risks = [disclosure_risk(part, release, weights=weights, where=where) for part in parts]
+def _described(
+    outcome: Outcome, weights: Weights, tails: tuple[float, float]
+) -> dict[str, list[float]]:
+    """Mean and quantiles of every measure of one protection."""
+    measures = {name: outcome.risk(name, weights) for name in RISKS} | dict(outcome.losses)
     return {
-        name: np.concatenate([risk[name].values.ravel() for risk in risks]) for name in ("R1", "R2")
+        name: [float(values.mean()), *map(float, np.quantile(values, tails))]
+        for name, values in measures.items()
     }
-
-
-def _loss(
-    original: xr.DataArray, release: xr.DataArray, association: Sequence[str] | None
-) -> dict[str, Any]:
-    loss = information_loss(original, release, association=association)
-    return {str(name): values.values.ravel() for name, values in loss.data_vars.items()}
-
-
-def _described(values: Any, tails: tuple[float, float]) -> list[float]:
-    return [float(values.mean()), *map(float, np.quantile(values, tails))]

@@ -12,15 +12,17 @@ __all__ = [
     "check_perturbation_table",
     "check_probabilities",
     "cumulated_rows",
+    "perturbed_counts",
     "refuse_where",
 ]
 
+Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _NAME: Final = "perturbation"
 
 
-def check_perturbation_table(perturbation: Any) -> tuple[Floats, npt.NDArray[np.int64]]:
+def check_perturbation_table(perturbation: Any) -> tuple[Floats, Counts]:
     """Cumulated rows of a perturbation table, and the counts of its columns; raise
     `ParameterError` if it is not one.
     """
@@ -89,6 +91,18 @@ def cumulated_rows(values: Floats) -> Floats:
     last = values.shape[1] - 1 - np.argmax(values[:, ::-1] > 0, axis=1)
     cumulated[np.arange(values.shape[1]) >= last[:, None]] = np.inf
     return cumulated
+
+
+def perturbed_counts(counts: Counts, keys: Floats, cumulated: Floats, perturbed: Counts) -> Counts:
+    """Perturbed counts at the given cell keys; `keys` may have leading axes."""
+    last = len(cumulated) - 1
+    rows = np.minimum(counts, last)
+    out = np.empty(keys.shape, dtype=np.int64)
+    for row in np.unique(rows):
+        at = rows == row
+        found = perturbed[np.searchsorted(cumulated[row], keys[..., at], side="right")]
+        out[..., at] = counts[at] + (found - row)
+    return out
 
 
 def refuse_where(

@@ -1,0 +1,205 @@
+"""The protection with the least expected loss, what another would cost, and what it
+would be worth to know the population.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+import xarray as xr
+
+from taciturn.decisions.constraint import Constraint
+from taciturn.decisions.decision import Decision
+from taciturn.decisions.expectations import Expectation, checked_question
+from taciturn.decisions.measures import DECIMALS
+from taciturn.decisions.monte_carlo import Means, error_of_draws
+from taciturn.progress import progress_bar
+from taciturn.risk.outcomes import outcomes
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
+from taciturn.validate import check_weights
+
+__all__ = ["choose_protection", "decided"]
+
+
+def choose_protection(
+    released: Mapping[str, xr.DataArray],
+    *,
+    table: xr.DataArray,
+    population: xr.DataArray | None = None,
+    loss: str | Mapping[str, float],
+    constraint: Constraint | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    where: xr.DataArray | None = None,
+    association: Sequence[str] | None = None,
+    progressbar: bool = True,
+) -> Decision:
+    r"""The protection with the least expected loss, among those that keep a constraint.
+
+    With the loss :math:`L_{a,d,i}` of protection `a`, if `d` is the population and `i`
+    the release,
+
+    .. math::
+
+        a^* = \arg\min_{a \in A} \bar L_a, \qquad
+        \bar L_a = \frac{1}{D B_a} \sum_{d,i} L_{a,d,i}, \qquad
+        A = \Bigl\{a : \frac{1}{D B_a} \sum_{d,i} 1[M_{a,d,i} \le t] \ge p\Bigr\}
+
+    and what it would be worth to be told the population before choosing, the expected
+    value of perfect information, is
+
+    .. math::
+
+        \mathrm{EVPI} = \min_{a \in A} \bar L_a
+            - \frac1D \sum_d \min_{a \in A} \bar L_{a,d}, \qquad
+        \bar L_{a,d} = \frac{1}{B_a} \sum_i L_{a,d,i}
+
+    Parameters
+    ----------
+    released : mapping of str to DataArray
+        The candidates: what each method releases, under its name, a table or replicates
+        of one. `perturbation.grid` makes those of all values of a parameter.
+    table : DataArray
+        The table that was protected; information loss is measured against it.
+    population : DataArray, optional
+        Whose risk it is: the population table, or posterior draws of it where `table`
+        is a sample, ``fit["posterior_predictive"]["population"]``. Without it `table`
+        is the population.
+    loss : str or mapping of str to float
+        What is to be small: ``"R2"``, a measure of `information_loss` of which less is
+        better, or prices of several, each above 0, of which the weighted sum is taken,
+        in whatever unit the prices have. That of ``cramers_v_change`` is its size.
+    constraint : Constraint, optional
+        What must be kept with at least some probability. Needed unless R2 has a price:
+        otherwise nothing weighs the risk.
+    weights, where
+        As in `disclosure_risk`.
+    association : sequence of two str, optional
+        As in `information_loss`.
+    progressbar : bool
+        Show progress, on standard error or below the cell of a notebook.
+
+    Returns
+    -------
+    Decision
+        Prints as a few sentences.
+
+    Raises
+    ------
+    ParameterError
+        No candidate, a loss, prices, a constraint or weights that cannot be, nothing
+        that weighs the risk.
+    TableError
+        Tables with other categories, and what `disclosure_risk` refuses.
+
+    Notes
+    -----
+    *Monte Carlo errors* take each draw for one of its Markov chain, and replicates for
+    independent; a single replicate is taken for all that a method may release. Where
+    two candidates have as many replicates these are compared one to one, so that those
+    of the same seed make the margin surer.
+
+    *A constraint and the value of information.* The constraint is about what is known
+    now, so that the candidates that keep it are fixed, and information is valued for a
+    choice among these. With a loss that does not depend on the population it then is
+    worth nothing. If what is learned could change which candidates are allowed, it
+    could also forbid the best of them, and its value could be below 0.
+
+    *Prices* are not found by computing: what a unit of R2 is worth in units of loss is
+    for those who answer for the release to say. Try several.
+
+    References
+    ----------
+    Raiffa & Schlaifer (1961), Applied statistical decision theory, Harvard University.
+    Zaslavsky & Horton (1998), Balancing disclosure risk against the loss of
+    nonpublication, Journal of Official Statistics 14.
+
+    See Also
+    --------
+    compare_protections : Differences between candidates in risk and in loss.
+    decisions.value_of_sample : What a larger sample would be worth.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> table = tc.load_dataset("area_by_religion")
+    >>> candidates = {
+    ...     "as it is": table,
+    ...     "nearest 3": tc.perturbation.conventional_round(table, rounding_base=3),
+    ...     "nearest 5": tc.perturbation.conventional_round(table, rounding_base=5),
+    ... }
+    >>> tc.choose_protection(
+    ...     candidates,
+    ...     table=table,
+    ...     loss="hellinger",
+    ...     constraint=tc.Constraint("R2", at_most=0.22),
+    ...     progressbar=False,
+    ... ).chosen
+    'nearest 3'
+    """
+    question = checked_question(loss, constraint, check_weights(weights))
+    each = outcomes(
+        released, table=table, population=population, where=where, association=association
+    )
+    expected = {}
+    with progress_bar("candidates", len(released), shown=progressbar) as bar:
+        for name, outcome in each:
+            expected[name] = question.answer(outcome)
+            bar.advance()
+    return decided(expected)
+
+
+def decided(expected: Mapping[str, Expectation]) -> Decision:
+    """The decision that follows from what is expected of each candidate."""
+    question = next(iter(expected.values())).question
+    ranked = sorted(expected, key=lambda name: expected[name].loss.mean)
+    feasible = {name: expected[name] for name in ranked if expected[name].feasible}
+    chosen, runner_up = (next(islice(feasible, at, None), None) for at in (0, 1))
+    regret: tuple[float | None, float | None] = (None, None)
+    worth = regret
+    if chosen is not None:
+        own = feasible[chosen].loss
+        worth = _worth(own, feasible)
+        if runner_up is not None:
+            other = feasible[runner_up].loss
+            regret = other.mean - own.mean, other.error_beside(own)
+    in_place = ranked if chosen is None else ranked[: ranked.index(chosen) + 1]
+    return Decision(
+        chosen=chosen,
+        runner_up=runner_up,
+        regret=regret[0],
+        regret_mcse=regret[1],
+        perfect_information=worth[0],
+        perfect_information_mcse=worth[1],
+        candidates=_table(expected, feasible),
+        doubtful=tuple(name for name in in_place if expected[name].doubtful),
+        prices=question.prices,
+        constraint=question.constraint,
+    )
+
+
+def _worth(chosen: Means, feasible: Mapping[str, Expectation]) -> tuple[float, float]:
+    """Of knowing the population, and its Monte Carlo error."""
+    least = np.min([each.loss.by_draw for each in feasible.values()], axis=0)
+    saved = chosen.by_draw - least
+    return float(saved.mean()), error_of_draws(saved, chosen.chains)
+
+
+def _table(expected: Mapping[str, Expectation], feasible: Mapping[str, Expectation]) -> xr.Dataset:
+    """What is said of each candidate."""
+    best = dict.fromkeys(expected, 0.0)
+    if feasible:
+        losses = np.stack([each.loss.by_draw for each in feasible.values()]).round(DECIMALS)
+        shares = (losses == losses.min(axis=0)).mean(axis=1)
+        best |= dict(zip(feasible, map(float, shares), strict=True))
+    rows = {
+        "expected_loss": [each.loss.mean for each in expected.values()],
+        "mcse": [each.loss.error for each in expected.values()],
+        "kept": [1.0 if each.kept is None else each.kept.mean for each in expected.values()],
+        "kept_mcse": [0.0 if each.kept is None else each.kept.error for each in expected.values()],
+        "feasible": [each.feasible for each in expected.values()],
+        "best": list(best.values()),
+    }
+    return xr.Dataset(
+        {name: ("protection", values) for name, values in rows.items()},
+        coords={"protection": list(expected)},
+    )

@@ -1,0 +1,57 @@
+"""What a protection must keep, with which probability."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from taciturn.decisions.measures import RISK, check_loss
+from taciturn.validate import real_number
+
+__all__ = ["Constraint"]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    r"""A bound on a measure that a protection keeps with at least some probability.
+
+    .. math:: P(\text{measure} \le t) \ge p
+
+    over the draws of the population and what the method may release.
+
+    Attributes
+    ----------
+    measure : str
+        ``"R2"`` or a measure of `information_loss` of which less is better, that of
+        ``cramers_v_change`` by its size.
+    at_most : float
+        The bound `t`, at least 0.
+    probability : float
+        The least probability `p`, above 0 and at most 1. With 1, no draw and no
+        replicate may be above the bound: how probable those are that were not drawn, a
+        finite number of draws does not say.
+
+    Raises
+    ------
+    ParameterError
+        Another measure, or numbers out of range.
+
+    Examples
+    --------
+    >>> import taciturn as tc
+    >>> tc.Constraint("R2", at_most=0.1)
+    Constraint(measure='R2', at_most=0.1, probability=0.95)
+    >>> print(tc.Constraint("R2", at_most=0.1))
+    P(R2 <= 0.1) >= 0.95
+    """
+
+    measure: str
+    _: KW_ONLY
+    at_most: float
+    probability: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_loss(self.measure, "measure", also=(RISK,))
+        real_number(self.at_most, "at_most", least=0)
+        real_number(self.probability, "probability", above=0, most=1)
+
+    def __str__(self) -> str:
+        return f"P({self.measure} <= {self.at_most:g}) >= {self.probability:g}"

@@ -1,0 +1,117 @@
+"""What was decided, and how sure that is, in numbers and in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import xarray as xr
+
+from taciturn.decisions.constraint import Constraint
+
+__all__ = ["Decision"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Decision:
+    """The protection that was chosen, and what the others would cost; printing it says
+    so in words.
+
+    Losses are in the unit of the prices. What it says is computed from the true table,
+    and not for release.
+
+    Attributes
+    ----------
+    chosen : str or None
+        The candidate with the least expected loss of those that keep the constraint;
+        None if none keeps it.
+    runner_up : str or None
+        The next of those; None without another.
+    regret, regret_mcse : float or None
+        What the runner-up would cost more in expectation, at least 0, and the Monte
+        Carlo error of that; None without a runner-up.
+    perfect_information, perfect_information_mcse : float or None
+        What it would be worth to know the population before choosing, at least 0, and
+        the Monte Carlo error of that; None if nothing was chosen.
+    candidates : Dataset
+        For each ``protection`` its ``expected_loss`` and ``mcse``, the Monte Carlo
+        error of that; ``kept``, the probability that it keeps the constraint, 1 without
+        one, and ``kept_mcse``; ``feasible``, whether that is as much as asked for;
+        ``best``, the share of the draws of the population in which it has the least
+        expected loss of the feasible ones, alone or with others.
+    doubtful : tuple of str
+        Candidates whose ``kept`` is within twice its Monte Carlo error of what is asked
+        for, if it would make a difference: the one that was chosen, and those that
+        would be in its place.
+    prices : mapping of str to float
+        Of one unit of each measure.
+    constraint : Constraint or None
+        What was to be kept.
+    """
+
+    chosen: str | None
+    runner_up: str | None
+    regret: float | None
+    regret_mcse: float | None
+    perfect_information: float | None
+    perfect_information_mcse: float | None
+    candidates: xr.Dataset
+    doubtful: tuple[str, ...]
+    prices: Mapping[str, float]
+    constraint: Constraint | None
+
+    @property
+    def close(self) -> bool:
+        """Whether what the runner-up costs more is within twice its Monte Carlo error,
+        so that other draws and replicates might choose it.
+        """
+        if self.regret is None or self.regret_mcse is None:
+            return False
+        return self.regret <= 2 * self.regret_mcse
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._choice(), *self._doubts()])
+
+    def _choice(self) -> list[str]:
+        """What is chosen, what the next would cost, what it is worth to know more."""
+        number = self.candidates.sizes["protection"]
+        if self.chosen is None:
+            none = f"Nothing is chosen: none of {number} candidates keeps {self.constraint}."
+            nearest = self.candidates.isel(protection=self.candidates["kept"].values.argmax())
+            kept = _number(nearest["kept"], nearest["kept_mcse"])
+            name = nearest["protection"].item()
+            return [none, f"The bound holds with probability {kept} at most, of {name!r}."]
+        own = self.candidates.sel(protection=self.chosen)
+        among = f"the least of {number} candidates"
+        if self.constraint is not None:
+            feasible = int(self.candidates["feasible"].sum())
+            among = f"the least of {feasible} candidates, of {number}, that keep {self.constraint}"
+        loss = _number(own["expected_loss"], own["mcse"])
+        lines = [f"Take {self.chosen!r}: its expected loss is {loss}, {among}."]
+        if self.runner_up is not None:
+            more = _number(self.regret, self.regret_mcse)
+            lines.append(f"The runner-up, {self.runner_up!r}, would cost {more} more.")
+        worth = _number(self.perfect_information, self.perfect_information_mcse)
+        share = f"{100 * float(own['best']):.4g} % of the draws of the population"
+        return [
+            *lines,
+            f"{self.chosen!r} is the best in {share};"
+            f" to know the population would be worth {worth}.",
+        ]
+
+    def _doubts(self) -> list[str]:
+        """What more draws or replicates might change."""
+        lines = []
+        if self.close:
+            lines.append(
+                "A close call: the margin is within twice its Monte Carlo error, so that other"
+                " draws or replicates might choose the runner-up."
+            )
+        lines += [
+            f"Whether {name!r} keeps the constraint is within twice its Monte Carlo error."
+            for name in self.doubtful
+        ]
+        return lines
+
+
+def _number(value: object, error: object) -> str:
+    """A number with its Monte Carlo error."""
+    return f"{float(value):.4g} (Monte Carlo error {float(error):.2g})"  # type: ignore[arg-type]

@@ -1,0 +1,47 @@
+"""What decisions are about: R2, and the losses of which less is better."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.errors import ParameterError
+from taciturn.risk.outcomes import Outcome
+from taciturn.risk.table_risk import Weights
+from taciturn.validate import quoted
+
+__all__ = ["DECIMALS", "LOSSES", "RISK", "check_loss", "values_of"]
+
+RISK: Final = "R2"
+LOSSES: Final = (
+    "hellinger",
+    "mean_absolute_error",
+    "mean_relative_error",
+    "lost_zeros",
+    "new_zeros",
+    "cramers_v_change",
+)
+"""Of `information_loss`; the last counts by its size, whatever its sign."""
+
+DECIMALS: Final = 12
+"""Of a measure; what differs by less is the same, as the rest is rounding."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
+    """R2, (draws, replicates), or a loss, (1, replicates), of one protection."""
+    if name == RISK:
+        return outcome.risk(RISK, weights).round(DECIMALS)
+    if name not in outcome.losses:
+        raise ParameterError(f"{name} is not measured here: give association=, two variables")
+    losses: Floats = np.abs(outcome.losses[name])[np.newaxis].round(DECIMALS)
+    return losses
+
+
+def check_loss(name: Any, argument: str, *, also: tuple[str, ...] = ()) -> str:
+    """The name of a loss, or one of some others."""
+    if name in (*also, *LOSSES):
+        return str(name)
+    accepted = ", ".join(map(repr, (*also, *LOSSES)))
+    raise ParameterError(f"{argument} must be one of {accepted}, got {quoted(name)}")

@@ -1,0 +1,213 @@
+"""Decisions: tiny cases of which all populations and releases are listed, their losses
+worked out by hand."""
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, strategies as st
+
+import taciturn as tc
+from strategies import tables
+from taciturn.decisions.monte_carlo import Means
+from taciturn.errors import ParameterError
+
+DIMS = ["x", "y"]
+SAMPLE = xr.DataArray([[2, 0], [0, 2]], dims=DIMS)
+# Two populations, of which the second comes three times as often.
+DIAGONAL, SPREAD = [[4, 0], [0, 4]], [[2, 2], [2, 2]]
+POPULATION = xr.DataArray([[DIAGONAL, SPREAD, SPREAD, SPREAD]], dims=["chain", "draw", *DIMS])
+CANDIDATES = {
+    "as it is": SAMPLE,
+    "one moved": SAMPLE + xr.DataArray([[-1, 1], [0, 0]], dims=DIMS),
+    "nothing": xr.zeros_like(SAMPLE),
+}
+# Of the empty cells only, so that R2 is a fraction: two of four cells are empty in the
+# first population, none in the second. (D and E): "as it is" empties the same two,
+# (1/2)^(2/2); "one moved" one of them, (1/2)^(2/1); "nothing" all four, (1/2)^(4/2).
+EMPTY = (1.0, 0.0, 0.0)
+R2_FIRST = {"as it is": 1 / 2, "one moved": 1 / 4, "nothing": 1 / 4}
+MAE = {"as it is": 0.0, "one moved": 2 / 4, "nothing": 4 / 4}
+
+
+def choose(**changed):
+    arguments = {"table": SAMPLE, "population": POPULATION, "weights": EMPTY}
+    arguments |= {"progressbar": False, **changed}
+    return tc.choose_protection(arguments.pop("released", CANDIDATES), **arguments)
+
+
+def test_expected_losses_by_hand() -> None:
+    """With a price of 3 for R2: 3 (1/2) / 4 = 0.375; 3 (1/4) / 4 + 1/2 = 0.6875;
+    3 (1/4) / 4 + 1 = 1.1875. In the first population they are 1.5, 1.25 and 1.75, in
+    the others 0, 0.5 and 1."""
+    found = choose(loss={"R2": 3, "mean_absolute_error": 1})
+    np.testing.assert_allclose(found.candidates["expected_loss"], [0.375, 0.6875, 1.1875])
+    np.testing.assert_allclose(found.candidates["best"], [3 / 4, 1 / 4, 0])
+    assert (found.chosen, found.runner_up) == ("as it is", "one moved")
+    assert found.regret == pytest.approx(0.6875 - 0.375)
+    assert found.perfect_information == pytest.approx((1.5 - 1.25) / 4)
+    # Differences of the two: -0.25 once and 0.5 three times.
+    assert found.regret_mcse is not None
+    assert found.candidates["feasible"].all()
+    for name, risk in R2_FIRST.items():
+        expected = 3 * risk / 4 + MAE[name]
+        own = found.candidates["expected_loss"].sel(protection=name)
+        assert float(own) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("probability", "chosen", "feasible"),
+    [(0.75, "as it is", 3), (0.76, "one moved", 2)],
+)
+def test_the_least_loss_of_those_that_keep_a_constraint(probability, chosen, feasible) -> None:
+    constraint = tc.Constraint("R2", at_most=0.25, probability=probability)
+    found = choose(loss="mean_absolute_error", constraint=constraint)
+    assert found.chosen == chosen
+    assert int(found.candidates["feasible"].sum()) == feasible
+    np.testing.assert_allclose(found.candidates["kept"], [3 / 4, 1, 1])
+    assert found.perfect_information == 0
+    assert f"the least of {feasible} candidates, of 3, that keep P(R2 <= 0.25)" in repr(found)
+
+
+def test_no_candidate_keeps_it() -> None:
+    constraint = tc.Constraint("R2", at_most=0.2, probability=0.9)
+    found = choose(loss="mean_absolute_error", constraint=constraint)
+    assert (found.chosen, found.runner_up, found.regret, found.perfect_information) == (None,) * 4
+    assert not found.close
+    assert repr(found).startswith("Nothing is chosen: none of 3 candidates keeps P(R2 <= 0.2)")
+
+
+def test_the_middle_term_by_hand() -> None:
+    """Concentration only: 1 - H(X) / log 4 is 1/2 in the first population, with H(X) =
+    log 2, and 0 in the others; the release as it is leaves no uncertainty there, an
+    empty one all of it."""
+    found = choose(loss="R2", weights=(0, 1, 0))
+    assert float(found.candidates["expected_loss"].sel(protection="as it is")) == pytest.approx(
+        (1 - log(2) / log(4)) / 4
+    )
+    assert found.chosen == "nothing"
+    assert float(found.candidates["expected_loss"].sel(protection="nothing")) == 0
+
+
+def test_replicates_are_averaged_and_say_how_sure() -> None:
+    """Two replicates with one and with two people moved: MAE 1/2 and 1."""
+    moved = xr.concat([CANDIDATES["one moved"], SAMPLE - SAMPLE + 1], "replicate")
+    found = choose(
+        released={"as it is": SAMPLE, "moved": moved},
+        loss={"mean_absolute_error": 1, "R2": 1e-9},
+    )
+    assert found.regret == pytest.approx(0.75, abs=1e-8)
+    assert found.regret_mcse == pytest.approx(0.25, abs=1e-8)
+    assert not found.close
+    again = choose(
+        released={"first": moved, "second": moved.isel(replicate=[1, 0])},
+        loss={"mean_absolute_error": 1, "R2": 1e-9},
+    )
+    assert again.close
+    assert "A close call" in repr(again)
+
+
+def test_a_constraint_in_doubt_is_said() -> None:
+    population = xr.concat([POPULATION.isel(draw=[0, 1])] * 30, "draw")
+    constraint = tc.Constraint("R2", at_most=0.3, probability=0.5)
+    found = choose(loss="mean_absolute_error", constraint=constraint, population=population)
+    assert found.doubtful == ("as it is",)
+    assert "Whether 'as it is' keeps the constraint" in repr(found)
+    sure = tc.Constraint("R2", at_most=0.3, probability=0.9)
+    assert choose(loss="mean_absolute_error", constraint=sure, population=population).doubtful == ()
+
+
+def test_the_bar_counts_candidates(capsys) -> None:
+    choose(loss="R2", progressbar=True)
+    shown = capsys.readouterr()
+    assert "candidates" in shown.err
+    assert "3/3" in shown.err
+
+
+def test_a_single_candidate_has_no_runner_up() -> None:
+    found = choose(released={"nothing": CANDIDATES["nothing"]}, loss="R2")
+    assert (found.chosen, found.runner_up, found.regret) == ("nothing", None, None)
+    assert "runner-up" not in repr(found)
+
+
+@st.composite
+def cases(draw):
+    shape = st.just(draw(st.sampled_from([(2, 2), (3, 2)])))
+    released = {name: draw(tables(shape=shape, draw_dims=("replicate",))) for name in "abc"}
+    population = draw(tables(shape=shape, draw_dims=("chain", "draw")))
+    return draw(tables(shape=shape)), population, released
+
+
+@given(case=cases(), price=st.floats(0.01, 100))
+def test_the_slow_way(case, price) -> None:
+    table, population, released = case
+    found = tc.choose_protection(
+        released,
+        table=table,
+        population=population,
+        loss={"R2": price, "hellinger": 2},
+        progressbar=False,
+    )
+    losses = {
+        name: price * tc.disclosure_risk(population, each)["R2"].mean("replicate")
+        + 2 * tc.information_loss(table, each)["hellinger"].mean("replicate")
+        for name, each in released.items()
+    }
+    means = {name: float(each.mean()) for name, each in losses.items()}
+    least = xr.concat(losses.values(), "protection").min("protection").mean()
+    assert means[found.chosen] == pytest.approx(min(means.values()))
+    assert found.perfect_information == pytest.approx(min(means.values()) - float(least), abs=1e-9)
+    assert found.perfect_information >= 0
+    assert found.regret == pytest.approx(sorted(means.values())[1] - min(means.values()), abs=1e-9)
+    assert float(found.candidates["best"].max()) > 0
+
+
+def test_the_monte_carlo_error_is_that_of_repetitions() -> None:
+    """Of two-way values, in 400 repetitions; a chi-square of 400 degrees of freedom has
+    a relative error of 7 %, its root of 3.5 %: five of these."""
+    rng = np.random.default_rng(1)
+    means, errors = [], []
+    for _ in range(400):
+        values = rng.normal(size=(200, 1)) + 2 * rng.normal(size=30) + rng.normal(size=(200, 30))
+        found = Means.of(values, 1)
+        means.append(found.mean)
+        errors.append(found.error)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.18)
+    assert np.std(means) == pytest.approx(sqrt(1 / 200 + 4 / 30), rel=0.18)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": "hellinger"}, "nothing weighs the risk"),
+        (
+            {"loss": "hellinger", "constraint": tc.Constraint("new_zeros", at_most=2)},
+            "nothing weighs the risk",
+        ),
+        ({"loss": {}}, "at least one measure"),
+        ({"loss": {"R2": 0}}, "loss\\['R2'\\] must be a finite number above 0"),
+        ({"loss": {"R1": 1}}, "loss must be one of 'R2', 'hellinger'"),
+        ({"loss": ["R2"]}, "loss must be one of"),
+        ({"loss": "R2", "constraint": 0.1}, "constraint must be a Constraint"),
+        ({"loss": "R2", "released": {}}, "released must be a mapping"),
+        ({"loss": "R2", "weights": (1, 1, 1)}, "sum to 1"),
+    ],
+)
+def test_bad_input(change, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        choose(**change)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"measure": "R1", "at_most": 1}, "measure must be one of 'R2'"),
+        ({"measure": "R2", "at_most": -1}, "at_most"),
+        ({"measure": "R2", "at_most": 1, "probability": 0}, "probability"),
+        ({"measure": "R2", "at_most": 1, "probability": 1.5}, "probability"),
+    ],
+)
+def test_bad_constraints(arguments, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        tc.Constraint(**arguments)
