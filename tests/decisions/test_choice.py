@@ -118,6 +118,17 @@ def test_a_constraint_in_doubt_is_said() -> None:
     assert choose(loss="mean_absolute_error", constraint=sure, population=population).doubtful == ()
 
 
+def test_a_constraint_that_is_kept_exactly() -> None:
+    """In 19 of 20 draws, whose mean is a little below 0.95 in floating point when it is
+    that of means."""
+    population = xr.concat([POPULATION.isel(draw=[0]), *[POPULATION.isel(draw=[1])] * 19], "draw")
+    for replicates in range(1, 30):
+        released = {"as it is": xr.concat([SAMPLE] * replicates, "replicate")}
+        constraint = tc.Constraint("R2", at_most=0.3, probability=0.95)
+        found = choose(released=released, loss="R2", constraint=constraint, population=population)
+        assert found.chosen == "as it is"
+
+
 def test_the_bar_counts_candidates(capsys) -> None:
     choose(loss="R2", progressbar=True)
     shown = capsys.readouterr()

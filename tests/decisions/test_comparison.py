@@ -176,6 +176,7 @@ def test_the_frontier_by_hand() -> None:
     ("change", "message"),
     [
         ({"reference": "c"}, "reference must be one of 'a', got 'c'"),
+        ({"reference": ["a"]}, "reference must be one of 'a'"),
         ({"loss": "kept_zeros"}, "loss must be one of 'hellinger', .*got 'kept_zeros'"),
         ({"loss": "R2"}, "loss must be one of"),
         ({"loss": ["hellinger"]}, "loss must be one of"),

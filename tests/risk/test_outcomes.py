@@ -71,3 +71,11 @@ def test_a_population_has_no_replicates(religion) -> None:
     release = tc.random_round(religion, replicates=3, random_seed=1)
     with pytest.raises(TableError, match="population must be one table or draws of one"):
         of({"a": religion}, religion, release)
+
+
+def test_tables_and_releases_have_no_draws(religion, fit_restaurant) -> None:
+    draws = fit_restaurant["posterior_predictive"]["population"]
+    with pytest.raises(TableError, match="table must be one table, but has the dimensions"):
+        of({"a": religion}, draws)
+    with pytest.raises(TableError, match=r"released\['a'\] must be one table or replicates"):
+        of({"a": draws}, religion)

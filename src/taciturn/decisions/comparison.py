@@ -162,6 +162,10 @@ def compare_protections(
     each = outcomes(
         released, table=table, population=population, where=where, association=association
     )
+    if reference is not None and reference not in list(released):
+        raise ParameterError(
+            f"reference must be one of {', '.join(map(repr, released))}, got {quoted(reference)}"
+        )
     found, chains = {}, 1
     with progress_bar("protections", len(released), shown=progressbar) as bar:
         for name, outcome in each:
@@ -170,10 +174,6 @@ def compare_protections(
                 *(values_of(outcome, measure, weights) for measure in (RISK, loss))
             )
             bar.advance()
-    if reference is not None and reference not in found:
-        raise ParameterError(
-            f"reference must be one of {', '.join(map(repr, found))}, got {quoted(reference)}"
-        )
     references = list(found) if reference is None else [reference]
     tail = (1 - probability) / 2
     rows = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.decisions.constraint import Constraint
-from taciturn.decisions.measures import RISK, check_loss, values_of
+from taciturn.decisions.measures import DECIMALS, RISK, check_loss, values_of
 from taciturn.decisions.monte_carlo import Means
 from taciturn.errors import ParameterError
 from taciturn.risk.outcomes import Outcome
@@ -72,7 +72,7 @@ class Expectation:
         constraint = self.question.constraint
         if constraint is None or self.kept is None:
             return True
-        return self.kept.mean >= constraint.probability
+        return round(self.kept.mean, DECIMALS) >= constraint.probability
 
     @property
     def doubtful(self) -> bool:

@@ -205,8 +205,11 @@ def _checked_sizes(given: Any, parts: FitParts) -> list[int]:
             f" {'stratified' if parts.stratified else 'weighted'} sample"
         )
     if parts.population_size >= _MOST_PEOPLE:
-        raise TableError("samples can be drawn from fewer than 10**9 individuals")
-    sizes = given if isinstance(given, Sequence) else [given]
+        raise TableError(
+            "samples can be drawn from fewer than 10**9 individuals, the population has"
+            f" {parts.population_size}"
+        )
+    sizes = np.atleast_1d(given).tolist()
     least, most = int(parts.sample.sum()) + 1, parts.population_size
     checked = [whole_number(size, "sample_sizes", least=least, most=most) for size in sizes]
     if not checked or len(set(checked)) < len(checked):

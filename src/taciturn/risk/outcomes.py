@@ -73,10 +73,11 @@ def outcomes(
 
     One at a time, because all of them may be more than fits in memory.
     """
-    _check_names(released)
-    whose = check_table(
-        table if population is None else population, name="population", draws=True, values=False
-    )
+    _check_released(released)
+    table = check_table(table)
+    whose = table
+    if population is not None:
+        whose = check_table(population, name="population", draws=True, values=False)
     if REPLICATE in whose.dims:
         raise TableError(
             "population must be one table or draws of one over 'chain' and 'draw': it has the"
@@ -93,14 +94,21 @@ def outcomes(
     return ((name, outcome(release)) for name, release in released.items())
 
 
-def _check_names(released: Any) -> None:
+def _check_released(released: Any) -> None:
+    """Raise unless there are releases by name, none with draws of a population."""
     if not isinstance(released, Mapping) or not released:
         raise ParameterError(
             f"released must be a mapping of names to releases, got {released!r:.80}"
         )
-    for name in released:
+    for name, release in released.items():
         if not isinstance(name, str) or not name:
             raise ParameterError(f"the name of a method must be text, got {name!r}")
+        drawn = [dim for dim in ("chain", "draw") if dim in getattr(release, "dims", ())]
+        if drawn:
+            raise TableError(
+                f"released[{name!r:.80}] must be one table or replicates of one along"
+                f" {REPLICATE!r}: it has the dimensions {drawn}"
+            )
 
 
 def _terms(
