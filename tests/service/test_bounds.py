@@ -16,6 +16,7 @@ from service.asking import asked_of, by_sex, desk_of, new_log
 from taciturn.errors import FileFormatError
 from taciturn.service.answers import Answer
 from taciturn.service.bounds import Bounds
+from taciturn.service.worker import Worker
 
 
 class Slow:
@@ -94,6 +95,19 @@ def test_a_worker_that_is_killed_is_replaced(path: Path) -> None:
             os.kill(worker._process.pid, signal.SIGKILL)
             assert answered.result().status_code == 503
         assert client.get("/releases").status_code == 200
+
+
+@pytest.mark.parametrize("is_log", [True, False])
+def test_a_worker_that_nobody_listens_to_ends_without_a_word(
+    path: Path, tmp_path: Path, is_log: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As the second of two does, when the first has found that the file is no log."""
+    other = tmp_path / "other.duckdb"
+    other.write_text("a,b\n")
+    worker = Worker(path if is_log else other, 30.0)
+    worker._pipe.close()
+    worker._process.join()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_log_that_is_gone_is_said_without_its_path(tmp_path: Path) -> None:

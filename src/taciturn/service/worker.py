@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -104,23 +105,23 @@ def _work(pipe: Connection, path: Path, parent: int) -> None:
     from taciturn.release_log import ReleaseLog
 
     belong_to(parent)
-    try:
-        log = ReleaseLog(path)
-    except TaciturnError as error:
-        pipe.send(str(error))
-        return
-    pipe.send(_READY)
-    while True:
+    with suppress(
+        EOFError, ConnectionError
+    ):  # the pipe is closed: nobody asks, or listens, any more
         try:
-            kind, asked = pipe.recv()
-        except (EOFError, OSError):
+            log = ReleaseLog(path)
+        except TaciturnError as error:
+            pipe.send(str(error))
             return
-        try:
-            found = answer(log, kind, asked)
-        except Exception as error:  # the last resort of a service
-            found = Answer(500, {"error": "internal error"})
-            _report(error)
-        pipe.send(tuple(found))
+        pipe.send(_READY)
+        while True:
+            kind, asked = pipe.recv()
+            try:
+                found = answer(log, kind, asked)
+            except Exception as error:  # the last resort of a service
+                found = Answer(500, {"error": "internal error"})
+                _report(error)
+            pipe.send(tuple(found))
 
 
 def _report(error: Exception) -> None:
