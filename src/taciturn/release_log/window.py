@@ -64,7 +64,7 @@ class Window:
             coords={name: self.labels(name) for name in self.classes},
         )
         known = np.zeros(table.size, dtype=np.bool_)
-        totals = [_total(release, each, self._group(each)) for release, each in self.sources]
+        totals = [_total(release, each, self.group(each)) for release, each in self.sources]
         return build_system(table, known, totals, decimals=0)
 
     @cached_property
@@ -79,7 +79,7 @@ class Window:
         own = self.classes[variable]
         return [" + ".join(categories[own == each]) for each in range(int(own.max()) + 1)]
 
-    def _group(self, table: PublishedTable) -> Integers:
+    def group(self, table: PublishedTable) -> Integers:
         """The cell of the table that each combination of classes belongs to; one past
         the last for none.
         """
