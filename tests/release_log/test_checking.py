@@ -10,7 +10,7 @@ from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import told_of, window_of
+from taciturn.release_log.window import NEW, told_of, window_of
 
 SHAPES = [(3, 2), (4, 2), (2, 2, 2), (3, 3), (5,), (3, 2, 2)]
 
@@ -172,6 +172,21 @@ def test_in_parts_nothing_is_claimed_that_does_not_follow(
             assert values.max() <= finding.upper
     assert incomplete > 50
     assert findings > 10
+
+
+def test_differences_that_there_is_no_room_for_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = []
+    for seed in range(60):
+        base = Base(seed)
+        with monkeypatch.context() as all_of_them:
+            totals, values = base.values([])
+            all_of_them.setattr("taciturn.release_log.totals._MOST_DIFFERENCES", 0)
+            found = check_tables(base.new, base.earlier, base.codebook, base.limits)
+        says_more = any(release == NEW for release, _ in totals.window.sources)
+        others = values.shape[1] > np.prod([size + 1 for size in totals.window.shape])
+        some.append(bool(says_more and others))
+        assert found.complete is not some[-1]
+    assert 10 < sum(some) < 50
 
 
 @pytest.mark.parametrize("parts", [2, 3, 5, 10, 20])

@@ -235,7 +235,7 @@ def _of_window(
         _Small(asked[total], totals.cells(total), (*bounds[total], int(least), int(most)))
         for total, least, most in zip(shown, first, last, strict=True)
     ]
-    return small, len(bounds) - len(small), left_out
+    return small, len(bounds) - len(small), left_out or not totals.complete
 
 
 def _asked(

@@ -16,7 +16,7 @@ from taciturn.release_log.window import Window
 
 __all__ = ["Totals"]
 
-_MOST_DIFFERENCES: Final = 200  # of a variable
+_MOST_DIFFERENCES: Final = 1_000  # of a variable
 _MOST_TOTALS: Final = 5_000_000  # with differences of one more variable
 
 type Numbers = npt.NDArray[Any]
@@ -43,16 +43,28 @@ class Totals:
         return tuple(size + 1 for size in self.window.shape)
 
     @cached_property
+    def complete(self) -> bool:
+        """Whether there was room for all differences."""
+        return all(len(sets) <= room for sets, room in self._every_difference)
+
+    @cached_property
+    def _every_difference(self) -> list[tuple[Booleans, int]]:
+        """For each variable the sets of classes, and how many there is room for."""
+        size = prod(self._extended)
+        rooms = [_MOST_TOTALS // (size // own) for own in self._extended]
+        return [
+            (_differences(self.window, name), min(room, _MOST_DIFFERENCES))
+            for name, room in zip(self.window.classes, rooms, strict=True)
+        ]
+
+    @cached_property
     def _differences(self) -> list[tuple[int, Booleans]]:
         """For each variable with some, its place and the sets of classes."""
-        found = []
-        size = prod(self._extended)
-        for place, name in enumerate(self.window.classes):
-            sets = _differences(self.window, name)
-            fits = _MOST_TOTALS // max(1, size // self._extended[place])
-            if len(sets[:fits]):
-                found.append((place, sets[:fits]))
-        return found
+        return [
+            (place, sets[:room])
+            for place, (sets, room) in enumerate(self._every_difference)
+            if len(sets[:room])
+        ]
 
     def of(self, cells: Numbers) -> Numbers:
         """All totals of a table, by flat position."""
@@ -65,24 +77,6 @@ class Totals:
             single = whole.take(range(self.window.shape[place]), axis=place)
             parts.append(np.tensordot(sets.astype(cells.dtype), single, (1, place)).ravel())
         return np.concatenate(parts)
-
-    def costs(self, weights: Numbers) -> Numbers:
-        """The sum of the totals that each cell is in, each with its weight."""
-        size = prod(self._extended)
-        whole = weights[:size].reshape(self._extended).copy()
-        done = size
-        for place, sets in self._differences:
-            rest = tuple(n for i, n in enumerate(self._extended) if i != place)
-            own = weights[done : done + len(sets) * prod(rest)].reshape(len(sets), *rest)
-            done += own.size
-            spread = np.moveaxis(np.tensordot(sets.astype(float), own, (0, 0)), 0, place)
-            at = [slice(None)] * whole.ndim
-            at[place] = slice(0, self.window.shape[place])
-            whole[tuple(at)] += spread
-        for axis, n in enumerate(self.window.shape):
-            every = whole.take([n], axis=axis)
-            whole = whole.take(range(n), axis=axis) + every
-        return whole.ravel()
 
     def sets(self, total: int) -> dict[str, Booleans]:
         """The classes that a total takes of the variables it is not summed over."""
@@ -114,13 +108,10 @@ class Totals:
         """The combinations of classes in a total."""
         taken = self.sets(total)
         inside = np.ones(self.window.shape, dtype=np.bool_)
-        for axis, (name, size) in enumerate(
-            zip(self.window.classes, self.window.shape, strict=True)
-        ):
+        for axis, name in enumerate(self.window.classes):
             if name in taken:
                 mask = taken[name].reshape([-1 if i == axis else 1 for i in range(inside.ndim)])
                 inside &= mask
-            assert size > 0
         return np.flatnonzero(inside)
 
     def coarsest(self, totals: Sequence[int], values: Mapping[int, Any]) -> list[int]:
@@ -171,4 +162,4 @@ def _differences(window: Window, name: str) -> Booleans:
     if not several:
         return np.zeros((0, len(every)), dtype=np.bool_)
     # Those of few classes first: they count the fewest people.
-    return np.array(sorted(several, key=lambda x: int(x.sum()))[:_MOST_DIFFERENCES])
+    return np.array(sorted(several, key=lambda x: int(x.sum())))
