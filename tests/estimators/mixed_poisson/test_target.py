@@ -118,7 +118,7 @@ def test_slopes_of_counts_are_those_of_their_probabilities(mixing):
 
 
 def exact(name, count, log_mean, log_shape):
-    """f! p(f) to fifty digits."""
+    """f! p(f) to as many digits as the context has."""
     m, r = Decimal(log_mean).exp(), Decimal(log_shape).exp()
     total = Decimal(0)
     if name == "gamma":
@@ -131,6 +131,33 @@ def exact(name, count, log_mean, log_shape):
         ratio = 1 / ratio + (2 * n - 1) / (r * s)
         total += ratio.ln()
     return total + count * (m / s).ln() + r * (1 - s)
+
+
+@pytest.mark.parametrize("name", MIXING)
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
+@pytest.mark.parametrize(
+    ("log_mean", "log_shape"), [(-3.0, -20.0), (1.5, -3.0), (0.3, 0.0), (2.0, 8.0), (1.0, 30.0)]
+)
+def test_slopes_hold_for_shapes_of_any_size(name, count, log_mean, log_shape):
+    """Against differences of seventy digits, with steps too small for sixteen."""
+    step, power = Decimal("1e-12"), Decimal("0.4")
+
+    def at(mean, share):
+        x = Decimal(log_mean) + (mean + share) * step
+        return exact(name, count, x, Decimal(log_shape) + power * share * step)
+
+    with localcontext(prec=70):
+        both = at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)
+        by_hand = [
+            (at(1, 0) - at(-1, 0)) / (2 * step),
+            (at(0, 1) - at(0, -1)) / (2 * step),
+            (2 * at(0, 0) - at(1, 0) - at(-1, 0)) / step**2,
+            -both / (4 * step**2),
+            (2 * at(0, 0) - at(0, 1) - at(0, -1)) / step**2,
+        ]
+    own = [np.array([[value]]) for value in (log_mean, log_shape)]
+    found = MIXING[name].slopes(np.array([float(count)]), *own, np.array([0.4]))
+    np.testing.assert_allclose(found[:, 0, 0], np.array(by_hand, float), rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", MIXING)

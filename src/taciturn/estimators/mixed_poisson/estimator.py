@@ -332,13 +332,12 @@ class MixedPoisson(LogLinearEstimator):
         filled, (draws, cells).
         """
         draws, strata = len(parameters["nu"]), Strata(problem, sampled=False)
-        nu, power, intensity = (
-            parameters[name].reshape(draws, -1) for name in ("nu", "power", "intensity")
-        )
         shares = strata.log_shares(self.log_shares(problem, draws, parameters)[:, strata.seen])
+        intensity = parameters["intensity"].reshape(draws, -1)[:, strata.kept]
         with np.errstate(divide="ignore"):
-            log_mean = np.log(intensity[:, strata.kept])[:, strata.of_cell] + shares
-        return shares, log_mean, np.log(nu) + power * (log(problem.cells) + shares)
+            log_intensity = np.log(intensity)
+        log_nu, power = np.log(parameters["nu"].ravel()), parameters["power"].ravel()
+        return shares, *strata.means_and_shapes(shares, log_intensity, log_nu, power)
 
 
 def _by_mixing(parameters: Arrays) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:

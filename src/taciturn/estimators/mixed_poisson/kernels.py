@@ -12,12 +12,14 @@ from numba import njit
 from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
+    "add_gamma_mixed",
+    "add_inverse_gaussian_mixed",
     "add_to_groups",
     "draw_factors",
     "gamma_slopes",
     "inverse_gaussian_slopes",
-    "log_gamma_mixed",
-    "log_inverse_gaussian_mixed",
+    "less_highest",
+    "means_and_shapes",
     "one_factor",
     "one_gamma_mixed",
     "one_inverse_gaussian_mixed",
@@ -31,67 +33,103 @@ __all__ = [
 
 _LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
 _STEP = 1e-3  # of differences along a logarithm
+_HIGH = 1e150  # of a term, beyond which a sum is scaled
 
 
 @njit(cache=True, nogil=True)
-def log_gamma_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of ``f! p(f)``, negative binomial, for each row."""
+def add_gamma_mixed(counts, occupied, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of ``f! p(f)``, negative binomial, for each row: `out` has that of
+    empty cells, to which what counts add is added.
+    """
     for a in range(log_mean.shape[0]):
-        for i in range(counts.size):
-            out[a, i] = one_gamma_mixed(counts[i], log_mean[a, i], log_shape[a, i])
+        for i in occupied:
+            f, x, y = counts[i], log_mean[a, i], log_shape[a, i]
+            out[a, i] += _counted_gamma(f, x, y, math.exp(y), math.log1p(math.exp(x - y)))
 
 
 @njit(cache=True, nogil=True)
-def log_inverse_gaussian_mixed(counts, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian."""
     for a in range(log_mean.shape[0]):
-        for i in range(counts.size):
-            out[a, i] = one_inverse_gaussian_mixed(counts[i], log_mean[a, i], log_shape[a, i])
+        for i in occupied:
+            x, r = log_mean[a, i], math.exp(log_shape[a, i])
+            s = math.sqrt(1.0 + 2.0 * math.exp(x) / r)
+            out[a, i] += counts[i] * (x - math.log(s)) + _log_bessel_ratio(counts[i], r * s)
 
 
 @njit(cache=True, nogil=True)
-def gamma_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Slopes and curvatures of `log_gamma_mixed`: `out` is filled with the derivative
-    by the logarithm of the mean, that along the logarithm of the share, which moves the
-    shape by `power` times as much, and, with the sign changed, the second derivatives
-    by the mean, by both, and along the share.
+def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Slopes and curvatures of the logarithm of ``f! p(f)``, negative binomial: `out`
+    is filled with the derivative by the logarithm of the mean, that along the logarithm
+    of the share, which moves the shape by `power` times as much, and, with the sign
+    changed, the second derivatives by the mean, by both, and along the share.
+
+    `ratio` is that of the mean to the shape, `excess` the logarithm of one more.
     """
     for a in range(log_mean.shape[0]):
         b = power[a]
         for i in range(counts.size):
-            f, x, y, own = counts[i], log_mean[a, i], log_shape[a, i], out[:, a, i]
+            f, own = counts[i], out[:, a, i]
             if f > _LARGE or f != math.floor(f):
-                _differences(True, f, x, y, b, own)
+                _differences(True, f, log_mean[a, i], log_shape[a, i], b, own)
                 continue
-            r, ratio = math.exp(y), math.exp(x - y)
-            q = ratio / (1.0 + ratio)
+            r = shape[a, i]
+            q = ratio[a, i] / (1.0 + ratio[a, i])
             first, second = 0.0, 0.0
             for k in range(int(f)):
                 term = r / (r + k)
                 first += term
                 second += term * term
-            rest = first - r * math.log1p(ratio)
-            by_shape = rest + (1.0 - q) * (r * ratio - f)
+            rest = first - r * excess[a, i]
+            by_shape = rest + (1.0 - q) * (r * ratio[a, i] - f)
             bend_mean = (r + f) * q * (1.0 - q)
-            bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio - f)
+            bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio[a, i] - f)
             _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, own)
 
 
 @njit(cache=True, nogil=True)
-def inverse_gaussian_slopes(counts, log_mean, log_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The same of `log_inverse_gaussian_mixed`."""
+def inverse_gaussian_slopes(counts, log_mean, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, Poisson-inverse Gaussian."""
     for a in range(log_mean.shape[0]):
         b = power[a]
         for i in range(counts.size):
-            f, x, y, own = counts[i], log_mean[a, i], log_shape[a, i], out[:, a, i]
-            if f > 0:
-                _differences(False, f, x, y, b, own)
+            f, own = counts[i], out[:, a, i]
+            if f > _LARGE or f != math.floor(f):
+                _differences(False, f, log_mean[a, i], log_shape[a, i], b, own)
                 continue
-            m, ratio = math.exp(x), math.exp(x - y)
-            s = math.sqrt(1.0 + 2.0 * ratio)
-            k, c = m / s, ratio / (s * s)
-            by_shape = k - 2.0 * m / (1.0 + s)
-            _combined(-k, by_shape, k * (1.0 - c), k * c, -by_shape - k * c, b, own)
+            m = mean[a, i]
+            s = math.sqrt(1.0 + 2.0 * ratio[a, i])
+            k, c = m / s, ratio[a, i] / (s * s)
+            by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
+            bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
+            if f > 0:  # f (log m - log s) and the Bessel functions of w = r s; d log s = c
+                slope, bend = _bessel_slopes(f, math.exp(log_shape[a, i]) * s)
+                turn = (f - slope) * c * (1.0 - 2.0 * c)
+                by_mean += f * (1.0 - c) + slope * c
+                by_shape += f * c + slope * (1.0 - c)
+                bend_mean += turn - bend * c * c
+                bend_both -= turn + bend * c * (1.0 - c)
+                bend_shape += turn - bend * (1.0 - c) ** 2
+            _combined(by_mean, by_shape, bend_mean, bend_both, bend_shape, b, own)
+
+
+@njit(cache=True, nogil=True)
+def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+    """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
+    number, by the logarithm of `w`: minus the mean, and the variance, of the power k in
+    the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is.
+    """
+    term, total, first, second = 1.0, 1.0, 0.0, 0.0
+    for k in range(1, int(f)):
+        term *= (f - 1.0 + k) * (f - k) / (k * 2.0 * w)
+        total += term
+        first += k * term
+        second += k * k * term
+        if term > _HIGH:
+            term, total = term / _HIGH, total / _HIGH
+            first, second = first / _HIGH, second / _HIGH
+    mean = first / total
+    return -mean, second / total - mean * mean
 
 
 @njit(cache=True, nogil=True)
@@ -131,17 +169,23 @@ def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # typ
 
 @njit(cache=True, nogil=True)
 def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """`log_gamma_mixed` of one count."""
+    """Logarithm of ``f! p(f)`` of one count, negative binomial."""
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
     if f == 0:
         return -r * excess
-    return log_rising_over_power(f, r, log_shape) + f * (log_mean - excess) - r * excess
+    return _counted_gamma(f, log_mean, log_shape, r, excess) - r * excess
+
+
+@njit(cache=True, nogil=True)
+def _counted_gamma(f, log_mean, log_shape, r, excess):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What a count adds to the logarithm of that of an empty cell."""
+    return log_rising_over_power(f, r, log_shape) + f * (log_mean - excess)
 
 
 @njit(cache=True, nogil=True)
 def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The same of one count. With ``s² = 1 + 2 m / r`` and ``w = r s``, ``f! p(f) = (m
-    / s)^f exp(r (1 - s)) K_{f - 1/2}(w) / K_{1/2}(w)``.
+    """The same, Poisson-inverse Gaussian. With ``s² = 1 + 2 m / r`` and ``w = r s``,
+    ``f! p(f) = (m / s)^f exp(r (1 - s)) K_{f - 1/2}(w) / K_{1/2}(w)``.
     """
     m, r = math.exp(log_mean), math.exp(log_shape)
     s = math.sqrt(1.0 + 2.0 * m / r)
@@ -286,18 +330,35 @@ def solve_back_at(roots, number, values):  # type: ignore[no-untyped-def] # prag
 
 
 @njit(cache=True, nogil=True)
-def scale_to(log_sizes, of_cell, logs):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Shift each row of `logs` so that its exponentials add up to the sizes of the
-    strata that the cells are of.
-    """
-    strata = log_sizes.size
+def means_and_shapes(log_shares, log_intensity, of_cell, log_nu, power, log_cells, mean, shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithms of the mean and of the shape of each cell, for each row."""
+    for a in range(log_shares.shape[0]):
+        for i in range(of_cell.size):
+            share = log_shares[a, i]
+            mean[a, i] = log_intensity[a, of_cell[i]] + share
+            shape[a, i] = log_nu[a] + power[a] * (log_cells + share)
+
+
+@njit(cache=True, nogil=True)
+def less_highest(of_cell, strata, logs):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Shift each row of `logs` so that the highest of each stratum is 0."""
     for a in range(logs.shape[0]):
-        highest, sums = np.full(strata, -np.inf), np.zeros(strata)
+        highest = np.full(strata, -np.inf)
         for i in range(of_cell.size):
             highest[of_cell[i]] = max(highest[of_cell[i]], logs[a, i])
         for i in range(of_cell.size):
-            sums[of_cell[i]] += math.exp(logs[a, i] - highest[of_cell[i]])
-        for k in range(strata):
-            highest[k] += math.log(sums[k]) - log_sizes[k]
-        for i in range(of_cell.size):
             logs[a, i] -= highest[of_cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def scale_to(log_sizes, of_cell, values, logs):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Shift each row of `logs` so that its exponentials, which are `values` now, add up
+    to the sizes of the strata that the cells are of.
+    """
+    for a in range(logs.shape[0]):
+        sums = np.zeros(log_sizes.size)
+        for i in range(of_cell.size):
+            sums[of_cell[i]] += values[a, i]
+        shift = log_sizes - np.log(sums)
+        for i in range(of_cell.size):
+            logs[a, i] += shift[of_cell[i]]

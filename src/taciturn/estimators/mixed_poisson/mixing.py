@@ -7,12 +7,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
+    add_gamma_mixed,
+    add_inverse_gaussian_mixed,
     draw_factors,
     gamma_slopes,
     inverse_gaussian_slopes,
-    log_gamma_mixed,
-    log_inverse_gaussian_mixed,
 )
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
@@ -64,13 +65,23 @@ class Mixing(ABC):
 
 class _Gamma(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
-        out = np.empty_like(log_mean)
-        log_gamma_mixed(counts, *_representable(log_mean, log_shape), out)
+        out, occupied = np.empty_like(log_mean), np.flatnonzero(counts)
+        # Most cells are empty; one array of exponentials takes less than one by one.
+        for rows in in_cache(out):
+            x, y = _representable(log_mean[rows], log_shape[rows])
+            with np.errstate(over="ignore"):
+                np.multiply(-np.exp(y), np.log1p(np.exp(x - y)), out=out[rows])
+            add_gamma_mixed(counts, occupied, x, y, out[rows])
         return out
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
         out = np.empty((5, *log_mean.shape))
-        gamma_slopes(counts, *_representable(log_mean, log_shape), power, out)
+        for rows in in_cache(log_mean):
+            x, y = _representable(log_mean[rows], log_shape[rows])
+            with np.errstate(over="ignore"):
+                ratio = np.exp(x - y)
+            given = (x, y, np.exp(y), ratio, np.log1p(ratio), power[rows])
+            gamma_slopes(counts, *given, out[:, rows])
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
@@ -98,13 +109,21 @@ class _Gamma(Mixing):
 
 class _InverseGaussian(Mixing):
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
-        out = np.empty_like(log_mean)
-        log_inverse_gaussian_mixed(counts, *_representable(log_mean, log_shape), out)
+        out, occupied = np.empty_like(log_mean), np.flatnonzero(counts)
+        for rows in in_cache(out):
+            x, y = _representable(log_mean[rows], log_shape[rows])
+            with np.errstate(over="ignore"):  # r (1 - s) without cancellation
+                np.divide(-2 * np.exp(x), 1 + np.sqrt(1 + 2 * np.exp(x - y)), out=out[rows])
+            add_inverse_gaussian_mixed(counts, occupied, x, y, out[rows])
         return out
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
         out = np.empty((5, *log_mean.shape))
-        inverse_gaussian_slopes(counts, *_representable(log_mean, log_shape), power, out)
+        for rows in in_cache(log_mean):
+            x, y = _representable(log_mean[rows], log_shape[rows])
+            with np.errstate(over="ignore"):
+                given = (x, y, np.exp(x), np.exp(x - y), power[rows])
+            inverse_gaussian_slopes(counts, *given, out[:, rows])
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:

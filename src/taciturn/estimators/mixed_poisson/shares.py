@@ -1,9 +1,12 @@
 """Shares of cells within strata whose sizes are known; without any, of the table."""
 
+from math import log
+
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.estimators.mixed_poisson.kernels import scale_to
+from taciturn.estimators.mixed_poisson.blocks import in_cache
+from taciturn.estimators.mixed_poisson.kernels import less_highest, means_and_shapes, scale_to
 from taciturn.estimators.problem import Problem
 
 __all__ = ["Strata"]
@@ -46,6 +49,7 @@ class Strata:
         stratum = number[problem.strata]
         self.seen = np.flatnonzero(problem.fillable.ravel() & (stratum >= 0))
         self.of_cell = stratum[self.seen]
+        self._log_cells = log(problem.cells)
         self._log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self._log_sizes
@@ -60,5 +64,18 @@ class Strata:
         (draws, cells), that add up to the stratum's share of the population.
         """
         logs = np.array(effects, order="C")
-        scale_to(self._log_sizes, self.of_cell, logs)
+        for rows in in_cache(logs):
+            less_highest(self.of_cell, len(self.kept), logs[rows])
+            scale_to(self._log_sizes, self.of_cell, np.exp(logs[rows]), logs[rows])
         return logs
+
+    def means_and_shapes(
+        self, log_shares: Floats, log_intensity: Floats, log_nu: Floats, power: Floats
+    ) -> tuple[Floats, Floats]:
+        """Logarithms of the mean and the shape of each cell, shape (draws, cells), of
+        intensities of strata, (draws, strata), and of ν and the power, (draws,).
+        """
+        mean, shape = np.empty_like(log_shares), np.empty_like(log_shares)
+        given = (log_intensity, self.of_cell, log_nu, power, self._log_cells)
+        means_and_shapes(log_shares, *given, mean, shape)
+        return mean, shape

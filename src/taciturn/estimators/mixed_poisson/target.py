@@ -8,7 +8,6 @@ independent gamma variates.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import Final
 
 import numpy as np
@@ -23,7 +22,7 @@ from taciturn.estimators.problem import Problem
 
 __all__ = ["Bends", "Points", "Target"]
 
-_BLOCK: Final = 2**21  # numbers in an array at once
+_BLOCK: Final = 2**18  # numbers in an array at once
 _STEP: Final = 0.1  # along a logarithm, of third derivatives
 _HIGHEST: Final = 700.0  # logarithm whose exponential is a number
 _LEAST: Final = 0.2  # information about an intensity
@@ -112,7 +111,6 @@ class Target:
     ) -> None:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
-        self._log_cells = log(problem.cells)
         self._mixing, self._priors = mixing, priors
         self._size, self.margins, prior, columns = 0, [], [np.empty(0)], []
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
@@ -265,9 +263,8 @@ class Target:
         strata = len(self.strata.kept)
         effects = np.empty((len(points.log_nu), len(self._counts)))
         sum_levels(points.logs[:, strata:], self._columns, effects)
-        shares = self.strata.log_shares(effects)
-        shape = points.log_nu[:, None] + points.power[:, None] * (self._log_cells + shares)
-        return shares, points.logs[:, self.strata.of_cell] + shares, shape
+        shares, intensity = self.strata.log_shares(effects), points.logs[:, :strata]
+        return shares, *self.strata.means_and_shapes(shares, intensity, points.log_nu, points.power)
 
     def _blocks(self, rows: int, arrays: int) -> Iterator[slice]:
         """Rows that are worked on at once, if each needs so many arrays of cells."""
