@@ -219,7 +219,9 @@ def _checked_sizes(given: Any, parts: FitParts) -> list[int]:
     least, most = int(parts.sample.sum()) + 1, parts.population_size
     checked = [whole_number(size, "sample_sizes", least=least, most=most) for size in sizes]
     if not checked or len(set(checked)) < len(checked):
-        raise ParameterError(f"sample_sizes must be different sizes, at least one, got {given}")
+        raise ParameterError(
+            f"sample_sizes must be different sizes, at least one, got {quoted(given)}"
+        )
     return checked
 
 

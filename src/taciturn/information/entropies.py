@@ -18,6 +18,7 @@ from taciturn.information.reduction import (
 )
 from taciturn.schema import draw_dims, table_dims
 from taciturn.tables.checks import check_counts, check_table, reordered
+from taciturn.validate import names_of
 
 __all__ = [
     "averaged_conditional_entropy",
@@ -174,7 +175,7 @@ def conditional_entropy_from_joint(
     """
     if not isinstance(joint, xr.DataArray):
         raise TableError(f"joint must be an xarray.DataArray, got {type(joint).__name__}")
-    after = [given] if isinstance(given, str) else list(given)
+    after = names_of(given, "given")
     before = [dim for dim in table_dims(joint) if dim not in after]
     unknown = [dim for dim in after if dim not in table_dims(joint)]
     if unknown or not after or not before:

@@ -52,8 +52,8 @@ def grid(
     Raises
     ------
     ParameterError
-        No parameter or no value of one, a parameter that is in the options, too, or
-        two combinations of one name.
+        A `method` that cannot be called, no parameter or no value of one, a parameter
+        that is in the options, too, or two combinations of one name.
     TaciturnError
         Whatever the method raises.
 
@@ -76,6 +76,10 @@ def grid(
     >>> list(candidates)[0]
     'random_round rounding_base=3'
     """
+    if not callable(method):
+        raise ParameterError(
+            f"method must be a function, such as tc.random_round, got {quoted(method)}"
+        )
     axes = {parameter: _named(parameter, values) for parameter, values in _checked(over).items()}
     if taken := sorted(set(axes) & set(options)):
         raise ParameterError(f"{taken[0]} is given twice: in over and by itself")

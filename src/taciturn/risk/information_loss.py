@@ -12,6 +12,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.information.reduction import checked_pair
 from taciturn.schema import table_dims
+from taciturn.validate import names_of, quoted
 
 __all__ = ["information_loss"]
 
@@ -182,10 +183,11 @@ def _associated(variables: list[str], association: Sequence[str] | None) -> list
     """The two variables whose association is compared, or an empty list."""
     if association is None:
         return variables if len(variables) == 2 else []
-    named: list[Any] = list(association) if isinstance(association, list | tuple) else [association]
+    named = names_of(association, "association")
     if len(named) != 2 or named[0] == named[1] or not all(name in variables for name in named):
         raise ParameterError(
-            f"association must name two variables of the table, {tuple(variables)}; got {named}"
+            f"association must name two variables of the table, {tuple(variables)}; got"
+            f" {quoted(association)}"
         )
     return named
 

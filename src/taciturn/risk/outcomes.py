@@ -18,6 +18,7 @@ from taciturn.risk.information_loss import information_loss
 from taciturn.risk.table_risk import Weights, disclosure_risk
 from taciturn.schema import REPLICATE, split_draws
 from taciturn.tables.checks import check_table
+from taciturn.validate import quoted
 
 __all__ = ["RISKS", "TERMS", "Outcome", "outcomes"]
 
@@ -98,11 +99,11 @@ def _check_released(released: Any) -> None:
     """Raise unless there are releases by name, none with draws of a population."""
     if not isinstance(released, Mapping) or not released:
         raise ParameterError(
-            f"released must be a mapping of names to releases, got {released!r:.80}"
+            f"released must be a mapping of names to releases, got {quoted(released)}"
         )
     for name, release in released.items():
         if not isinstance(name, str) or not name:
-            raise ParameterError(f"the name of a method must be text, got {name!r}")
+            raise ParameterError(f"the name of a method must be text, got {quoted(name)}")
         drawn = [dim for dim in ("chain", "draw") if dim in getattr(release, "dims", ())]
         if drawn:
             raise TableError(
