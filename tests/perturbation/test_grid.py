@@ -89,6 +89,14 @@ def test_the_bar_counts_combinations(religion, capsys) -> None:
     assert shown.out == ""
 
 
+def test_an_error_says_of_which_combination_it_is(religion) -> None:
+    with pytest.raises(ParameterError) as caught:
+        tc.perturbation.grid(
+            tc.random_round, religion, over={"rounding_base": [3, 1]}, progressbar=False
+        )
+    assert caught.value.__notes__ == ["This is of random_round with rounding_base=1."]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TaciturnError
 from taciturn.progress import progress_bar
 from taciturn.validate import quoted, seed_number
 
@@ -55,7 +55,7 @@ def grid(
         A `method` that cannot be called, no parameter or no value of one, a parameter
         that is in the options, too, or two combinations of one name.
     TaciturnError
-        Whatever the method raises.
+        Whatever the method raises, with a note that names the combination.
 
     See Also
     --------
@@ -93,7 +93,11 @@ def grid(
             chosen = dict(zip(axes, combination, strict=True))
             words = ", ".join(f"{parameter}={text}" for parameter, (text, _) in chosen.items())
             values = {parameter: value for parameter, (_, value) in chosen.items()}
-            released[f"{title} {words}"] = method(*data, **values, **options)
+            try:
+                released[f"{title} {words}"] = method(*data, **values, **options)
+            except TaciturnError as error:
+                error.add_note(f"This is of {title} with {words}.")
+                raise
             bar.advance()
     return released
 

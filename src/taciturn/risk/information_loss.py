@@ -12,7 +12,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.information.reduction import checked_pair
 from taciturn.schema import table_dims
-from taciturn.validate import names_of, quoted
+from taciturn.validate import quoted
 
 __all__ = ["information_loss"]
 
@@ -183,8 +183,9 @@ def _associated(variables: list[str], association: Sequence[str] | None) -> list
     """The two variables whose association is compared, or an empty list."""
     if association is None:
         return variables if len(variables) == 2 else []
-    named = names_of(association, "association")
-    if len(named) != 2 or named[0] == named[1] or not all(name in variables for name in named):
+    named = list(association) if isinstance(association, list | tuple) else [association]
+    known = all(isinstance(name, str) and name in variables for name in named)
+    if not known or len(named) != 2 or named[0] == named[1]:
         raise ParameterError(
             f"association must name two variables of the table, {tuple(variables)}; got"
             f" {quoted(association)}"
