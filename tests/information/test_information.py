@@ -397,7 +397,7 @@ class TestDivergences:
         ):
             tc.information.f_divergence(self.P, self.Q, divergence="kl")
         with pytest.raises(
-            ParameterError, match="scale must be 'counts' or 'probabilities', got 'shares'"
+            ParameterError, match="scale must be one of 'counts', 'probabilities', got 'shares'"
         ):
             tc.information.hellinger_distance(self.P, self.Q, scale="shares")
 

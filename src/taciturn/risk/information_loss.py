@@ -183,7 +183,7 @@ def _associated(variables: list[str], association: Sequence[str] | None) -> list
     """The two variables whose association is compared, or an empty list."""
     if association is None:
         return variables if len(variables) == 2 else []
-    named = list(association) if isinstance(association, list | tuple) else [association]
+    named: list[Any] = list(association) if isinstance(association, list | tuple) else [association]
     known = all(isinstance(name, str) and name in variables for name in named)
     if not known or len(named) != 2 or named[0] == named[1]:
         raise ParameterError(
