@@ -65,6 +65,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         tc.attack.mechanism_conditional_entropy,
         {"table": TABLE, "mechanism": tc.attack.RandomRounding(3)},
     ),
+    "cell_key_feasibility": (
+        tc.risk.cell_key_feasibility,
+        {"table": TABLE, "perturbation": tc.perturbation.perturbation_table(2, 1)},
+    ),
     "averaged_conditional_entropy": (
         tc.information.averaged_conditional_entropy,
         {"table": TABLE, "released": tc.random_round(TABLE, replicates=2, random_seed=1)},

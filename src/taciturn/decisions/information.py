@@ -215,7 +215,9 @@ def _checked_sizes(given: Any, parts: FitParts) -> list[int]:
             "samples can be drawn from fewer than 10**9 individuals, the population has"
             f" {parts.population_size}"
         )
-    sizes = np.atleast_1d(given).tolist()
+    if isinstance(given, np.ndarray):
+        given = list(np.atleast_1d(given))
+    sizes = list(given) if isinstance(given, Sequence) else [given]
     least, most = int(parts.sample.sum()) + 1, parts.population_size
     checked = [whole_number(size, "sample_sizes", least=least, most=most) for size in sizes]
     if not checked or len(set(checked)) < len(checked):

@@ -1,6 +1,7 @@
 """Releases of one method for every combination of values of its parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -38,7 +39,8 @@ def grid(
         For each parameter that varies its values; or, where these have no short text of
         their own, such as perturbation tables, a mapping of names to them.
     progressbar : bool
-        Show progress, on standard error or below the cell of a notebook.
+        Show progress, on standard error or below the cell of a notebook, also that of
+        a method which shows its own.
     **options
         All other arguments of the method, the same for all combinations, such as
         ``replicates=`` and ``random_seed=``.
@@ -85,6 +87,8 @@ def grid(
         raise ParameterError(f"{taken[0]} is given twice: in over and by itself")
     if isinstance(options.get("random_seed"), np.random.Generator):
         options["random_seed"] = seed_number(options["random_seed"])  # one for all of them
+    if _takes_progressbar(method):
+        options["progressbar"] = progressbar
     title = getattr(method, "__name__", type(method).__name__)
     combinations = list(product(*(axis.items() for axis in axes.values())))
     released: dict[str, xr.DataArray] = {}
@@ -100,6 +104,13 @@ def grid(
                 raise
             bar.advance()
     return released
+
+
+def _takes_progressbar(method: Callable[..., Any]) -> bool:
+    try:
+        return "progressbar" in signature(method).parameters
+    except ValueError:  # some that are compiled do not say what they take
+        return False
 
 
 def _checked(over: Any) -> Mapping[str, Any]:
