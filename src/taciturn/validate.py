@@ -6,7 +6,7 @@ imported here, so that the command line can refuse an argument at once.
 """
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Integral, Real
 from string import punctuation
@@ -29,6 +29,7 @@ __all__ = [
     "is_real",
     "is_whole",
     "names_of",
+    "one_of",
     "quoted",
     "real_number",
     "seed_number",
@@ -115,13 +116,11 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     try:
         values = tuple(float(weight) for weight in weights)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"weights must be three numbers, got {weights!r}") from error
+        raise ParameterError(f"weights must be three numbers, got {quoted(weights)}") from error
     if len(values) != 3:
-        raise ParameterError(f"weights must be three numbers, got {len(values)}: {values}")
+        raise ParameterError(f"weights must be three numbers, got {len(values)}: {quoted(weights)}")
     if not all(isfinite(value) and value >= 0 for value in values) or abs(sum(values) - 1) > 1e-9:
-        raise ParameterError(
-            f"weights must be non-negative and sum to 1, got {values} with sum {sum(values):.6g}"
-        )
+        raise ParameterError(f"weights must be non-negative and sum to 1, got {quoted(weights)}")
     return values
 
 
@@ -131,6 +130,15 @@ def names_of(value: Any, name: str) -> list[str]:
     if not all(isinstance(each, str) for each in names):
         raise ParameterError(f"{name} must be names of variables, got {quoted(value)}")
     return names
+
+
+def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
+    """One of some texts."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ParameterError(
+        f"{name} must be one of {', '.join(map(repr, choices))}, got {quoted(value)}"
+    )
 
 
 def generator(random_seed: Any) -> "np.random.Generator":
@@ -162,11 +170,33 @@ def seed_number(random_seed: Any) -> int:
 
 
 def quoted(value: Any) -> str:
-    """A value for a message, cut where it is long."""
+    """A value for a message, cut where it is long; of tables and of what holds them
+    their size, as a message shows no counts.
+    """
+    if held := _array_in(value):
+        return held
     try:
         return f"{value!r:.80}"
     except ValueError:  # a whole number that Python does not write out
         return "a number of thousands of digits"
+
+
+def _array_in(value: Any) -> str:
+    """The size of an array, a table or a data frame, or of one in a collection; empty
+    for anything else.
+    """
+    kind = type(value).__name__
+    if isinstance(value, type) or is_of_class(value, "numpy.generic"):
+        return ""
+    if hasattr(value, "dims"):
+        return f"{kind} over {tuple(map(str, value.dims))}"
+    if hasattr(value, "shape"):
+        return f"{kind} of shape {tuple(value.shape)}"
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        each = value.values() if isinstance(value, Mapping) else value
+        found = next(filter(None, map(_array_in, each)), "")
+        return found and f"{kind} with {found}"
+    return ""
 
 
 def first_of(names: Sequence[Any], number: int = 20) -> str:

@@ -129,6 +129,16 @@ def test_any_small_table_and_population(counts, population, base):
     assert float(found) == pytest.approx(wanted, abs=1e-8)
 
 
+@pytest.mark.parametrize("scale", [1, 10**4, 10**8])
+def test_the_error_is_in_proportion(scale):
+    """Of large counts few are moved by rounding, and little is left to doubt: from 0.4
+    nats to 3e-8."""
+    counts = [scale + 1, 2 * scale + 1, 4 * scale + 2, 3 * scale + 1]
+    found = mechanism_conditional_entropy(xr.DataArray(counts, dims="x"), RandomRounding(3))
+    wanted = listed(counts, [rounded(x, 3) for x in counts])[0]
+    assert float(found) == pytest.approx(wanted, rel=3e-9, abs=0)
+
+
 def test_noise_without_end():
     a = Fraction(1, 2)
     found = mechanism_conditional_entropy(

@@ -1,6 +1,7 @@
 """Decisions: tiny cases of which all populations and releases are listed, their losses
 worked out by hand."""
 
+import pickle
 from math import log, sqrt
 
 import numpy as np
@@ -10,8 +11,11 @@ from hypothesis import given, strategies as st
 
 import taciturn as tc
 from strategies import tables
+from taciturn.decisions.choice import decided
+from taciturn.decisions.expectations import Expectation, Question
 from taciturn.decisions.monte_carlo import Means
 from taciturn.errors import ParameterError
+from taciturn.risk.outcomes import Outcome
 
 DIMS = ["x", "y"]
 SAMPLE = xr.DataArray([[2, 0], [0, 2]], dims=DIMS)
@@ -174,18 +178,71 @@ def test_the_slow_way(case, price) -> None:
     assert float(found.candidates["best"].max()) > 0
 
 
-def test_the_monte_carlo_error_is_that_of_repetitions() -> None:
-    """Of two-way values, in 400 repetitions; a chi-square of 400 degrees of freedom has
-    a relative error of 7 %, its root of 3.5 %: five of these."""
-    rng = np.random.default_rng(1)
-    means, errors = [], []
-    for _ in range(400):
-        values = rng.normal(size=(200, 1)) + 2 * rng.normal(size=30) + rng.normal(size=(200, 30))
-        found = Means.of(values, 1)
-        means.append(found.mean)
-        errors.append(found.error)
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.18)
-    assert np.std(means) == pytest.approx(sqrt(1 / 200 + 4 / 30), rel=0.18)
+@pytest.mark.parametrize("bound", [0.1 + 0.2, 1 / 3, 2 / 3, sqrt(2) / 2])
+def test_a_bound_that_is_met_exactly_is_kept(bound) -> None:
+    """Whatever floating point makes of it; R2 is this much in each of the draws."""
+    question = Question({"R2": 1.0}, tc.Constraint("R2", at_most=bound), EMPTY)
+    for more, kept in [(0, 1), (1e-16, 1), (1e-9, 0)]:
+        terms = {"zero_term": np.full((4, 1), bound + more), "entropy_term": 0, "size_term": 0}
+        assert question.answer(Outcome(terms, terms, {}, 1)).kept.mean == kept
+
+
+@pytest.mark.parametrize(("kept", "of"), [(1, 3), (2, 3), (7, 10), (19, 20)])
+def test_a_probability_that_is_met_exactly_is_enough(kept, of) -> None:
+    """DIAGONAL has an R2 of 1/2 and SPREAD one of 0."""
+    draws = [POPULATION.isel(draw=[1])] * kept + [POPULATION.isel(draw=[0])] * (of - kept)
+    population = xr.concat(draws, "draw")
+
+    def feasible(probability):
+        constraint = tc.Constraint("R2", at_most=0.3, probability=probability)
+        found = choose(
+            released={"a": SAMPLE}, loss="R2", constraint=constraint, population=population
+        )
+        return found.chosen == "a"
+
+    assert feasible(kept / of)
+    assert not feasible(kept / of + 1e-9)
+
+
+def test_a_bound_kept_by_a_few_replicates_is_in_doubt() -> None:
+    """All of 10, of 200 and of the only one there is."""
+    constraint = tc.Constraint("R2", at_most=0.6)
+    for replicates, doubtful in [(10, ("a",)), (200, ()), (1, ())]:
+        released = {"a": xr.concat([SAMPLE] * replicates, "replicate")}
+        found = choose(
+            released=released,
+            loss="R2",
+            constraint=constraint,
+            population=POPULATION.isel(chain=0, draw=0, drop=True),
+        )
+        assert found.chosen == "a"
+        assert found.doubtful == doubtful
+        assert (found.candidates["kept_mcse"].item() > 0) == (replicates > 1)
+
+
+@pytest.mark.parametrize("price", [1e-14, 1.0, 1e14])
+def test_the_unit_of_the_prices_decides_nothing(price) -> None:
+    """What is the best of each draw, and what is the same but for rounding."""
+    found = choose(loss={"R2": 3 * price, "mean_absolute_error": price})
+    np.testing.assert_allclose(found.candidates["best"], [3 / 4, 1 / 4, 0])
+    losses = [Means.of(np.array([each]).T * price, 1) for each in ([0.3, 0.1], [0.1 + 0.2, 0.1])]
+    question = Question({"R2": price}, None, EMPTY)
+    for order in ([0, 1], [1, 0]):
+        same = {f"{at}": Expectation(losses[at], None, question) for at in order}
+        found = decided(same)
+        assert found.chosen == str(order[0])
+        assert found.candidates["best"].values.tolist() == [1, 1]
+        assert found.regret >= 0
+
+
+def test_a_decision_can_be_pickled() -> None:
+    constraint = tc.Constraint("R2", at_most=0.3)
+    found = choose(loss={"R2": 3, "mean_absolute_error": 1}, constraint=constraint)
+    again = pickle.loads(pickle.dumps(found))
+    assert repr(again) == repr(found)
+    assert again.prices == found.prices
+    assert again.constraint == constraint
+    xr.testing.assert_identical(again.candidates, found.candidates)
 
 
 @pytest.mark.parametrize(

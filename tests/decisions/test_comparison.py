@@ -1,6 +1,7 @@
 """One protection against another: every pair in three loops, and what must hold
 whatever the tables are."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -195,3 +196,10 @@ def test_a_loss_that_is_not_measured() -> None:
     table = xr.DataArray([1, 2], dims="x")
     with pytest.raises(ParameterError, match="cramers_v_change is not measured here"):
         compare({"a": table}, table=table, loss="cramers_v_change")
+
+
+def test_what_is_found_can_be_pickled(religion) -> None:
+    released = {"as it is": religion, "rounded": tc.random_round(religion, random_seed=1)}
+    for function in (compare, tc.weight_sensitivity, tc.compare_over_weights):
+        found = function(released, table=religion)
+        xr.testing.assert_identical(pickle.loads(pickle.dumps(found)), found)

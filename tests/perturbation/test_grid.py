@@ -89,6 +89,27 @@ def test_the_bar_counts_combinations(religion, capsys) -> None:
     assert shown.out == ""
 
 
+def test_an_error_says_of_which_combination_it_is(religion) -> None:
+    with pytest.raises(ParameterError) as caught:
+        tc.perturbation.grid(
+            tc.random_round, religion, over={"rounding_base": [3, 1]}, progressbar=False
+        )
+    assert caught.value.__notes__ == ["This is of random_round with rounding_base=1."]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_method_with_a_bar_is_told_whether_to_show_it(shown, capsys) -> None:
+    told = []
+
+    def method(*, a, progressbar):
+        told.append(progressbar)
+        return a
+
+    tc.perturbation.grid(method, over={"a": [1, 2]}, progressbar=shown)
+    assert told == [shown, shown]
+    assert bool(capsys.readouterr().err) == shown
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 import taciturn as tc
 from swaps import partners_by_enumeration
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation import swapping_method_conditional_entropy
 
 PEOPLE = pd.DataFrame(
@@ -94,6 +94,9 @@ def test_it_gives_the_risk_for_those_who_know_the_method():
 def test_what_is_refused():
     with pytest.raises(ParameterError, match="variables must include the geography 'area'"):
         swapping_method_conditional_entropy(PEOPLE, ["religion"], geography="area", rate=0.5)
+    for twice in (["area", "religion", "religion"], ["area", "religion", "area"]):
+        with pytest.raises(TableError, match="a variable stands twice in"):
+            swapping_method_conditional_entropy(PEOPLE, twice, geography="area", rate=0.5)
     many = pd.DataFrame({"area": np.repeat(list("ABCDEFGH"), 40)})
     with pytest.raises(ParameterError, match="more than 500,000 steps for 8 kinds"):
         swapping_method_conditional_entropy(many, ["area"], geography="area", rate=0.5)

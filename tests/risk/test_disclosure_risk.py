@@ -235,7 +235,7 @@ class TestArguments:
         ("weights", "message"),
         [
             ((0.5, 0.6, -0.1), r"non-negative and sum to 1, got \(0\.5, 0\.6, -0\.1\)"),
-            ((0.1, 0.8, 0.2), r"sum 1\.1"),
+            ((0.1, 0.8, 0.2), r"sum to 1, got \(0\.1, 0\.8, 0\.2\)"),
             ((0.5, 0.5), "three numbers, got 2"),
             ((float("nan"), 0.5, 0.5), "non-negative and sum to 1"),
             ((float("inf"), 0, 0), "non-negative and sum to 1"),
@@ -249,7 +249,7 @@ class TestArguments:
 
     def test_bad_variant(self):
         with pytest.raises(
-            ParameterError, match=r"variant must be one of \('2015', '2014'\), got '2016'"
+            ParameterError, match=r"variant must be one of '2015', '2014', got '2016'"
         ):
             tc.disclosure_risk(cells(1, 2), cells(1, 2), variant="2016")
 

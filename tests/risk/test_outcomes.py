@@ -79,3 +79,26 @@ def test_tables_and_releases_have_no_draws(religion, fit_restaurant) -> None:
         of({"a": religion}, draws)
     with pytest.raises(TableError, match=r"released\['a'\] must be one table or replicates"):
         of({"a": draws}, religion)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (lambda table: table.values, r"released\['bad'\] must be an xarray.DataArray"),
+        (lambda table: table - 1, r"released\['bad'\]: counts must not be negative"),
+        (lambda table: table * 1.5, r"released\['bad'\]: counts must be whole numbers"),
+        (lambda table: table.isel(x=[0]), r"'x' differ between released\['bad'\] and table"),
+        (lambda table: table.rename(x="z"), r"released\['bad'\] has the variables \('z', 'y'\)"),
+        (lambda table: table + 1, r"where, which holds for released\['bad'\], too, leaves out"),
+    ],
+)
+def test_an_error_says_of_which_release_it_is(bad, message) -> None:
+    table = xr.DataArray([[2, 0], [1, 3]], dims=("x", "y"), coords={"x": [1, 2], "y": [1, 2]})
+    with pytest.raises(TableError, match=message):
+        of({"good": table, "bad": bad(table)}, table, where=table > 0)
+
+
+def test_a_population_of_other_cells_is_not_said_of_a_release() -> None:
+    table = xr.DataArray([[2, 0], [1, 3]], dims=("x", "y"))
+    with pytest.raises(TableError, match="'x' differ between population and table"):
+        of({"good": table}, table, table.assign_coords(x=[1, 2]))

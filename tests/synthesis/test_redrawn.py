@@ -6,10 +6,12 @@ from math import factorial, prod
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given, strategies as st
 
 import taciturn as tc
 from exact import assert_same_distribution
-from taciturn.errors import ParameterError, TableError
+from strategies import tables
+from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.synthesis import redraw_table
 
 DRAWS = 20_000
@@ -51,7 +53,6 @@ ZEROS = xr.DataArray([[False, False, True], [False, False, False]], dims=("a", "
     ("table", "keep", "zeros"),
     [
         (TWO, [("a",), ("b",)], None),
-        (TWO, [("a",), ("b",)], ZEROS),
         (TWO, [("b",)], None),
         (TWO, [()], ZEROS),
         (THREE, [("a", "c"), ("c", "b")], None),
@@ -72,10 +73,43 @@ def test_each_table_with_its_probability(table, keep, zeros, distribution):
     )
     assert drawn.dims == ("replicate", *table.dims)
     expected = listed(table, keep, distribution, zeros)
-    if len(expected) > 1:
-        assert_same_distribution(drawn.values.reshape(DRAWS, -1), expected)
+    assert_same_distribution(drawn.values.reshape(DRAWS, -1), expected)
+
+
+@pytest.mark.parametrize("distribution", ["exact", "uniform"])
+@given(
+    table=tables(shape=st.sampled_from([(2, 2), (2, 3), (2, 2, 2)]), max_count=2), data=st.data()
+)
+def test_a_table_that_its_margins_determine_is_not_released(distribution, table, data):
+    """Whenever the list of all tables with these margins has one."""
+    pairs = {2: [[("x",), ("y",)], [("x",)]], 3: [[("x", "y"), ("y", "z")], [("x",), ("y", "z")]]}
+    table = table.rename(dict(zip(table.dims, "xyz", strict=False)))
+    keep = data.draw(st.sampled_from(pairs[table.ndim]))
+    zeros = (table == 0) if data.draw(st.booleans()) else None
+    arguments = {"keep": keep, "distribution": distribution, "structural_zeros": zeros}
+    arguments |= {"random_seed": 1, "progressbar": False}
+    if len(listed(table, keep, distribution, zeros)) > 1:
+        assert redraw_table(table, **arguments).sum() == table.sum()
     else:
-        assert (drawn == table).all()
+        with pytest.raises(PerturbationError, match="leave one table"):
+            redraw_table(table, **arguments)
+
+
+def test_more_individuals_than_can_be_multiplied():
+    """Products of totals end at 2**63; beyond it SciPy would end the process."""
+    most = 3_037_000_499
+    assert most**2 < 2**63 <= (most + 1) ** 2
+    table = xr.DataArray([[1, most // 2], [most // 2, most - 2 * (most // 2) - 1]], dims=("a", "b"))
+    assert int(table.sum()) == most
+    drawn = redraw_table(table, keep=["a", "b"], replicates=5, random_seed=1)
+    assert (drawn.sum("a") == table.sum("a")).all()
+    assert (drawn >= 0).all()
+    for more in (1, 2**40):
+        with pytest.raises(ParameterError, match="at most 3,037,000,499 individuals"):
+            redraw_table(table + more * (table > 1), keep=["a", "b"])
+    parts = xr.concat([table, table], "c")
+    drawn = redraw_table(parts, keep=[("a", "c"), ("b", "c")], random_seed=1)
+    assert int(drawn.sum()) == 2 * most
 
 
 @pytest.mark.parametrize("distribution", ["exact", "uniform"])

@@ -15,7 +15,7 @@ from taciturn.attack.system import Integers, LinearSystem, build_system
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import Margin, margin_names
 from taciturn.tables.steps import checked_mask
-from taciturn.validate import whole_number
+from taciturn.validate import quoted, whole_number
 
 __all__ = ["ConstraintRank", "constraint_rank", "rank_decrease", "rank_of"]
 
@@ -93,14 +93,16 @@ def constraint_rank(
     if not isinstance(release, Release):
         if not isinstance(sizes, Mapping) or not sizes:
             raise ParameterError(
-                f"sizes must give the number of categories of each variable, got {sizes!r}"
+                f"sizes must give the number of categories of each variable, got {quoted(sizes)}"
             )
         shape = [whole_number(size, f"sizes[{name!r}]", least=1) for name, size in sizes.items()]
         release = LinkedTables(
             xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(sizes)), release
         )
     elif sizes is not None:
-        raise ParameterError(f"sizes are for projections, a release has its own; got {sizes!r}")
+        raise ParameterError(
+            f"sizes are for projections, a release has its own; got {quoted(sizes)}"
+        )
     system = release.system
     dependent = _dependent_rows(system)
     rows = system.matrix.shape[0]

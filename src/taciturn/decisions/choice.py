@@ -11,8 +11,7 @@ import xarray as xr
 from taciturn.decisions.constraint import Constraint
 from taciturn.decisions.decision import Decision
 from taciturn.decisions.expectations import Expectation, checked_question
-from taciturn.decisions.measures import DECIMALS
-from taciturn.decisions.monte_carlo import Means, error_of_draws
+from taciturn.decisions.monte_carlo import ROUNDING, least_by_draw
 from taciturn.progress import progress_bar
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
@@ -96,7 +95,21 @@ def choose_protection(
     *Monte Carlo errors* take each draw for one of its Markov chain, and replicates for
     independent; a single replicate is taken for all that a method may release. Where
     two candidates have as many replicates these are compared one to one, so that those
-    of the same seed make the margin surer.
+    of the same seed make the margin surer. The error of the value of information takes
+    what is best in each draw as it is found; noise of few replicates also raises the
+    value itself, as the least of noisy means is too low.
+
+    *A constraint that is met* by a bound or a probability exactly is kept: what is
+    above the bound, or below the probability, by no more than 1e-12, or this part of a
+    bound above 1, is rounding. Losses that agree to twelve digits are the same; of the
+    best ones the first is then taken.
+
+    *Doubt* about a constraint is that of Wilson's interval with two standard errors,
+    :math:`(\hat p + 2/n \pm 2\sqrt{V + 1/n^2}) / (1 + 4/n)`, with `V` the variance over
+    draws and replicates and `n` the effective number of draws or the number of
+    replicates, whichever is smaller. All of 10 replicates within the bound leave 0.71
+    to 1; to be sure of 0.95 takes 76. A probability of 1 is in doubt as long as
+    anything is drawn.
 
     *A constraint and the value of information.* The constraint is about what is known
     now, so that the candidates that keep it are fixed, and information is valued for a
@@ -110,6 +123,8 @@ def choose_protection(
     References
     ----------
     Raiffa & Schlaifer (1961), Applied statistical decision theory, Harvard University.
+    Wilson (1927), Probable inference, the law of succession, and statistical inference,
+    JASA 22, 209-212.
     Zaslavsky & Horton (1998), Balancing disclosure risk against the loss of
     nonpublication, Journal of Official Statistics 14.
 
@@ -151,17 +166,17 @@ def choose_protection(
 def decided(expected: Mapping[str, Expectation]) -> Decision:
     """The decision that follows from what is expected of each candidate."""
     question = next(iter(expected.values())).question
-    ranked = sorted(expected, key=lambda name: expected[name].loss.mean)
+    ranked = sorted(expected, key=lambda name: _but_for_rounding(expected[name].loss.mean))
     feasible = {name: expected[name] for name in ranked if expected[name].feasible}
     chosen, runner_up = (next(islice(feasible, at, None), None) for at in (0, 1))
     regret: tuple[float | None, float | None] = (None, None)
     worth = regret
     if chosen is not None:
         own = feasible[chosen].loss
-        worth = _worth(own, feasible)
+        worth = least_by_draw([each.loss for each in feasible.values()])
         if runner_up is not None:
             other = feasible[runner_up].loss
-            regret = other.mean - own.mean, other.error_beside(own)
+            regret = max(other.mean - own.mean, 0.0), other.error_beside(own)
     in_place = ranked if chosen is None else ranked[: ranked.index(chosen) + 1]
     return Decision(
         chosen=chosen,
@@ -177,19 +192,17 @@ def decided(expected: Mapping[str, Expectation]) -> Decision:
     )
 
 
-def _worth(chosen: Means, feasible: Mapping[str, Expectation]) -> tuple[float, float]:
-    """Of knowing the population, and its Monte Carlo error."""
-    least = np.min([each.loss.by_draw for each in feasible.values()], axis=0)
-    saved = chosen.by_draw - least
-    return float(saved.mean()), error_of_draws(saved, chosen.chains)
+def _but_for_rounding(loss: float) -> float:
+    """A loss to twelve digits: of those that are then the same the first is taken."""
+    return float(f"{loss:.12g}")
 
 
 def _table(expected: Mapping[str, Expectation], feasible: Mapping[str, Expectation]) -> xr.Dataset:
     """What is said of each candidate."""
     best = dict.fromkeys(expected, 0.0)
     if feasible:
-        losses = np.stack([each.loss.by_draw for each in feasible.values()]).round(DECIMALS)
-        shares = (losses == losses.min(axis=0)).mean(axis=1)
+        losses = np.stack([each.loss.by_draw for each in feasible.values()])
+        shares = (losses <= losses.min(axis=0) * (1 + ROUNDING)).mean(axis=1)
         best |= dict(zip(feasible, map(float, shares), strict=True))
     rows = {
         "expected_loss": [each.loss.mean for each in expected.values()],

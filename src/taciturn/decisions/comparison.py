@@ -10,11 +10,10 @@ import xarray as xr
 from taciturn.decisions.measures import DECIMALS, RISK, check_loss, values_of
 from taciturn.decisions.monte_carlo import Means
 from taciturn.decisions.pairs import both_less, less_and_same, quantile_of_differences
-from taciturn.errors import ParameterError
 from taciturn.progress import progress_bar
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.validate import check_weights, quoted, real_number
+from taciturn.validate import check_weights, one_of, real_number
 
 __all__ = ["compare_protections"]
 
@@ -162,10 +161,8 @@ def compare_protections(
     each = outcomes(
         released, table=table, population=population, where=where, association=association
     )
-    if reference is not None and reference not in list(released):
-        raise ParameterError(
-            f"reference must be one of {', '.join(map(repr, released))}, got {quoted(reference)}"
-        )
+    if reference is not None:
+        one_of(reference, "reference", list(released))
     found, chains = {}, 1
     with progress_bar("protections", len(released), shown=progressbar) as bar:
         for name, outcome in each:

@@ -14,7 +14,9 @@ class Constraint:
 
     .. math:: P(\text{measure} \le t) \ge p
 
-    over the draws of the population and what the method may release.
+    over the draws of the population and what the method may release, but for rounding:
+    a value or a share that misses by at most 1e-12, or this part of a bound above 1,
+    keeps it.
 
     Attributes
     ----------

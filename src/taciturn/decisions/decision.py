@@ -34,13 +34,13 @@ class Decision:
     candidates : Dataset
         For each ``protection`` its ``expected_loss`` and ``mcse``, the Monte Carlo
         error of that; ``kept``, the probability that it keeps the constraint, 1 without
-        one, and ``kept_mcse``; ``feasible``, whether that is as much as asked for;
-        ``best``, the share of the draws of the population in which it has the least
-        expected loss of the feasible ones, alone or with others.
+        one, and ``kept_mcse``, a quarter of the width of Wilson's interval, which is
+        above 0 for probabilities of 0 and 1, too; ``feasible``, whether ``kept`` is as
+        much as asked for; ``best``, the share of the draws of the population in which
+        it has the least expected loss of the feasible ones, alone or with others.
     doubtful : tuple of str
-        Candidates whose ``kept`` is within twice its Monte Carlo error of what is asked
-        for, if it would make a difference: the one that was chosen, and those that
-        would be in its place.
+        Candidates whose interval holds what is asked for, if it would make a
+        difference: the one that was chosen, and those that would be in its place.
     prices : mapping of str to float
         Of one unit of each measure.
     constraint : Constraint or None

@@ -4,14 +4,13 @@ constraint.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from taciturn.decisions.constraint import Constraint
-from taciturn.decisions.measures import DECIMALS, RISK, check_loss, values_of
-from taciturn.decisions.monte_carlo import Means
+from taciturn.decisions.measures import RISK, check_loss, values_of
+from taciturn.decisions.monte_carlo import ROUNDING, Means, Share
 from taciturn.errors import ParameterError
 from taciturn.risk.outcomes import Outcome
 from taciturn.risk.table_risk import Weights
@@ -44,7 +43,9 @@ class Question:
         kept = None
         if self.constraint is not None:
             bounded = values_of(outcome, self.constraint.measure, self.weights)
-            kept = Means.of((bounded <= self.constraint.at_most).astype(float), outcome.chains)
+            most = self.constraint.at_most
+            holds = bounded <= most + ROUNDING * max(most, 1)
+            kept = Share.of(holds, Means.of(bounded, outcome.chains))
         return Expectation(Means.of(np.asarray(sum(losses)), outcome.chains), kept, self)
 
 
@@ -56,14 +57,14 @@ class Expectation:
     ----------
     loss : Means
         The expected loss.
-    kept : Means or None
+    kept : Share or None
         The probability that the constraint is kept; None without one.
     question : Question
         That was asked.
     """
 
     loss: Means
-    kept: Means | None
+    kept: Share | None
     question: Question
 
     @property
@@ -72,15 +73,15 @@ class Expectation:
         constraint = self.question.constraint
         if constraint is None or self.kept is None:
             return True
-        return round(self.kept.mean, DECIMALS) >= constraint.probability
+        return self.kept.at_least(constraint.probability)
 
     @property
     def doubtful(self) -> bool:
-        """Whether that is within twice its Monte Carlo error."""
+        """Whether what is asked for is within twice the Monte Carlo error."""
         constraint = self.question.constraint
         if constraint is None or self.kept is None:
             return False
-        return 0 < self.kept.error >= abs(self.kept.mean - constraint.probability) / 2
+        return self.kept.in_doubt(constraint.probability)
 
 
 def checked_question(loss: Any, constraint: Any, weights: Weights) -> Question:
@@ -108,4 +109,4 @@ def checked_question(loss: Any, constraint: Any, weights: Weights) -> Question:
             "nothing weighs the risk, so the table as it is would always be best: give 'R2' a price"
             " in loss, or a constraint, such as tc.Constraint('R2', at_most=0.1)"
         )
-    return Question(MappingProxyType(prices), constraint, weights)
+    return Question(prices, constraint, weights)

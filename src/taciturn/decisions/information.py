@@ -1,5 +1,5 @@
-"""What a larger sample would be worth for a decision: the expected value of sample
-information.
+"""What a larger simple random sample would be worth for a decision: the expected value
+of sample information.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,8 @@ from taciturn.decisions.larger_samples import (
     LargerSample,
     expected_losses,
 )
-from taciturn.decisions.measures import DECIMALS, RISK
+from taciturn.decisions.measures import RISK
+from taciturn.decisions.monte_carlo import ROUNDING
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import make_problem
@@ -53,7 +54,8 @@ def value_of_sample(
     progressbar: bool = True,
     workers: Workers = None,
 ) -> xr.Dataset:
-    r"""What it would be worth to sample more people before choosing a protection.
+    r"""What it would be worth to sample more people before choosing a protection: the
+    expected value of sample information, of simple random samples.
 
     The population `F` is drawn from the fit, then a larger sample `f'` from it that
     contains the sample `f`, with the people that are added drawn from those that are
@@ -122,6 +124,10 @@ def value_of_sample(
     means is chosen: where candidates are close, look whether more draws lower it. All
     candidates are compared on the same draws, which keeps the noise of differences
     small.
+
+    *Other designs.* People are added by simple random sampling, and what they would be
+    worth under another design, which may be more or less, is not computed: fits of
+    stratified or weighted samples are refused.
 
     *A constraint* is about what is known now, as in `choose_protection`.
 
@@ -209,11 +215,15 @@ def _checked_sizes(given: Any, parts: FitParts) -> list[int]:
             "samples can be drawn from fewer than 10**9 individuals, the population has"
             f" {parts.population_size}"
         )
-    sizes = np.atleast_1d(given).tolist()
+    if isinstance(given, np.ndarray):
+        given = list(np.atleast_1d(given))
+    sizes = list(given) if isinstance(given, Sequence) else [given]
     least, most = int(parts.sample.sum()) + 1, parts.population_size
     checked = [whole_number(size, "sample_sizes", least=least, most=most) for size in sizes]
     if not checked or len(set(checked)) < len(checked):
-        raise ParameterError(f"sample_sizes must be different sizes, at least one, got {given}")
+        raise ParameterError(
+            f"sample_sizes must be different sizes, at least one, got {quoted(given)}"
+        )
     return checked
 
 
@@ -274,7 +284,7 @@ def _summarised(found: Mapping[int, Sequence[Expected]], now: Decision) -> xr.Da
         error = saved.std(ddof=1) / len(saved) ** 0.5 if len(saved) > 1 else np.nan
         rows["value"].append(float(saved.mean()))
         rows["mcse"].append(float(error))
-        rows["changed"].append(float((saved.round(DECIMALS) > 0).mean()))
+        rows["changed"].append(float((saved > ROUNDING * losses[:, 0]).mean()))
         rows["unconverged"].append(sum(not result.converged for result in results))
     return xr.Dataset(
         {name: ("sample_size", values) for name, values in rows.items()},

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from taciturn.errors import ParameterError
 from taciturn.risk.outcomes import Outcome
 from taciturn.risk.table_risk import Weights
-from taciturn.validate import quoted
+from taciturn.validate import one_of
 
 __all__ = ["DECIMALS", "LOSSES", "RISK", "check_loss", "values_of"]
 
@@ -41,7 +41,4 @@ def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
 
 def check_loss(name: Any, argument: str, *, also: tuple[str, ...] = ()) -> str:
     """The name of a loss, or one of some others."""
-    if name in (*also, *LOSSES):
-        return str(name)
-    accepted = ", ".join(map(repr, (*also, *LOSSES)))
-    raise ParameterError(f"{argument} must be one of {accepted}, got {quoted(name)}")
+    return one_of(name, argument, (*also, *LOSSES))

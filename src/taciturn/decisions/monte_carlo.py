@@ -7,18 +7,25 @@ that is known, a method without randomness.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
-from typing import Self
+from functools import cached_property
+from math import inf, isfinite, sqrt
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from taciturn.diagnostics import array_stats
 
-__all__ = ["Means", "error_of_draws"]
+__all__ = ["ROUNDING", "Means", "Share", "least_by_draw"]
 
 Floats = npt.NDArray[np.float64]
+
+ROUNDING: Final = 1e-12
+"""What rounding may leave of measures, of shares, and of losses in proportion."""
+
+_ERRORS: Final = 2  # on either side, what is said to be in doubt
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,22 +34,29 @@ class Means:
 
     Attributes
     ----------
-    by_draw, by_replicate : array
-        Means of each draw and of each replicate.
+    values : array of shape (draws, replicates)
+        What does not depend on the population has one draw.
     chains : int
-        As in `Outcome`.
+        As in `Outcome`; 1 for a single draw.
     """
 
-    by_draw: Floats
-    by_replicate: Floats
+    values: Floats
     chains: int
 
     @classmethod
     def of(cls, values: Floats, chains: int) -> Self:
-        """Those of an array (draws, replicates); what does not depend on the population
-        has one draw.
-        """
-        return cls(values.mean(axis=1), values.mean(axis=0), chains if len(values) > 1 else 1)
+        """Those of an array (draws, replicates)."""
+        return cls(values, chains if len(values) > 1 else 1)
+
+    @cached_property
+    def by_draw(self) -> Floats:
+        """Means of each draw."""
+        return np.asarray(self.values.mean(axis=1))
+
+    @cached_property
+    def by_replicate(self) -> Floats:
+        """Means of each replicate."""
+        return np.asarray(self.values.mean(axis=0))
 
     @property
     def mean(self) -> float:
@@ -52,7 +66,7 @@ class Means:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        draws = error_of_draws(self.by_draw, self.chains)
+        draws = _error_of_draws(self.by_draw, self.chains)
         return sqrt(draws**2 + _variance(self.by_replicate))
 
     def error_beside(self, other: "Means") -> float:
@@ -61,14 +75,86 @@ class Means:
         As many replicates of both are compared one to one: that is right for
         independent ones, and for those of the same seed, too.
         """
-        draws = error_of_draws(self.by_draw - other.by_draw, self.chains)
-        ours, theirs = self.by_replicate, other.by_replicate
-        if len(ours) == len(theirs):
-            return sqrt(draws**2 + _variance(ours - theirs))
-        return sqrt(draws**2 + _variance(ours) + _variance(theirs))
+        draws = _error_of_draws(self.by_draw - other.by_draw, self.chains)
+        return sqrt(draws**2 + _variance_of_sum([self.by_replicate, -other.by_replicate]))
+
+    @property
+    def number(self) -> float:
+        """The effective number of draws or that of replicates, whichever is smaller;
+        infinite where there is one of each.
+        """
+        draws, replicates = self.values.shape
+        effective = inf
+        if draws > 1:
+            error = _error_of_draws(self.by_draw, self.chains)
+            known = float(self.by_draw.var(ddof=1)) / error**2 if error > 0 else draws
+            effective = min(known, draws)
+        return min(effective, replicates if replicates > 1 else inf)
 
 
-def error_of_draws(values: Floats, chains: int) -> float:
+@dataclass(frozen=True)
+class Share:
+    r"""Of the pairs of a draw and a replicate in which something holds.
+
+    With Monte Carlo variance `V`, and `n` draws or replicates, whichever are fewer, the
+    interval is
+
+    .. math:: \frac{\hat p + 2/n \pm 2 \sqrt{V + 1/n^2}}{1 + 4/n}
+
+    that of Wilson (1927) with two standard errors if :math:`V = \hat p (1 - \hat p)/n`.
+    It has a width at 0 and 1, too, where `V` is 0.
+
+    Attributes
+    ----------
+    mean : float
+        The share.
+    centre : float
+        Of the interval.
+    error : float
+        A quarter of the width of the interval; 0 where nothing was drawn.
+    """
+
+    mean: float
+    centre: float
+    error: float
+
+    @classmethod
+    def of(cls, holds: npt.NDArray[np.bool_], measured: Means) -> Self:
+        """That of an array (draws, replicates), from what was measured."""
+        share, each = Means.of(holds.astype(float), measured.chains), 1 / measured.number
+        whole = 1 + _ERRORS**2 * each
+        centre = (share.mean + _ERRORS**2 / 2 * each) / whole
+        spread = share.error**2 + (_ERRORS / 2 * each) ** 2
+        return cls(share.mean, centre, sqrt(spread) / whole)
+
+    def at_least(self, asked: float) -> bool:
+        """Whether it is as much as is asked for, but for rounding."""
+        return self.mean >= asked - ROUNDING
+
+    def in_doubt(self, asked: float) -> bool:
+        """Whether the interval holds what is asked for."""
+        return self.error > 0 and abs(self.centre - asked) <= _ERRORS * self.error + ROUNDING
+
+
+def least_by_draw(means: Sequence[Means]) -> tuple[float, float]:
+    """How much the mean of the first is above the mean of the least in each draw, and
+    the standard error of that.
+
+    That of replicates is by the delta method: which one is the least in a draw is taken
+    as it is found.
+    """
+    by_draw = np.stack([each.by_draw for each in means])
+    least = by_draw.argmin(axis=0)
+    saved = by_draw[0] - by_draw.min(axis=0)
+    shifts = [
+        ((at == 0) - (least == at).astype(float)) @ each.values / len(saved)
+        for at, each in enumerate(means)
+    ]
+    draws = _error_of_draws(saved, means[0].chains)
+    return float(saved.mean()), sqrt(draws**2 + _variance_of_sum(shifts))
+
+
+def _error_of_draws(values: Floats, chains: int) -> float:
     """Standard error of the mean over draws, which may be those of a Markov chain."""
     if np.ptp(values) == 0:
         return 0.0
@@ -78,6 +164,16 @@ def error_of_draws(values: Floats, chains: int) -> float:
         error = float(array_stats().mcse(by_chain, chain_axis=0, draw_axis=1, method="mean"))
     # NaN: too few draws to see how they depend on each other
     return error if isfinite(error) else sqrt(_variance(values))
+
+
+def _variance_of_sum(by_replicate: Sequence[Floats]) -> float:
+    """Of the sum of the means of several protections; as many replicates are taken one
+    to one, others for independent.
+    """
+    sums: dict[int, Floats] = {}
+    for values in by_replicate:
+        sums[len(values)] = sums.get(len(values), np.zeros(len(values))) + values
+    return sum(map(_variance, sums.values()))
 
 
 def _variance(values: Floats) -> float:

@@ -32,7 +32,7 @@ from taciturn.estimators.unlabelled import UnlabelledEstimator
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.progress import progress_steps
 from taciturn.schema import RESERVED_NAMES
-from taciturn.validate import real_number
+from taciturn.validate import quoted, real_number
 
 __all__ = ["LinearPool"]
 
@@ -321,30 +321,32 @@ class PooledParameters(Parameters):
 def _checked_members(members: Any) -> dict[str, Estimator]:
     if not isinstance(members, Mapping) or len(members) < 2:
         raise ParameterError(
-            f"members must be a mapping of at least two names to estimators, got {members!r}"
+            f"members must be a mapping of at least two names to estimators, got {quoted(members)}"
         )
     for name, member in members.items():
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
-            raise ParameterError(f"the name of a member must be letters and digits, got {name!r}")
+            raise ParameterError(
+                f"the name of a member must be letters and digits, got {quoted(name)}"
+            )
         if name in RESERVED_NAMES or name == "individual":
             raise ParameterError(
                 f"{name!r} is a name that fits use themselves: give the member another"
             )
         if not isinstance(member, BayesianEstimator):
             raise ParameterError(
-                f"the member {name!r} must be a Bayesian estimator, got {member!r}"
+                f"the member {name!r} must be a Bayesian estimator, got {quoted(member)}"
             )
     return dict(members)
 
 
 def _checked_shares(shares: Any, members: Mapping[str, Estimator]) -> dict[str, float]:
     if not isinstance(shares, Mapping) or set(shares) != set(members):
-        raise ParameterError(f"shares must have the members {list(members)}, got {shares!r}")
+        raise ParameterError(f"shares must have the members {list(members)}, got {quoted(shares)}")
     values = {
         name: real_number(shares[name], f"the share of {name!r}", least=0) for name in members
     }
     if min(values.values()) <= 0 or not isclose(sum(values.values()), 1, abs_tol=1e-9):
-        raise ParameterError(f"shares must be positive and sum to 1, got {shares!r}")
+        raise ParameterError(f"shares must be positive and sum to 1, got {quoted(shares)}")
     return values
 
 

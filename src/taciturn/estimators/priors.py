@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from taciturn.errors import PriorError
-from taciturn.validate import is_real
+from taciturn.validate import is_real, quoted
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -78,7 +78,7 @@ class Prior:
         for name, value in parameters.items():
             if not is_real(value) or (name not in _REAL and value <= 0):
                 rule = "a finite number" if name in _REAL else "a positive number"
-                raise PriorError(f"{distribution}: {name} must be {rule}, got {value!r}")
+                raise PriorError(f"{distribution}: {name} must be {rule}, got {quoted(value)}")
         if distribution == "Uniform" and parameters["lower"] >= parameters["upper"]:
             raise PriorError(f"Uniform: lower must be below upper, got {parameters}")
         self.distribution = distribution
@@ -247,7 +247,7 @@ def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
         if not isinstance(prior, Prior):
             raise PriorError(
                 f"the prior of {name!r} must be a Prior, such as Prior('HalfNormal', sigma=1); got"
-                f" {prior!r}"
+                f" {quoted(prior)}"
             )
     return checked
 
@@ -270,7 +270,7 @@ def merge_priors(defaults: Mapping[str, Prior], given: Mapping[str, Prior]) -> d
         on_simplex = defaults[name].distribution == "Dirichlet"
         if (prior.distribution == "Dirichlet") != on_simplex:
             kind = "a Dirichlet" if on_simplex else "a distribution of one positive number"
-            raise PriorError(f"the prior of {name!r} must be {kind}, got {prior!r}")
+            raise PriorError(f"the prior of {name!r} must be {kind}, got {quoted(prior)}")
         if prior.parameters.get("lower", 0.0) < 0:
             raise PriorError(f"{name!r} is positive: lower must be at least 0, got {prior!r}")
     return {**defaults, **given}

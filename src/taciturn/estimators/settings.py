@@ -23,7 +23,7 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.problem import Problem
 from taciturn.schema import draws_at_a_time
 from taciturn.tables.on_demand import STORED_LIMIT
-from taciturn.validate import seed_number, whole_number
+from taciturn.validate import quoted, seed_number, whole_number
 
 __all__ = [
     "SEEDS",
@@ -170,7 +170,7 @@ def seed_of(what: str, settings: SamplerSettings) -> np.random.SeedSequence:
 def check_method(method: Any) -> None:
     """Raise unless there is such a method."""
     if method not in ("fast", "nuts"):
-        raise ParameterError(f"method must be 'fast' or 'nuts', got {method!r:.80}")
+        raise ParameterError(f"method must be 'fast' or 'nuts', got {quoted(method)}")
 
 
 def make_settings(

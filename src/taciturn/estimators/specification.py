@@ -7,6 +7,7 @@ from typing import Any
 
 from taciturn.errors import ParameterError
 from taciturn.estimators.priors import Prior
+from taciturn.validate import quoted
 
 __all__ = ["Specified"]
 
@@ -38,7 +39,7 @@ class Specified:
             if not survives:
                 raise ParameterError(
                     f"{type(self).__name__}: the argument {name} would not survive saving:"
-                    f" {value!r}"
+                    f" {quoted(value)}"
                 )
         return json.dumps(spec)
 

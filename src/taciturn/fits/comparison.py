@@ -27,6 +27,7 @@ from taciturn.fits.leave_one_out import (
     observed_sample,
 )
 from taciturn.tables.checks import same_categories
+from taciturn.validate import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +240,7 @@ def checked_fits(fits: Any) -> dict[str, xr.DataTree]:
         raise ParameterError(f"a comparison needs at least two fits, got {list(fits)}")
     for name in fits:
         if not isinstance(name, str) or name in ("", ".", "..") or "/" in name:
-            raise ParameterError(f"the name of a fit must be text without '/', got {name!r}")
+            raise ParameterError(f"the name of a fit must be text without '/', got {quoted(name)}")
     (first, one), *others = (
         (name, observed_sample(fit, f"the fit {name!r}")) for name, fit in fits.items()
     )
@@ -276,7 +277,7 @@ def compared(fits: Mapping[str, xr.DataTree], method: Method) -> "pd.DataFrame":
 
     if method not in ("stacking", "bb-pseudo-bma", "pseudo-bma"):
         raise ParameterError(
-            f"method must be 'stacking', 'bb-pseudo-bma' or 'pseudo-bma', got {method!r}"
+            f"method must be 'stacking', 'bb-pseudo-bma' or 'pseudo-bma', got {quoted(method)}"
         )
     results = {name: leave_one_out(fit, f"the fit {name!r}") for name, fit in fits.items()}
     for name, result in results.items():

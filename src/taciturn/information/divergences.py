@@ -16,6 +16,7 @@ from scipy.special import rel_entr, xlogy
 from taciturn.errors import ParameterError, TableError
 from taciturn.information.reduction import checked_pair, log_base, reduced_dims
 from taciturn.tables.checks import check_counts
+from taciturn.validate import one_of, quoted
 
 __all__ = ["DIVERGENCES", "Divergence", "f_divergence", "hellinger_distance", "relative_entropy"]
 
@@ -107,7 +108,7 @@ def f_divergence(
     if isinstance(divergence, str):
         if divergence not in DIVERGENCES:
             raise ParameterError(
-                f"no divergence {divergence!r}: there are {', '.join(DIVERGENCES)}"
+                f"no divergence {quoted(divergence)}: there are {', '.join(DIVERGENCES)}"
             )
         divergence = DIVERGENCES[divergence]
     f, at_zero, slope = divergence.function, divergence.at_zero, divergence.slope
@@ -210,8 +211,7 @@ def hellinger_distance(
     >>> float(tc.information.hellinger_distance(f, g).round(4))
     0.7071
     """
-    if scale not in ("counts", "probabilities"):
-        raise ParameterError(f"scale must be 'counts' or 'probabilities', got {scale!r}")
+    one_of(scale, "scale", ("counts", "probabilities"))
 
     def kernel(p: Floats, q: Floats) -> Floats:
         return ((np.sqrt(p) - np.sqrt(q)) / sqrt(2)) ** 2

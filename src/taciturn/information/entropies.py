@@ -18,6 +18,7 @@ from taciturn.information.reduction import (
 )
 from taciturn.schema import draw_dims, table_dims
 from taciturn.tables.checks import check_counts, check_table, reordered
+from taciturn.validate import names_of
 
 __all__ = [
     "averaged_conditional_entropy",
@@ -174,7 +175,7 @@ def conditional_entropy_from_joint(
     """
     if not isinstance(joint, xr.DataArray):
         raise TableError(f"joint must be an xarray.DataArray, got {type(joint).__name__}")
-    after = [given] if isinstance(given, str) else list(given)
+    after = names_of(given, "given")
     before = [dim for dim in table_dims(joint) if dim not in after]
     unknown = [dim for dim in after if dim not in table_dims(joint)]
     if unknown or not after or not before:
@@ -269,7 +270,8 @@ def averaged_conditional_entropy(
     table : DataArray
         One table, `F`.
     released : DataArray
-        Replicates `G_1 .. G_B` of its release along ``replicate``, none of them empty.
+        Replicates `G_1 .. G_B` of its release along ``replicate``. Empty ones are an
+        outcome of their own, which leaves `H(X)`.
     base : float, optional
         As in `entropy`.
 
@@ -281,8 +283,7 @@ def averaged_conditional_entropy(
     Raises
     ------
     TableError
-        No dimension ``replicate``, an empty release, or tables that
-        `conditional_entropy` refuses.
+        No dimension ``replicate``, or tables that `conditional_entropy` refuses.
 
     Notes
     -----
@@ -317,25 +318,27 @@ def averaged_conditional_entropy(
     check_counts(counts)
     check_counts(releases, name="released")
     totals = releases.sum(axis=1, keepdims=True)
-    if counts.sum() == 0 or (totals == 0).any():
-        raise TableError("a table of the pair is empty: there is no distribution to average")
-    p = counts / counts.sum()
-    q = releases / totals
+    if counts.sum() == 0:
+        raise TableError("table is empty: there is no distribution to average")
+    p, whole = counts / counts.sum(), float(entr(counts / counts.sum()).sum())
+    filled, number = totals[:, 0] > 0, len(totals)
+    q = releases[filled] / totals[filled]
     stay = np.minimum(p, q)
     excess, missing = p - stay, q - stay
     moved = excess.sum(axis=1, keepdims=True)
     leaving = np.divide(excess, moved, out=np.zeros_like(excess), where=moved > 0)
-    diagonal = stay.mean(axis=0)
+    diagonal = stay.sum(axis=0) / number
     block = max(1, int(_BLOCK_BYTES // (8 * p.size)))
     joint_entropy = 0.0
     for start in range(0, p.size, block):
         columns = slice(start, start + block)
-        joint = leaving.T @ missing[:, columns] / len(q)
+        joint = leaving.T @ missing[:, columns] / number
         inside = np.arange(joint.shape[1])
         joint[start + inside, inside] += diagonal[columns]
         joint_entropy += float(entr(joint).sum())
-    left = joint_entropy - float(entr(q.mean(axis=0)).sum())
-    value = min(max(left, 0.0), float(entr(p).sum()))
+    left = joint_entropy - float(entr(q.sum(axis=0) / number).sum())
+    left += (1 - filled.mean()) * whole
+    value = min(max(left, 0.0), whole)
     return xr.DataArray(value / log_base(base), name="conditional_entropy")
 
 

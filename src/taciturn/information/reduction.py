@@ -25,7 +25,7 @@ from taciturn.tables.checks import (
     reordered,
     same_categories,
 )
-from taciturn.validate import is_real
+from taciturn.validate import is_real, names_of, quoted
 
 __all__ = [
     "cell_mask",
@@ -48,7 +48,7 @@ def reduced_dims(table: xr.DataArray, dim: str | Sequence[str] | None) -> list[s
     variables = table_dims(table)
     if dim is None:
         return list(variables)
-    asked = [dim] if isinstance(dim, str) else list(dim)
+    asked = names_of(dim, "dim")
     unknown = [dim for dim in asked if dim not in variables]
     if unknown or not asked or len(set(asked)) < len(asked):
         raise ParameterError(
@@ -67,7 +67,7 @@ def cell_mask(
         return xr.DataArray(
             np.ones(shape, dtype=bool), dims=variables, coords={d: table[d] for d in variables}
         )
-    if not hasattr(where, "dims") or where.dtype != np.bool_:
+    if not hasattr(where, "dims") or getattr(where, "dtype", None) != np.bool_:
         raise TableError(f"{name} must be a DataArray of bool, True where a cell can be filled")
     if set(where.dims) != set(variables):
         raise TableError(f"{name} has the dimensions {where.dims}, the table has {variables}")
@@ -118,7 +118,7 @@ def log_base(base: float | None) -> float:
         return 1.0
     if not is_real(base) or not base > 1:
         raise ParameterError(
-            f"base must be above 1 and finite (2 gives bits, None nats), got {base!r}"
+            f"base must be above 1 and finite (2 gives bits, None nats), got {quoted(base)}"
         )
     return log(base)
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import coarser_levels, level_codes
-from taciturn.validate import names_of
+from taciturn.validate import names_of, quoted
 
 __all__ = ["all_margins", "named_margins"]
 
@@ -31,7 +31,7 @@ def named_margins(
         return None
     if isinstance(margins, str) or not isinstance(margins, Iterable):
         raise ParameterError(
-            f"margins must be several, such as [('area', 'sex'), 'area', ()], got {margins!r:.80}"
+            f"margins must be several, such as [('area', 'sex'), 'area', ()], got {quoted(margins)}"
         )
     of = {name: dim for dim, above in levels.items() for name in (dim, *above)}
     found: dict[tuple[str, ...], None] = {}

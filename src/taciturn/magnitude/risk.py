@@ -11,7 +11,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude.cells import cells_of
 from taciturn.schema import cell_label
-from taciturn.validate import names_of
+from taciturn.validate import names_of, one_of
 
 __all__ = ["magnitude_risk"]
 
@@ -83,8 +83,7 @@ def magnitude_risk(
     >>> float(risk["risk"])  # ((1 - log 2 / log 4) + (0.75 + 0.5) / 2) / 2
     0.5625
     """
-    if variant not in _VARIANTS:
-        raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
+    one_of(variant, "variant", _VARIANTS)
     cells_of(table)
     variables = [str(dim) for dim in table["total"].dims]
     over = variables if dim is None else names_of(dim, "dim")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from taciturn.errors import ParameterError
+from taciturn.validate import quoted
 
 __all__ = ["Roles"]
 
@@ -38,7 +39,7 @@ class Roles:
         columns = self.columns
         for name in columns.values():
             if not isinstance(name, str):
-                raise ParameterError(f"a column must be named by text, got {name!r:.80}")
+                raise ParameterError(f"a column must be named by text, got {quoted(name)}")
         for name in dict.fromkeys(columns.values()):
             shorts = {short for short, of in columns.items() if of == name}
             # A classifier may also name the contributor or the holding, as in tables by

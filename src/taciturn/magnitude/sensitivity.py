@@ -169,7 +169,7 @@ def _safe_labels(table: xr.Dataset, safe: Safe | None) -> dict[str, npt.NDArray[
     found, dims = {}, list(map(str, table["total"].dims))
     for dim, given in (safe or {}).items():
         if dim not in dims:
-            raise ParameterError(f"safe must name variables of {dims}, got {dim!r}")
+            raise ParameterError(f"safe must name variables of {dims}, got {quoted(dim)}")
         written = list(map(str, table[dim].values.tolist()))
         # Where no label is missing, that of missing ones is no category.
         absent = [str(table.attrs["missing"])] if "missing" in table.attrs else []
@@ -177,7 +177,8 @@ def _safe_labels(table: xr.Dataset, safe: Safe | None) -> dict[str, npt.NDArray[
         for label in labels:
             if label not in [*written, *absent]:
                 raise ParameterError(
-                    f"safe must name categories of {dim!r}, [{first_of(written)}], got {label!r}"
+                    f"safe must name categories of {dim!r}, [{first_of(written)}], got"
+                    f" {quoted(label)}"
                 )
         found[dim] = np.isin(written, labels)
     return found

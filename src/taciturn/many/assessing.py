@@ -299,7 +299,7 @@ def _kept(
         real_number(value, "a quantile", least=0) for value in np.atleast_1d(quantiles).tolist()
     )
     if not probabilities or min(probabilities) <= 0 or max(probabilities) >= 1:
-        raise ParameterError(f"quantiles must be in (0, 1), got {quantiles!r}")
+        raise ParameterError(f"quantiles must be in (0, 1), got {quoted(quantiles)}")
     draws = whole_number(draws, "draws", least=1)
     categories: dict[str, int] = {}
     if variables := names_of(by, "by"):

@@ -201,7 +201,7 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     table = check_table(tables, name="tables", draws=lazy, values=not lazy)
     variables = table_dims(table)
     if over not in variables:
-        raise ParameterError(f"over must be one of the variables {variables}, got {over!r}")
+        raise ParameterError(f"over must be one of the variables {variables}, got {quoted(over)}")
     if len(variables) < 2:
         raise TableError(f"each table needs a variable besides {over!r}")
     check_names([name for name in variables if name != over])

@@ -12,7 +12,7 @@ from taciturn.perturbation.replicates import Counts, labelled, seed_mark
 from taciturn.perturbation.rounding_programs import cells_up, totals_over
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
-from taciturn.validate import generator, names_of, real_number, whole_number
+from taciturn.validate import generator, names_of, quoted, real_number, whole_number
 
 __all__ = ["controlled_round"]
 
@@ -152,7 +152,8 @@ def _named_margins(
         )
     if isinstance(margins, str) or not isinstance(margins, Sequence):
         raise ParameterError(
-            f"margins must be a sequence of margins, such as [{variables[0]!r}], got {margins!r}"
+            f"margins must be a sequence of margins, such as [{variables[0]!r}], got"
+            f" {quoted(margins)}"
         )
     named = [tuple(names_of(names, "margins")) for names in margins]
     for names in named:

@@ -1,13 +1,14 @@
 """Releases of one method for every combination of values of its parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from itertools import product
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TaciturnError
 from taciturn.progress import progress_bar
 from taciturn.validate import quoted, seed_number
 
@@ -38,7 +39,8 @@ def grid(
         For each parameter that varies its values; or, where these have no short text of
         their own, such as perturbation tables, a mapping of names to them.
     progressbar : bool
-        Show progress, on standard error or below the cell of a notebook.
+        Show progress, on standard error or below the cell of a notebook, also that of
+        a method which shows its own.
     **options
         All other arguments of the method, the same for all combinations, such as
         ``replicates=`` and ``random_seed=``.
@@ -52,10 +54,10 @@ def grid(
     Raises
     ------
     ParameterError
-        No parameter or no value of one, a parameter that is in the options, too, or
-        two combinations of one name.
+        A `method` that cannot be called, no parameter or no value of one, a parameter
+        that is in the options, too, or two combinations of one name.
     TaciturnError
-        Whatever the method raises.
+        Whatever the method raises, with a note that names the combination.
 
     See Also
     --------
@@ -76,11 +78,17 @@ def grid(
     >>> list(candidates)[0]
     'random_round rounding_base=3'
     """
+    if not callable(method):
+        raise ParameterError(
+            f"method must be a function, such as tc.random_round, got {quoted(method)}"
+        )
     axes = {parameter: _named(parameter, values) for parameter, values in _checked(over).items()}
     if taken := sorted(set(axes) & set(options)):
         raise ParameterError(f"{taken[0]} is given twice: in over and by itself")
     if isinstance(options.get("random_seed"), np.random.Generator):
         options["random_seed"] = seed_number(options["random_seed"])  # one for all of them
+    if _takes_progressbar(method):
+        options["progressbar"] = progressbar
     title = getattr(method, "__name__", type(method).__name__)
     combinations = list(product(*(axis.items() for axis in axes.values())))
     released: dict[str, xr.DataArray] = {}
@@ -89,9 +97,20 @@ def grid(
             chosen = dict(zip(axes, combination, strict=True))
             words = ", ".join(f"{parameter}={text}" for parameter, (text, _) in chosen.items())
             values = {parameter: value for parameter, (_, value) in chosen.items()}
-            released[f"{title} {words}"] = method(*data, **values, **options)
+            try:
+                released[f"{title} {words}"] = method(*data, **values, **options)
+            except TaciturnError as error:
+                error.add_note(f"This is of {title} with {words}.")
+                raise
             bar.advance()
     return released
+
+
+def _takes_progressbar(method: Callable[..., Any]) -> bool:
+    try:
+        return "progressbar" in signature(method).parameters
+    except ValueError:  # some that are compiled do not say what they take
+        return False
 
 
 def _checked(over: Any) -> Mapping[str, Any]:

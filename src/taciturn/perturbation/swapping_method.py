@@ -19,6 +19,7 @@ from taciturn.errors import ParameterError
 from taciturn.information.reduction import log_base
 from taciturn.perturbation.record_swapping import Swappable, swappable
 from taciturn.perturbation.replicates import Counts
+from taciturn.tables.labels import check_variables
 from taciturn.validate import names_of
 
 __all__ = ["swapping_method_conditional_entropy"]
@@ -75,7 +76,7 @@ def swapping_method_conditional_entropy(
         without `match` and `at_risk` have one state for each pair; states multiply
         with areas, groups of `match` and records at risk.
     TableError
-        An unknown variable, a missing label, no records.
+        An unknown variable or one that stands twice, a missing label, no records.
 
     References
     ----------
@@ -97,10 +98,12 @@ def swapping_method_conditional_entropy(
     """
     dims = names_of(variables, "variables")
     unit = log_base(base)
+    check_variables(dims)
+    names_of(geography, "geography")
     if geography not in dims:
         raise ParameterError(
-            f"variables must include the geography {geography!r}, as swapping changes no other"
-            f" table; got {dims}"
+            f"variables must include the geography {geography!r}, as swapping changes no"
+            f" other table; got {dims}"
         )
     given = swappable(
         records, geography, rate, match, at_risk, minimum, others=dims, categories=categories

@@ -21,6 +21,7 @@ from taciturn.plots.maps import (
 from taciturn.plots.shared import plain, pyplot
 from taciturn.schema import SAFE
 from taciturn.suppression import SuppressionPattern
+from taciturn.validate import quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +158,7 @@ def _cells(
 ) -> xr.Dataset:
     """What is drawn of each cell, as `draw_map` takes it."""
     if show not in ("risk", "width", None):
-        raise ParameterError(f"show must be 'risk' or 'width', got {show!r}")
+        raise ParameterError(f"show must be 'risk' or 'width', got {quoted(show)}")
     bounds = bounds.transpose(*bounds["risk"].dims)
     published, asked = bounds["published"], bounds["lower"].notnull()
     coloured = asked & ~published & ~bounds["disclosed"]

@@ -90,7 +90,7 @@ def plot_risk(
     if not named:
         raise ParameterError("there is no fit to plot")
     if measure not in RISK_MEASURES:
-        raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {measure!r}")
+        raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {quoted(measure)}")
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
     tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
     if by is not None:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.plots.shared import plain, pyplot
+from taciturn.validate import quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,10 +115,10 @@ def _check_measures(result: xr.Dataset, utility: str, risk: str, reference: str 
     measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
     if utility not in measures:
         raise ParameterError(
-            f"utility must be one of {', '.join(map(repr, measures))}, got {utility!r}"
+            f"utility must be one of {', '.join(map(repr, measures))}, got {quoted(utility)}"
         )
     if risk not in ("R1", "R2"):
-        raise ParameterError(f"risk must be 'R1' or 'R2', got {risk!r}")
+        raise ParameterError(f"risk must be 'R1' or 'R2', got {quoted(risk)}")
 
 
 def _to_reference(result: xr.Dataset, reference: str | None) -> xr.Dataset:
@@ -127,7 +128,7 @@ def _to_reference(result: xr.Dataset, reference: str | None) -> xr.Dataset:
         reference = names[0]
     if reference not in names:
         raise ParameterError(
-            f"reference must be one of {', '.join(map(repr, names))}, got {reference!r}"
+            f"reference must be one of {', '.join(map(repr, names))}, got {quoted(reference)}"
         )
     return result.sel(reference=reference) if "reference" in result.dims else result
 

@@ -12,7 +12,7 @@ from taciturn.files import check_ending, check_output, whole_file
 from taciturn.release_log import ReleaseLog, Verdict
 from taciturn.reports.contents import Contents, gathered
 from taciturn.reports.releases import Protection
-from taciturn.validate import real_number
+from taciturn.validate import quoted, real_number
 
 __all__ = ["report", "write_page"]
 
@@ -137,7 +137,7 @@ def write_page(
 
 def _check_title(title: Any) -> None:
     if title is not None and (not isinstance(title, str) or not title.strip()):
-        raise ParameterError(f"title must be text, got {title!r:.80}")
+        raise ParameterError(f"title must be text, got {quoted(title)}")
 
 
 def _template() -> Any:

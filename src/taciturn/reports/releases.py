@@ -19,6 +19,7 @@ from taciturn.schema import REPLICATE, cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
 from taciturn.tables.checks import check_table
+from taciturn.validate import quoted
 
 __all__ = [
     "Finding",
@@ -75,7 +76,7 @@ def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection
     for name, release in given.items():
         if not isinstance(name, str) or not name.strip() or name == ORIGINAL:
             raise ParameterError(
-                f"a release must have a name of its own that is text, got {name!r:.80}"
+                f"a release must have a name of its own that is text, got {quoted(name)}"
             )
         if not isinstance(release, xr.DataArray | Release | SuppressionPattern):
             raise ParameterError(

@@ -98,9 +98,10 @@ def disclosive_cell_share(
         variable}\}|}{K}
 
     with :math:`F_{i+}` the total of the cells that differ from `i` in the sensitive
-    variable alone, and `i` itself. At most `k` individuals are outside the cell: who
-    knows them, because they are they, concludes that all others are in it. Outsiders
-    are ``k = 0``, who need a total that has one filled cell.
+    variable alone, and `i` itself, at least two of which can be filled. At most `k`
+    individuals are outside the cell: who knows them, because they are they, concludes
+    that all others are in it. Outsiders are ``k = 0``, who need a total that has one
+    filled cell.
 
     Parameters
     ----------
@@ -131,6 +132,10 @@ def disclosive_cell_share(
 
     Notes
     -----
+    *What is known anyway.* Where one cell of a total can be filled at all, because the
+    others are structural zeros or the variable has one category, nothing is learnt from
+    it, and it makes no cell disclosive; Lupp & Langsrud say nothing of such totals.
+
     *Empty cells* are not disclosive: nobody is in them of whom something could be
     learnt. Totals over several sensitive variables add no cell, as they are not below
     those over one.
@@ -173,8 +178,10 @@ def disclosive_cell_share(
         _check_chunk(counts, table)
         found = np.zeros(counts.shape, dtype=bool)
         for dim in learnt:
-            total = counts.sum(axis=variables.index(dim) - len(variables), keepdims=True)
-            found |= total - counts <= coalition
+            axis = variables.index(dim) - len(variables)
+            total = counts.sum(axis=axis, keepdims=True)
+            unknown = cells.sum(axis=axis, keepdims=True) > 1
+            found |= (total - counts <= coalition) & unknown
         axes = tuple(range(-len(variables), 0))
         return _share((found & (counts > 0)).sum(axis=axes), cells.sum(axis=axes))
 

@@ -12,6 +12,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.information.reduction import checked_pair
 from taciturn.schema import table_dims
+from taciturn.validate import quoted
 
 __all__ = ["information_loss"]
 
@@ -183,9 +184,11 @@ def _associated(variables: list[str], association: Sequence[str] | None) -> list
     if association is None:
         return variables if len(variables) == 2 else []
     named: list[Any] = list(association) if isinstance(association, list | tuple) else [association]
-    if len(named) != 2 or named[0] == named[1] or not all(name in variables for name in named):
+    known = all(isinstance(name, str) and name in variables for name in named)
+    if not known or len(named) != 2 or named[0] == named[1]:
         raise ParameterError(
-            f"association must name two variables of the table, {tuple(variables)}; got {named}"
+            f"association must name two variables of the table, {tuple(variables)}; got"
+            f" {quoted(association)}"
         )
     return named
 

@@ -14,10 +14,12 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
+from taciturn.information.reduction import cell_mask
 from taciturn.risk.information_loss import information_loss
 from taciturn.risk.table_risk import Weights, disclosure_risk
 from taciturn.schema import REPLICATE, split_draws
-from taciturn.tables.checks import check_table
+from taciturn.tables.checks import aligned, check_table
+from taciturn.validate import quoted
 
 __all__ = ["RISKS", "TERMS", "Outcome", "outcomes"]
 
@@ -83,6 +85,9 @@ def outcomes(
             "population must be one table or draws of one over 'chain' and 'draw': it has the"
             f" dimensions {whose.dims}"
         )
+    aligned(whose, table, names=("population", "table"))
+    for name, release in released.items():
+        _check_release(release, f"released[{name!r:.80}]", table, where)
     before = _terms(whose, None, where)
 
     def outcome(release: xr.DataArray) -> Outcome:
@@ -95,20 +100,32 @@ def outcomes(
 
 
 def _check_released(released: Any) -> None:
-    """Raise unless there are releases by name, none with draws of a population."""
+    """Raise unless there are releases by name."""
     if not isinstance(released, Mapping) or not released:
         raise ParameterError(
-            f"released must be a mapping of names to releases, got {released!r:.80}"
+            f"released must be a mapping of names to releases, got {quoted(released)}"
         )
-    for name, release in released.items():
+    for name in released:
         if not isinstance(name, str) or not name:
-            raise ParameterError(f"the name of a method must be text, got {name!r}")
-        drawn = [dim for dim in ("chain", "draw") if dim in getattr(release, "dims", ())]
-        if drawn:
-            raise TableError(
-                f"released[{name!r:.80}] must be one table or replicates of one along"
-                f" {REPLICATE!r}: it has the dimensions {drawn}"
-            )
+            raise ParameterError(f"the name of a method must be text, got {quoted(name)}")
+
+
+def _check_release(
+    release: xr.DataArray, called: str, table: xr.DataArray, where: xr.DataArray | None
+) -> None:
+    """Raise unless it is a table of the same cells or replicates of one, by its name
+    among all that are released.
+    """
+    release = check_table(release, name=called, draws=True)
+    drawn = [dim for dim in ("chain", "draw") if dim in release.dims]
+    if drawn:
+        raise TableError(
+            f"{called} must be one table or replicates of one along {REPLICATE!r}: it has the"
+            f" dimensions {drawn}"
+        )
+    aligned(release, table, names=(called, "table"))
+    if where is not None:
+        cell_mask(release, where, name=f"where, which holds for {called}, too,")
 
 
 def _terms(

@@ -18,7 +18,7 @@ from taciturn.information.reduction import (
 )
 from taciturn.schema import cell_label, table_dims
 from taciturn.tables.checks import check_table, reordered
-from taciturn.validate import check_weights
+from taciturn.validate import check_weights, one_of
 
 __all__ = [
     "DEFAULT_WEIGHTS",
@@ -135,8 +135,7 @@ def disclosure_risk(
     True
     """
     checked = check_weights(weights)
-    if variant not in _VARIANTS:
-        raise ParameterError(f"variant must be one of {_VARIANTS}, got {variant!r}")
+    one_of(variant, "variant", _VARIANTS)
     if conditional_entropy is not None and released is None:
         raise ParameterError(
             "conditional_entropy is that of a table given its release: give released, too"

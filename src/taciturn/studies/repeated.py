@@ -31,11 +31,7 @@ from taciturn.studies.jobs import (
 from taciturn.studies.records import check_records
 from taciturn.studies.statistics import summarise
 from taciturn.tables.checks import check_table
-from taciturn.validate import (
-    check_weights,
-    seed_number,
-    whole_number,
-)
+from taciturn.validate import check_weights, quoted, seed_number, whole_number
 
 __all__ = ["study"]
 
@@ -218,7 +214,7 @@ def _check_estimators(estimators: Mapping[str, Estimator]) -> None:
         if not isinstance(estimator, Estimator):
             raise ParameterError(
                 f"the estimator {name!r} must be an Estimator, such as LogLinear(), got"
-                f" {estimator!r}"
+                f" {quoted(estimator)}"
             )
 
 
@@ -228,12 +224,13 @@ def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[
     for fraction in fractions:
         if not 0 < fraction <= 1 or round(fraction * total) < 1:
             raise ParameterError(
-                f"fractions must be up to 1 and give somebody of {total} a place, got {fraction!r}"
+                f"fractions must be up to 1 and give somebody of {total} a place, got"
+                f" {quoted(fraction)}"
             )
         size = round(fraction * total)
         if size in sizes.values():
             raise ParameterError(
-                f"fractions: {fraction!r} gives a sample of {size}, as another fraction does"
+                f"fractions: {quoted(fraction)} gives a sample of {size}, as another fraction does"
             )
         sizes[float(fraction)] = size
     if not sizes:

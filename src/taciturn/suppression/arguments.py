@@ -23,7 +23,7 @@ from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
 from taciturn.tables.margins import Margin, finest_totals, margin_names, named_margins
 from taciturn.tables.steps import checked_mask, checked_range, checked_values, in_steps
-from taciturn.validate import is_real, real_number
+from taciturn.validate import is_real, quoted, real_number
 
 __all__ = [
     "checked_cells",
@@ -89,7 +89,7 @@ def checked_costs(given: Any, cells: PublishedCells) -> Floats:
 def checked_gap(gap: Any) -> float:
     """A relative distance to the least cost, from 0 to below 1."""
     if real_number(gap, "gap", least=0, most=1) == 1:
-        raise ParameterError(f"gap must be from 0 to below 1, got {gap!r}")
+        raise ParameterError(f"gap must be from 0 to below 1, got {quoted(gap)}")
     return float(gap)
 
 
@@ -103,7 +103,7 @@ def checked_required(flags: Booleans, protection: Any, cells: PublishedCells) ->
     if not is_real(protection) or not 0 < protection <= 1:
         raise ParameterError(
             "protection must be a risk above 0 and up to 1, or a Dataset of lower and upper, got"
-            f" {protection!r}"
+            f" {quoted(protection)}"
         )
     # Rounding must not ask for one value more than 2**(1/risk).
     values = 2.0 ** min(1 / float(protection), 53.0)
@@ -158,7 +158,7 @@ def _range_of_primaries(
     if len(given) != 2 or not all(is_real(end) or end == infinite for end, infinite in ends):
         raise ParameterError(
             "knowledge of the primary cells must be the least and the most that they can hold,"
-            f" such as (1, 2), got {given!r}"
+            f" such as (1, 2), got {quoted(given)}"
         )
     least, most = map(float, given)
     values = cells.values / 10.0**cells.decimals
@@ -227,7 +227,7 @@ def _each_margin(
         if names not in number_of:
             raise ParameterError(
                 f"{name} must be of margins whose cells may be suppressed,"
-                f" {list(cells.suppressible)}, got {key!r}"
+                f" {list(cells.suppressible)}, got {quoted(key)}"
             )
         if names in seen:
             raise ParameterError(f"{name} must have each margin once, got {list(given)}")

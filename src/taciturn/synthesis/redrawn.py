@@ -1,6 +1,7 @@
 """Protection by drawing another table with the same margins."""
 
 from collections.abc import Sequence
+from math import isqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -8,13 +9,13 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack import Suppression, attacker_posterior
-from taciturn.errors import ParameterError, TableError
+from taciturn.errors import ParameterError, PerturbationError, TableError
 from taciturn.perturbation.replicates import Counts, labelled, seed_mark
 from taciturn.schema import cell_label
 from taciturn.tables.checks import check_table
 from taciturn.tables.margins import Margin, named_margins, without_implied
 from taciturn.tables.steps import checked_mask
-from taciturn.validate import generator, whole_number
+from taciturn.validate import generator, one_of, whole_number
 
 __all__ = ["redraw_table"]
 
@@ -23,6 +24,11 @@ Booleans = npt.NDArray[np.bool_]
 _CHAINS: Final = 4
 _FEWEST_DRAWS: Final = 1000  # a chain, so that it can be told whether they agree
 _DISTRIBUTIONS: Final = ("exact", "uniform")
+_MOST_IN_TWO_WAY: Final = isqrt(2**63 - 1)  # SciPy multiplies row and column totals
+_DETERMINED: Final = (
+    "the margins in keep leave one table, so that the true one would be released: keep fewer or"
+    " coarser margins"
+)
 
 
 def redraw_table(
@@ -82,7 +88,11 @@ def redraw_table(
     ParameterError
         `keep` that names no margin, the whole table, or what is no variable or level;
         an unknown `distribution`; fewer than one replicate; more draws than fit in
-        memory.
+        memory; more than 3,037,000,499 individuals in a two-way table that is drawn
+        directly.
+    PerturbationError
+        The margins and structural zeros leave one table, which is the true one: with
+        one filled row, for instance.
 
     Warns
     -----
@@ -100,8 +110,11 @@ def redraw_table(
     four chains of at least 1,000 draws releases are taken at random places. Several of
     them then depend on each other a little.
 
-    Cells that the margins leave one value are released as they are. `attacker_bounds`
-    of a `Suppression` of all cells with these totals shows which.
+    *What it does not protect.* Cells that the margins leave one value are released as
+    they are; `attacker_bounds` of a `Suppression` of all cells with these totals shows
+    which. Margins that leave few tables protect little: who knows the method can list
+    them, and each release is the true table with the probability of that table, which
+    is then large. The margins themselves are not protected at all.
 
     References
     ----------
@@ -121,8 +134,7 @@ def redraw_table(
     """
     table = check_table(table)
     replicates = whole_number(replicates, "replicates", least=1)
-    if distribution not in _DISTRIBUTIONS:
-        raise ParameterError(f"distribution must be one of {_DISTRIBUTIONS}, got {distribution!r}")
+    one_of(distribution, "distribution", _DISTRIBUTIONS)
     margins = _checked_margins(keep, table)
     zeros = _checked_zeros(structural_zeros, table)
     rng = generator(random_seed)
@@ -172,11 +184,22 @@ def _two_margins(
     sizes = [int(np.prod([table.sizes[dim] for dim in each])) for each in (shared, rows, columns)]
     strata = ordered.values.reshape(sizes)
     drawn = np.empty((replicates, *sizes), dtype=np.int64)
+    determined = True
     for number, true in enumerate(strata):
-        made = random_table(true.sum(axis=1), true.sum(axis=0))
+        totals = true.sum(axis=1), true.sum(axis=0)
+        if totals[0].sum() > _MOST_IN_TWO_WAY:
+            raise ParameterError(
+                f"tables of at most {_MOST_IN_TWO_WAY:,} individuals can be redrawn, for each"
+                " category of what both margins name: this one has more"
+            )
+        if all(np.count_nonzero(each) > 1 for each in totals):
+            determined = False
+        made = random_table(*totals)
         drawn[:, number] = np.reshape(
             made.rvs(size=replicates, random_state=rng), (replicates, *true.shape)
         )
+    if determined:
+        raise PerturbationError(_DETERMINED)
     back = [1 + order.index(str(dim)) for dim in table.dims]
     return np.ascontiguousarray(drawn.reshape(replicates, *ordered.shape).transpose(0, *back))
 
@@ -200,6 +223,8 @@ def _walked(
         chains=_CHAINS,
         random_seed=rng,
         progressbar=progressbar,
-    )["table"]
-    tables = found.transpose("chain", "draw", *table.dims).values.reshape(-1, *table.shape)
+    )
+    if found["disclosed"].all():
+        raise PerturbationError(_DETERMINED)
+    tables = found["table"].transpose("chain", "draw", *table.dims).values.reshape(-1, *table.shape)
     return np.asarray(tables[rng.choice(len(tables), replicates, replace=False)], dtype=np.int64)

@@ -74,7 +74,8 @@ def synthetic_tables(
     independent: the table is from a draw of the population, not from the population. So
     it is judged against all draws, as `disclosure_risk` and `risk_utility` do with all
     pairs. Among ``D`` draws one is that which a replicate was made from; the mean of R2
-    is too high by at most ``1 / D`` for that.
+    is too high by at most ``1 / D`` for that if draws are independent. In a Markov
+    chain its neighbours resemble it, so that `D` is the effective number of draws.
 
     *For release* the draws of the fit must be unknown, too: a fit with a `random_seed`
     that can be guessed can be repeated by those who guess the sample.

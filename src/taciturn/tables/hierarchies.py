@@ -150,7 +150,9 @@ def read_hrc(
     [['A1', 'A'], ['A2', 'A'], ['B', 'B']]
     """
     if not mark.strip():
-        raise ParameterError(f"mark must be text that leads the lines, such as '@', got {mark!r}")
+        raise ParameterError(
+            f"mark must be text that leads the lines, such as '@', got {quoted(mark)}"
+        )
     given = check_encoding(encoding) if encoding is not None else UTF_8
     branches = _branches(Path(fspath(path)), mark, given)
     return _frame(branches, variable)

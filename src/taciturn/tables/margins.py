@@ -12,6 +12,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import table_dims
 from taciturn.tables.checks import require_array
+from taciturn.validate import names_of, quoted
 
 __all__ = [
     "Margin",
@@ -59,7 +60,7 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     >>> tc.margin(tc.load_dataset("area_by_sex"), "sex").values.tolist()
     [1308, 1141]
     """
-    keep = [variables] if isinstance(variables, str) else list(variables)
+    keep = names_of(variables, "variables")
     require_array(table, name="table")
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
@@ -88,17 +89,21 @@ def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, .
         names = tuple(margin)
     else:
         raise ParameterError(
-            f"{name} must name a margin by its variables, such as ('a', 'b'), got {margin!r}"
+            f"{name} must name a margin by its variables, such as ('a', 'b'), got {quoted(margin)}"
         )
     above = hierarchies(table)
     variables = tuple(above)
     of = {level: dim for dim in variables for level in (dim, *above[dim])}
-    if any(each not in of for each in names) or len(set(names)) < len(names):
+    if (
+        not set(map(type, names)) <= {str}
+        or not set(names) <= set(of)
+        or len(set(names)) < len(names)
+    ):
         levels = tuple(level for dim in variables for level in above[dim])
         or_levels = f", or levels above them, {levels}" if levels else ""
         raise ParameterError(
             f"{name} must name variables of the table, {variables}{or_levels}, each once; got"
-            f" {margin!r}"
+            f" {quoted(margin)}"
         )
     along = [of[each] for each in names]
     if len(set(along)) < len(along):
@@ -106,7 +111,7 @@ def margin_names(margin: Any, table: xr.DataArray, *, name: str) -> tuple[str, .
         both = [each for each in names if of[each] == twice]
         raise ParameterError(
             f"{name} must name one level of each variable; {both} are all of {twice!r}, in"
-            f" {margin!r}"
+            f" {quoted(margin)}"
         )
     return names
 
@@ -237,7 +242,8 @@ def named_margins(margins: Any, table: xr.DataArray, *, name: str) -> list[tuple
     """
     if isinstance(margins, str) or not isinstance(margins, Sequence):
         raise ParameterError(
-            f"{name} must be a sequence of margins, such as [('a', 'b'), 'c'], got {margins!r}"
+            f"{name} must be a sequence of margins, such as [('a', 'b'), 'c'], got"
+            f" {quoted(margins)}"
         )
     named = [margin_names(margin, table, name=name) for margin in margins]
     if len({frozenset(names) for names in named}) < len(named):

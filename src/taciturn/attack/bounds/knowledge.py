@@ -16,6 +16,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.margins import margin_names, margin_of
 from taciturn.tables.steps import checked_range
+from taciturn.validate import quoted
 
 __all__ = [
     "Knowledge",
@@ -78,7 +79,7 @@ def contributions_of(
     if not isinstance(knowledge, Mapping):
         raise ParameterError(
             "knowledge must be a Dataset of lower and upper, or a mapping of cells to contributions"
-            f" or of margins to such Datasets, got {knowledge!r}"
+            f" or of margins to such Datasets, got {quoted(knowledge)}"
         )
     found = {}
     for key, given in knowledge.items():
@@ -86,7 +87,8 @@ def contributions_of(
         variables = table_dims(table)
         if len(labels) != len(variables):
             raise ParameterError(
-                f"knowledge must name a cell by a category of each of {variables}, got {key!r}"
+                f"knowledge must name a cell by a category of each of {variables}, got"
+                f" {quoted(key)}"
             )
         for dim, label in zip(variables, labels, strict=True):
             if label not in table.indexes[dim]:
@@ -99,14 +101,16 @@ def contributions_of(
         ]
         amounts = np.atleast_1d(np.asarray(given))
         if amounts.ndim != 1 or amounts.size == 0 or not np.issubdtype(amounts.dtype, np.number):
-            raise ParameterError(f"knowledge of {key!r} must be a number or several, got {given!r}")
+            raise ParameterError(
+                f"knowledge of {key!r} must be a number or several, got {quoted(given)}"
+            )
         steps = amounts.astype(float) * 10.0**decimals
         if not ((steps > 0) & (steps <= 2**53)).all() or not np.allclose(
             steps, np.rint(steps), rtol=1e-12, atol=0
         ):
             raise ParameterError(
                 f"knowledge of {key!r} must be contributions above 0 with at most {decimals}"
-                f" decimals, got {given!r}"
+                f" decimals, got {quoted(given)}"
             )
         found[int(np.ravel_multi_index(position, table.shape))] = np.rint(steps).astype(np.int64)
     return found

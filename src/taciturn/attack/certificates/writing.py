@@ -21,6 +21,7 @@ from taciturn.progress import progress_bar, progress_steps
 from taciturn.schema import cell_label, table_dims
 from taciturn.tables.margins import Margin, margin_names, margin_of
 from taciturn.tables.steps import checked_mask
+from taciturn.validate import quoted
 
 __all__ = ["write_certificate"]
 
@@ -140,7 +141,9 @@ def _asked(
     masks: Mapping[Any, Any]
     if isinstance(cells, Mapping):
         if margin is not None:
-            raise ParameterError(f"margin must be None where cells name theirs, got {margin!r}")
+            raise ParameterError(
+                f"margin must be None where cells name theirs, got {quoted(margin)}"
+            )
         masks = cells
     else:
         masks = {table_dims(table) if margin is None else margin: cells}

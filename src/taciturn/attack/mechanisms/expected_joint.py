@@ -22,10 +22,10 @@ __all__ = ["Alike", "ExpectedJoint", "expected_joint"]
 
 Complexes = npt.NDArray[np.complex128]
 
-_NEGLIGIBLE: Final = 1e-11  # probability of the totals, and share of movers, left out
+_NEGLIGIBLE: Final = 1e-11  # probability of the totals, and part of the movers, left out
 _STEP: Final = 0.4  # of log u: the error of 1 / t is below 1e-9 of it
 _SMALLEST: Final = 3e-4  # u t, below which exp(-u t) is nearly a straight line
-_LARGEST: Final = 1e11  # u: what moves later is a share of less than 1e-11
+_LARGEST: Final = 1e11  # u t, for the largest t: what moves later is negligible
 _NOT_ZERO: Final = 1e-100  # added to factors that are multiplied and divided by
 _MOST_TOTALS: Final = 2**22
 _MOST_WORK: Final = 2e11
@@ -237,19 +237,20 @@ def _nodes(cells: Alike, less: Floats) -> tuple[Floats, Floats]:
     r"""Values of `u` and weights with :math:`1/t \approx \sum_l w_l \exp(-u_l t)`.
 
     The trapezoidal rule in ``log u``. All nodes below the first are one, at their mean.
-    They end where the expected share of movers is negligible that is left, ``E t
-    exp(-u t)``.
+    They end where of the expected share of movers, ``E t``, a negligible part is left,
+    ``E t exp(-u t)``.
     """
     furthest = float(cells.number @ less.max(axis=1))
     if furthest == 0:
         return np.empty(0), np.empty(0)
     first = _SMALLEST / furthest
-    at = first * np.exp(_STEP * np.arange(max(1, int(np.log(_LARGEST / first) / _STEP))))
+    at = first * np.exp(_STEP * np.arange(int(np.log(_LARGEST / _SMALLEST) / _STEP)))
     tilted = cells.probability * np.exp(-at[:, None, None] * less)
     factor = tilted.sum(axis=2) + _NOT_ZERO
     left = np.exp(np.log(factor) @ cells.number)
     left *= ((tilted * less).sum(axis=2) / factor) @ cells.number
-    needed = np.flatnonzero(left > _NEGLIGIBLE)
+    movers = float((cells.probability * less).sum(axis=1) @ cells.number)
+    needed = np.flatnonzero(left > _NEGLIGIBLE * movers)
     at = at[: needed[-1] + 1 if needed.size else 1]
     below = np.expm1(_STEP)
     at, weight = np.append(first / (below + 2), at), _STEP * np.append(first / below, at)

@@ -12,6 +12,7 @@ from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.tables.checks import aligned
+from taciturn.validate import quoted
 
 __all__ = ["expected_counts", "finite_bounds", "log_poisson"]
 
@@ -27,7 +28,7 @@ def expected_counts(prior: Any, table: xr.DataArray, decimals: int) -> Floats:
         return np.empty(0)
     if not isinstance(prior, xr.DataArray):
         raise ParameterError(
-            f"prior must be 'uniform' or a DataArray of expected counts, got {prior!r:.80}"
+            f"prior must be 'uniform' or a DataArray of expected counts, got {quoted(prior)}"
         )
     if decimals:
         raise ParameterError(

@@ -13,6 +13,7 @@ from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import Margin, margin_names, margin_of, named_margins
 from taciturn.tables.steps import checked_mask, in_steps
+from taciturn.validate import quoted
 
 __all__ = ["LinkedTables"]
 
@@ -83,7 +84,7 @@ class LinkedTables(Release):
             names = frozenset(margin_names(key, table, name="suppressed"))
             if names not in totals:
                 raise ParameterError(
-                    f"suppressed must name released projections, {margins}, got {key!r}"
+                    f"suppressed must name released projections, {margins}, got {quoted(key)}"
                 )
             hidden = checked_mask(mask, totals[names].labels, name=f"suppressed[{key!r}]")
             totals[names] = totals[names].without(hidden.ravel())

@@ -111,7 +111,9 @@ class Perturbed(Release):
                 f" {quoted(self.mechanism)}"
             )
         if self.same_key is not None and not isinstance(self.same_key, bool):
-            raise ParameterError(f"same_key must be True, False or None, got {self.same_key!r}")
+            raise ParameterError(
+                f"same_key must be True, False or None, got {quoted(self.same_key)}"
+            )
         if not isinstance(self.totals, Sequence):
             raise ParameterError(
                 f"totals must be a sequence of DataArrays, got {type(self.totals).__name__}"

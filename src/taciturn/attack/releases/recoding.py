@@ -14,6 +14,7 @@ from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, buil
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
+from taciturn.validate import quoted
 
 __all__ = ["GlobalRecoding"]
 
@@ -140,7 +141,7 @@ def _merged_categories(
     for new, parts in merge.items():
         if isinstance(parts, str) or not isinstance(parts, Sequence) or not parts:
             raise ParameterError(
-                f"merge[{dim!r}][{new!r}] must be a sequence of categories, got {parts!r}"
+                f"merge[{dim!r}][{new!r}] must be a sequence of categories, got {quoted(parts)}"
             )
         for part in parts:
             if part not in old:

@@ -16,7 +16,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
 from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
-from taciturn.validate import is_real
+from taciturn.validate import is_real, quoted
 
 __all__ = ["Rounding"]
 
@@ -84,7 +84,9 @@ class Rounding(Release):
 
     def __post_init__(self) -> None:
         if self.method not in ("conventional", "random"):
-            raise ParameterError(f"method must be 'conventional' or 'random', got {self.method!r}")
+            raise ParameterError(
+                f"method must be 'conventional' or 'random', got {quoted(self.method)}"
+            )
         if self.exact_totals and isinstance(self.totals, bool):
             raise ParameterError(
                 f"exact_totals needs the true totals themselves in totals, got {self.totals}"
@@ -139,7 +141,8 @@ class Rounding(Release):
         ):
             least = 2 * 10.0**-self.decimals
             raise ParameterError(
-                f"base must be a multiple of {least / 2:g} of at least {least:g}, got {self.base!r}"
+                f"base must be a multiple of {least / 2:g} of at least {least:g}, got"
+                f" {quoted(self.base)}"
             )
         return int(np.rint(steps))
 

@@ -40,6 +40,7 @@ from taciturn.estimators.settings import (
     SamplerSettings,
 )
 from taciturn.progress import progress_bar
+from taciturn.validate import quoted
 
 __all__ = ["LatentClass"]
 
@@ -172,7 +173,7 @@ class LatentClass(BayesianEstimator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
         if not isinstance(self.departures, bool):  # from a file it may be anything
-            raise ParameterError(f"departures must be True or False, got {self.departures!r:.80}")
+            raise ParameterError(f"departures must be True or False, got {quoted(self.departures)}")
 
     def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
         """Return what the classes imply for the risk, to which neither their order nor

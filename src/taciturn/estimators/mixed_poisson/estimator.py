@@ -26,6 +26,7 @@ from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 from taciturn.estimators.unlabelled import Arrays, arrays_of
+from taciturn.validate import quoted
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -137,7 +138,7 @@ class MixedPoisson(LogLinearEstimator):
         super().__post_init__()
         known = [AVERAGED, *MIXING]
         if str(self.mixing) not in known:  # from a file it may be anything
-            raise ParameterError(f"mixing must be one of {known}, got {self.mixing!r:.80}")
+            raise ParameterError(f"mixing must be one of {known}, got {quoted(self.mixing)}")
 
     @property
     def variant(self) -> str:

@@ -21,7 +21,7 @@ from taciturn.estimators.settings import Counts, Parameters, PriorDraws, Sampler
 from taciturn.estimators.unlabelled import Arrays, Learned, UnlabelledEstimator, arrays_of
 from taciturn.estimators.urn.model import urn_data, urn_variable
 from taciturn.estimators.urn.quadrature import UrnLikelihood, sample_urn_parameters
-from taciturn.validate import is_real
+from taciturn.validate import is_real, quoted
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -128,7 +128,7 @@ class ChineseRestaurant(UnlabelledEstimator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "discount", _checked_discount(self.discount))
         if self.base not in ("uniform", "log-linear"):
-            raise ParameterError(f"base must be 'uniform' or 'log-linear', got {self.base!r}")
+            raise ParameterError(f"base must be 'uniform' or 'log-linear', got {quoted(self.base)}")
         object.__setattr__(self, "priors", check_priors(self.priors))
 
     def build(
@@ -358,7 +358,7 @@ def _checked_discount(value: Any) -> float | None:
         return None
     if not is_real(value) or not value < 1:
         raise ParameterError(
-            f"discount must be a finite number below 1, or None to fit it; got {value!r}"
+            f"discount must be a finite number below 1, or None to fit it; got {quoted(value)}"
         )
     return float(value)
 

@@ -16,7 +16,7 @@ from taciturn.estimators.plug_in import PlugInEstimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
-from taciturn.validate import real_number
+from taciturn.validate import quoted, real_number
 
 __all__ = ["PolyaUrn", "expected_new_colours", "solve_theta"]
 
@@ -96,7 +96,8 @@ class PolyaUrn(PlugInEstimator):
             empty = real_number(self.empty_cells, "empty_cells", least=0)
             if not empty.is_integer():
                 raise ParameterError(
-                    f"empty_cells must be a whole number of at least 0, got {self.empty_cells!r}"
+                    f"empty_cells must be a whole number of at least 0, got"
+                    f" {quoted(self.empty_cells)}"
                 )
             object.__setattr__(self, "empty_cells", int(empty))
 

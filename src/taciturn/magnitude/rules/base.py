@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import Cells
+from taciturn.validate import quoted
 
 __all__ = [
     "AllOf",
@@ -143,7 +144,7 @@ def as_rule(rules: Any) -> Rule:
     if not several or not all(isinstance(rule, Rule) for rule in several):
         raise ParameterError(
             "rules must be one rule or several, such as Dominance(1, 0.75) | MinimumFrequency(3),"
-            f" got {rules!r:.80}"
+            f" got {quoted(rules)}"
         )
     return several[0] if len(several) == 1 else AnyOf(tuple(several))
 
