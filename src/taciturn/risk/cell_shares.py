@@ -134,7 +134,7 @@ def disclosive_cell_share(
     -----
     *What is known anyway.* Where one cell of a total can be filled at all, because the
     others are structural zeros or the variable has one category, nothing is learnt from
-    it, and it makes no cell disclosive; Lupp & Langsrud say nothing of such totals.
+    it, and it makes no cell disclosive here.
 
     *Empty cells* are not disclosive: nobody is in them of whom something could be
     learnt. Totals over several sensitive variables add no cell, as they are not below
