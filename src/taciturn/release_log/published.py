@@ -241,6 +241,8 @@ class PublishedTable:
             )
             for each in given["axes"]
         )
+        if any(len(axis.classes) != sizes[axis.variable] for axis in axes):
+            raise ValueError("the definition of a table is not that of this log")
         where = {
             name: np.isin(np.arange(sizes[name]), places) for name, places in given["where"].items()
         }
