@@ -145,7 +145,9 @@ class PublishedTable:
             counted = self.classes(axis.variable, len(axis.classes))
             own = classes.get(axis.variable)
             group, outside = _joined(counted, len(axis.labels), own)
-            kept = np.unique(group[group != outside])
+            # A category that the filter leaves out counts nobody, and says nothing.
+            some = np.isin(np.arange(len(group)), counted)
+            kept = np.unique(group[some & (group != outside)])
             if not len(kept):
                 whole = False
                 cover = _cover(counted >= 0, own)
