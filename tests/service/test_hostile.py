@@ -118,6 +118,21 @@ def test_a_body_that_is_no_json_or_deep(ask: Any, body: Any, status: int, messag
     refused(ask.post("/check", content=body, headers=JSON), status, message)
 
 
+@pytest.mark.parametrize(
+    "twice",
+    [
+        '"where": {"sex": "f"}, "where": {}',
+        '"where": {"sex": "f", "sex": "m"}',
+        '"merge": {"age": {"x": ["65"], "x": ["66+"]}}',
+    ],
+)
+def test_of_a_name_that_is_given_twice_the_first_is_not_passed_over(ask: Any, twice: str) -> None:
+    body = '{"table": {"dims": [], "counts": [50]}, "name": "x", ' + twice + "}"
+    for path in ("/check", "/release"):
+        refused(ask.post(path, content=body, headers=JSON), 400, "is given twice")
+    assert ask.get("/releases").json()["releases"] == []
+
+
 def test_a_table_is_bounded(ask: Any) -> None:
     labels = list(map(str, range(101)))
     table = {"dims": ["age", "sex"], "categories": {"age": labels, "sex": labels}, "counts": []}

@@ -96,7 +96,6 @@ def release_log(
         form,
         text="\n".join(map(printable, [*log.lines(), f"written to {output}"])),
         facts={
-            "log": log.id,
             "variables": labels,
             "total": book.total,
             "output": output,
