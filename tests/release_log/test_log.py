@@ -434,3 +434,22 @@ def test_more_than_a_million_records_can_be_public(tmp_path: Path) -> None:
     verdict = check(log, by_sex(66_999_999, np.nan))
     assert verdict.cells[["cell", "lower", "upper"]].values.tolist() == [["sex=m", 1, 1]]
     assert not check(log, by_sex(66_999_999, np.nan), threshold=2_000_000).passed
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")],
+)
+def test_an_interruption_in_a_query_is_one(log: tc.ReleaseLog, error: Exception) -> None:
+    """And neither an error of the program nor of the file; nothing is added."""
+
+    def add() -> None:
+        with log._database._open(writing=True) as connection:
+            connection.execute("BEGIN; INSERT INTO releases VALUES (1, 'x', now(), '')")
+            raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        add()
+    assert len(log.releases) == 0
+    with pytest.raises(RuntimeError, match="other"), log._database._open(writing=False):
+        raise RuntimeError("other")

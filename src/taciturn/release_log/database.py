@@ -229,6 +229,10 @@ class Database:
             connection = self._connected(duckdb, writing)
             try:
                 yield connection
+            except (duckdb.InterruptException, RuntimeError) as error:
+                if "interrupted" not in str(error).lower():
+                    raise
+                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for in a query
             except duckdb.Error as error:
                 raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
             finally:
