@@ -49,7 +49,8 @@ def test_a_difference_ends_with_status_4_and_is_not_logged(run):
     words = ["check", "not65.csv", *LOG, "--where", "age=16-64,66+", "--add", "again"]
     status, text, _ = run(*words)
     assert status == 4
-    assert "age=65: 1 (0 to 99 before), with all" in text
+    # The number of records is public: 99 less the 98 that this table counts.
+    assert "age=65: 1 (0 to 99 before), by itself" in text
     assert "Not logged." in text
     assert len(tc.ReleaseLog("p.duckdb").releases) == 1
     status, whole, _ = run(*words, "--format", "json", "--output", "found.csv")
@@ -95,3 +96,26 @@ def test_a_wrong_total_and_a_file_that_is_no_log(run, folder):
     assert (status, "adds up to 91, and there are 99 records" in said) == (1, True)
     status, _, said = run("check", "all.csv", "--log", "people.csv")
     assert (status, said.startswith("taciturn: error: people.csv")) == (1, True)
+
+
+def test_a_variable_is_selected_by_once(run, folder):
+    """The last of two would be taken for the whole filter."""
+    words = ["check", "hidden.csv", *LOG]
+    status, _, said = run(*words, "--where", "age=16-64", "--where", "age=66+")
+    assert (status, "--where: 'age' is given twice" in said) == (2, True)
+    (folder / "merged.csv").write_text("age,count\nyoung,58\n66+,41\n")
+    words = ["check", "merged.csv", *LOG, "--merge", "age:young=16-64", "--merge", "age:young=65"]
+    status, _, said = run(*words)
+    assert (status, "--merge: 'age:young' is given twice" in said) == (2, True)
+
+
+def test_a_status_that_is_not_known_hides_nothing(run, folder):
+    (folder / "status.csv").write_text("sex,count,status\nf,51,Published\nm,48,Published\n")
+    status, _, said = run("check", "status.csv", *LOG)
+    assert (status, "status must be one of published" in said) == (1, True)
+
+
+def test_which_log_answered_is_told(run):
+    _, whole, _ = run("check", "all.csv", *LOG, "--format", "json")
+    assert json.loads(whole)["log"] == tc.ReleaseLog(LOG[1]).id
+    assert run("check", "all.csv", *LOG, "--add", "")[0] == 1

@@ -40,6 +40,8 @@ def random_release(
             table = table.sel({name: kept})
             if generator.random() < 0.6:
                 table = table.sum(name)
+            elif generator.random() < 0.5:  # with those that are left out, who are nobody
+                table = table.reindex({name: labels}, fill_value=0)
         elif choice < 0.6:
             table = table.sum(name)
         elif choice < 0.75 and len(labels) > 2:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from release_log.bases import all_tables, compatible, random_base, random_release
+from taciturn.attack.system import UNLIMITED
 from taciturn.errors import TableError
 from taciturn.release_log.checking import _windows, check_tables
 from taciturn.release_log.codebook import Codebook
@@ -73,6 +74,8 @@ def check_against_all_tables(seed: int, known: str = "released") -> int:
     totals, left = base.values([*before, *base.new])
     hit = base.limits.hit(left.min(0), left.max(0))
     hit &= ~base.limits.hit(open_.min(0), open_.max(0))
+    for total in np.flatnonzero(hit):  # all of a variable is the total over it
+        hit[total] = not any(each.all() for each in totals.sets(int(total)).values())
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)
     assert found.complete
     assert len(found.findings) + found.further == hit.sum()
@@ -145,6 +148,7 @@ def test_in_parts_nothing_is_claimed_that_does_not_follow(
     and the releases that are named are enough.
     """
     monkeypatch.setattr("taciturn.release_log.checking._MOST_CELLS", cells)
+    monkeypatch.setattr("taciturn.release_log.checking._MOST_OF_PART", cells)
     incomplete = findings = 0
     for seed in range(150):
         base = Base(seed)
@@ -305,3 +309,52 @@ def test_the_sum_of_what_is_suppressed_in_a_line_is_looked_at() -> None:
     counts = {"A": 50, "B": 60, "C": np.nan, "D": np.nan, "Total": 115}
     found = check_tables(counted(codebook, counts, "area"), [], codebook, Limits(10, 2))
     assert [(each.taken, each.lower) for each in found.findings] == [({"area": ("C", "D")}, 5)]
+
+
+def test_what_is_the_same_count_is_counted_once() -> None:
+    """A filter that selects everybody makes no further counts."""
+    codebook = Codebook.of(CODEBOOK)
+    for where in ({}, {"sex": ["f", "m"]}, {"sex": ["f", "m"], "age": CODEBOOK["age"]}):
+        new = counted(codebook, {"A": 60, "B": 40, "C": 3, "D": 50}, "area", where=where)
+        found = check_tables(new, [], codebook, Limits(10, 2))
+        assert [(each.who, each.lower) for each in found.findings] == [("area=C", 3)]
+        assert found.further == 0
+
+
+def test_no_release_is_needed_for_what_is_public_or_in_the_table_itself() -> None:
+    """Although an earlier one says it, too."""
+    codebook = Codebook.of(CODEBOOK, None, 100)
+    areas = {"A": 60, "B": 40, "C": 0, "D": 0}
+    logged = [(1, table) for table in counted(codebook, areas, "area")]
+    new = counted(codebook, {"f": 99, "m": np.nan}, "sex")
+    found = check_tables(new, logged, codebook, Limits(10, 2))
+    first = found.findings[0]
+    assert (first.who, first.lower, first.releases, first.smallest) == ("sex=m", 1, (), True)
+    codebook = Codebook.of(CODEBOOK)
+    new = counted(codebook, {"f": 99, "m": np.nan, "Total": 100}, "sex")
+    found = check_tables(new, logged, codebook, Limits(10, 2))
+    first = found.findings[0]
+    assert (first.who, first.lower, first.releases, first.smallest) == ("sex=m", 1, (), True)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_category_that_a_filter_leaves_out_says_nothing_of_the_others(first: bool) -> None:
+    """Its 0 is not that of all, where nothing is told apart along its variable."""
+    codebook = Codebook.of(CODEBOOK)
+    counts = {"a1": 0, "a2": 30, "a3": 20} if first else {"a2": 30, "a3": 20, "a1": 0}
+    (table,) = counted(codebook, counts, "age", where={"age": ["a2", "a3"]})
+    coarse = table.coarsened({})
+    assert (coarse.axes, coarse.where) == ((), {})
+    assert (int(coarse.least), int(coarse.most)) == (50, UNLIMITED)
+    coarse = table.coarsened({"age": np.array([0, 1, 1, 0])})
+    (axis,) = coarse.axes
+    assert axis.classes.tolist() == [-1, 0, 0, -1]
+    assert (coarse.least.tolist(), coarse.most.tolist()) == ([50], [50])
+    everybody = counted(codebook, {"f": 60, "m": 40}, "sex")
+    new = counted(codebook, {"A": 30, "B": 70, "C": 0, "D": 0}, "area")
+    logged = [(1, table), *((2, each) for each in everybody)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("taciturn.release_log.checking._MOST_CELLS", 4)
+        patch.setattr("taciturn.release_log.checking._MOST_OF_PART", 4)
+        found = check_tables(new, logged, codebook, Limits(10, 2))
+    assert (found.findings, found.complete) == ([], False)

@@ -101,7 +101,7 @@ def test_a_suppressed_table_is_logged_as_it_is_published(log: tc.ReleaseLog) -> 
     pattern = tc.suppress(table, table < 10, progressbar=False)
     assert check(log, pattern).passed
     log.add(pattern, protection="suppression below 10")
-    stored = log._database.tables(log.codebook)
+    stored = log._database.tables()
     cells = next(each for _, each in stored if len(each.axes) == 2)
     hidden = pattern.release.suppressed_cells()[("area", "sex")].values
     assert (cells.least[hidden] == 0).all()
@@ -296,7 +296,7 @@ def test_a_log_whose_process_is_killed_is_as_it_was(log: tc.ReleaseLog, seed: in
     names = again.releases["name"].tolist()
     assert reported <= len(names) <= reported + 1
     assert names == [f"killed-{number}" for number in range(len(names))]
-    tables = again._database.tables(again.codebook)
+    tables = again._database.tables()
     assert [release for release, _ in tables] == list(range(1, len(names) + 1))
     again.add(by_sex(1, 2), name="after")
 
@@ -354,3 +354,102 @@ def test_who_does_not_know_whether_a_table_was_added_can_ask(log: tc.ReleaseLog)
         log.number_of(hidden, **(given | {"where": {"age": "66+"}}))
     with pytest.raises(ParameterError, match="protection 'by hand', got ''"):
         log.number_of(hidden, where=AGES, name="no 65")
+
+
+def test_dates_are_those_of_utc_wherever_the_machine_is(
+    log: tc.ReleaseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        log.add(by_sex(51, 48))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    (added,) = log.releases["added"]
+    assert abs(pd.Timestamp.now("UTC") - added) < pd.Timedelta(minutes=1)
+
+
+def test_a_log_that_takes_the_place_of_another_is_not_taken_for_it(
+    log: tc.ReleaseLog, tmp_path: Path
+) -> None:
+    """Its variables are the same, but what was released is not."""
+    other = tc.ReleaseLog(tmp_path / "other.duckdb", variables=log.codebook.variables)
+    verdict = check(other, by_sex(51, 48))
+    with pytest.raises(ParameterError, match="verdict of this log, it is that of another"):
+        log.add(by_sex(51, 48), after=verdict)
+    assert (verdict.log, tc.ReleaseLog(other.path).id) == (other.id, other.id)
+    log.path.write_bytes(other.path.read_bytes())
+    for asked in (
+        lambda: check(log, by_sex(51, 48)),
+        lambda: log.add(by_sex(51, 48)),
+        lambda: log.releases,
+    ):
+        with pytest.raises(FileFormatError, match="not the log that was opened, but another"):
+            asked()
+    tc.ReleaseLog(other.path, variables=AGES, overwrite=True)
+    with pytest.raises(FileFormatError, match="not the log that was opened"):
+        check(other, by_sex(51, 48))
+
+
+def test_a_folder_whose_name_has_lock_in_it_is_no_reason_to_wait(tmp_path: Path) -> None:
+    text = tmp_path / "clocks.duckdb"
+    text.write_text("area,count\n1,2\n")
+    begun = time.monotonic()
+    with pytest.raises(FileFormatError, match="not a valid DuckDB"):
+        tc.ReleaseLog(text)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_log_of_another_version_and_a_damaged_one_are_refused(log: tc.ReleaseLog) -> None:
+    log.add(by_sex(51, 48))
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[:8192])
+    with pytest.raises(FileFormatError, match=r"project\.duckdb"):
+        tc.ReleaseLog(log.path)
+    for change, message in {
+        "UPDATE project SET value = '99' WHERE key = 'version'": "but taciturn release log 99",
+        "DELETE FROM project WHERE key = 'id'": "is damaged",
+        "UPDATE tables SET definition = replace(definition, '[0, 1]', '[0]')": "is damaged",
+        "UPDATE tables SET least = [1]": "is damaged",
+    }.items():
+        log.path.write_bytes(whole)
+        with duckdb.connect(str(log.path)) as connection:
+            connection.execute(change)
+        with pytest.raises(FileFormatError, match=message):
+            check(tc.ReleaseLog(log.path), by_sex(51, 48))
+
+
+@pytest.mark.parametrize("name", ["", 5, ["x"], "a\nb", "\ud800", "\x00", "x\u200b"])
+def test_a_name_is_text_that_is_seen(log: tc.ReleaseLog, name: object) -> None:
+    with pytest.raises((ParameterError, TableError), match="name"):
+        log.add(by_sex(51, 48), name=name)
+    with pytest.raises((ParameterError, TableError), match="protection"):
+        log.add(by_sex(51, 48), protection=name or None)
+    assert len(log.releases) == 0
+
+
+def test_more_than_a_million_records_can_be_public(tmp_path: Path) -> None:
+    log = tc.ReleaseLog(tmp_path / "n.duckdb", variables={"sex": ["f", "m"]}, total=67_000_000)
+    verdict = check(log, by_sex(66_999_999, np.nan))
+    assert verdict.cells[["cell", "lower", "upper"]].values.tolist() == [["sex=m", 1, 1]]
+    assert not check(log, by_sex(66_999_999, np.nan), threshold=2_000_000).passed
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")],
+)
+def test_an_interruption_in_a_query_is_one(log: tc.ReleaseLog, error: Exception) -> None:
+    """And neither an error of the program nor of the file; nothing is added."""
+
+    def add() -> None:
+        with log._database._open(writing=True) as connection:
+            connection.execute("BEGIN; INSERT INTO releases VALUES (1, 'x', now(), '')")
+            raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        add()
+    assert len(log.releases) == 0
+    with pytest.raises(RuntimeError, match="other"), log._database._open(writing=False):
+        raise RuntimeError("other")

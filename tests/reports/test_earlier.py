@@ -157,3 +157,14 @@ def test_what_is_refused(read, log, failed, tmp_path):
     log.add(pd.Series({"f": 90}).rename_axis("sex"), where={"sex": "f"}, name="later")
     with pytest.raises(tc.TaciturnError, match="something was released since"):
         read(log=log, verdict=failed)
+
+
+def test_a_verdict_is_from_the_log_that_is_listed(read, log, by_religion, tmp_path):
+    """Although both hold a release of the same name."""
+    other = tc.ReleaseLog(tmp_path / "other.duckdb", variables=log.codebook.variables)
+    for each in (log, other):
+        each.add(by_religion, name="everybody")
+    verdict = other.check(by_religion, **SILENT)
+    assert read(log=other, verdict=verdict)
+    with pytest.raises(tc.TaciturnError, match="from this log, it is from another"):
+        read(log=log, verdict=verdict)

@@ -8,6 +8,7 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
+import duckdb
 import httpx
 
 import taciturn as tc
@@ -15,7 +16,7 @@ from taciturn.service.bounds import Bounds
 from taciturn.service.desk import Desk
 from taciturn.service.server import server_of
 
-__all__ = ["asked_of", "by_sex", "desk_of", "new_log"]
+__all__ = ["asked_of", "by_sex", "desk_of", "emptied", "new_log"]
 
 VARIABLES = {
     "age": ["16-64", "65", "66+"],
@@ -29,6 +30,12 @@ def new_log(path: Path) -> tc.ReleaseLog:
     """An empty log there, whatever there was."""
     path.unlink(missing_ok=True)
     return tc.ReleaseLog(path, variables=VARIABLES, levels=LEVELS)
+
+
+def emptied(path: Path) -> None:
+    """Forget what was released; it remains the log that workers have opened."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DELETE FROM tables; DELETE FROM releases")
 
 
 def by_sex(f: Any, m: Any, **more: Any) -> dict[str, Any]:

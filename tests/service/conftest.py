@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.asking import asked_of, desk_of, new_log
+from service.asking import asked_of, desk_of, emptied, new_log
 from taciturn.service.bounds import Bounds
 from taciturn.service.desk import Desk
 
@@ -26,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Pat
 def ask(served: tuple[Desk, Path]) -> Iterator[Any]:
     """A client of a service with an empty log, which has the path of it."""
     desk, path = served
-    new_log(path)
+    emptied(path)
     with asked_of(desk, BOUNDS) as found:
         found.log = path
         yield found

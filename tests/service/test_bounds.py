@@ -1,21 +1,24 @@
 """Requests are bounded in number and in time, and a worker that ends takes nothing with
 it."""
 
+import asyncio
 import os
 import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 import taciturn as tc
-from service.asking import asked_of, by_sex, desk_of, new_log
+from service.asking import asked_of, by_sex, desk_of, emptied, new_log
 from taciturn.errors import FileFormatError
 from taciturn.service.answers import Answer
 from taciturn.service.bounds import Bounds
+from taciturn.service.desk import Desk
 from taciturn.service.worker import Worker
 
 
@@ -78,7 +81,7 @@ def test_a_check_that_takes_too_long_is_ended(path: Path) -> None:
         desk._workers[0]._seconds = 30.0
         assert client.post("/release", json=by_sex(51, 48, name="all")).status_code < 300
     assert list(tc.ReleaseLog(path).releases["name"]) == ["all"]
-    new_log(path)
+    emptied(path)
 
 
 def test_a_worker_that_is_killed_is_replaced(path: Path) -> None:
@@ -120,6 +123,44 @@ def test_a_log_that_is_gone_is_said_without_its_path(tmp_path: Path) -> None:
             assert answered.json() == {
                 "error": "the release log cannot be read or written at present"
             }
+
+
+def test_a_log_that_takes_the_place_of_another_is_not_answered_for(tmp_path: Path) -> None:
+    log, bounds = tmp_path / "project.duckdb", Bounds(workers=1)
+    first = new_log(log).id
+    with desk_of(log, bounds) as desk, asked_of(desk, bounds) as client:
+        assert client.get("/releases").json() == {"log": first, "releases": []}
+        assert new_log(log).id != first
+        for answered in (client.get("/releases"), client.post("/check", json=by_sex(51, 48))):
+            assert answered.status_code == 503
+
+
+def test_as_many_as_there_are_workers_are_worked_on_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few cores the machine has."""
+    workers = (os.cpu_count() or 1) + 20
+    together = Barrier(workers)
+
+    class Waiting:
+        def __init__(self, path: Path, seconds: float) -> None:
+            pass
+
+        def wait(self) -> None:
+            pass
+
+        close = wait
+
+        def ask(self, kind: str, asked: Any) -> Answer:
+            together.wait(timeout=10)
+            return Answer(200, {})
+
+    async def all_of(desk: Desk) -> list[Answer]:
+        return await asyncio.gather(*(desk.ask("releases", {}) for _ in range(workers)))
+
+    monkeypatch.setattr("taciturn.service.desk.Worker", Waiting)
+    with desk_of(tmp_path / "none", Bounds(workers=workers)) as desk:
+        assert {each.status for each in asyncio.run(all_of(desk))} == {200}
 
 
 def test_an_error_of_the_program_is_not_told(path: Path, monkeypatch: Any, capfd: Any) -> None:

@@ -87,7 +87,7 @@ def test_a_body_that_is_wrong(ask: Any, body: Any, message: str) -> None:
         if path == "/release" and isinstance(body, dict):
             content = json.dumps(body | {"name": "x"})
         refused(ask.post(path, content=content, headers=JSON), 422, message)
-    assert ask.get("/releases").json() == {"releases": []}
+    assert ask.get("/releases").json()["releases"] == []
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", "a\x1b[2J", "\ud800", 1, None, ["x"]])
@@ -116,6 +116,21 @@ def test_a_name_is_text_that_can_be_printed(ask: Any, name: Any) -> None:
 )
 def test_a_body_that_is_no_json_or_deep(ask: Any, body: Any, status: int, message: str) -> None:
     refused(ask.post("/check", content=body, headers=JSON), status, message)
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        '"where": {"sex": "f"}, "where": {}',
+        '"where": {"sex": "f", "sex": "m"}',
+        '"merge": {"age": {"x": ["65"], "x": ["66+"]}}',
+    ],
+)
+def test_of_a_name_that_is_given_twice_the_first_is_not_passed_over(ask: Any, twice: str) -> None:
+    body = '{"table": {"dims": [], "counts": [50]}, "name": "x", ' + twice + "}"
+    for path in ("/check", "/release"):
+        refused(ask.post(path, content=body, headers=JSON), 400, "is given twice")
+    assert ask.get("/releases").json()["releases"] == []
 
 
 def test_a_table_is_bounded(ask: Any) -> None:

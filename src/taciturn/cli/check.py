@@ -23,7 +23,6 @@ from taciturn.cli.options import (
     Whole,
     count_option,
     csv_options,
-    total_option,
 )
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.text import printable
@@ -64,7 +63,8 @@ class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
     "--where",
     type=Assigned(),
     multiple=True,
-    help="Only records of these categories are counted, such as age=16-24,25-34; repeatable.",
+    help="Only records of these categories are counted, such as age=16-24,25-34; once for each"
+    " variable.",
 )
 @click.option(
     "--merge",
@@ -88,7 +88,7 @@ class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
 )
 @click.option("--add", metavar="NAME", help="Log the table under this name if nothing is found.")
 @click.option("--protection", default="", help="How it is protected, in words, for the log.")
-@total_option
+@click.option("--total", default="Total", show_default=True, help="Label of totals in TABLE.")
 @csv_options
 @csv_output_option("the small counts")
 @format_option
@@ -125,7 +125,7 @@ def check(
     import taciturn as tc
 
     opened = tc.ReleaseLog(log)
-    given: dict[str, Any] = {"where": dict(where), "merge": _merged(merge), "total": total}
+    given: dict[str, Any] = {"where": _selected(where), "merge": _merged(merge), "total": total}
     cells = _read(table, count, sep=sep, encoding=encoding)
     limits: dict[str, Any] = {"threshold": threshold, "values": values}
     with working("working out what the releases say together"):
@@ -140,6 +140,7 @@ def check(
         form,
         text=_text(verdict, add, number),
         facts={
+            "log": opened.id,
             "passed": verdict.passed,
             "complete": verdict.complete,
             "findings": rows.to_dict("records"),
@@ -179,6 +180,18 @@ def _read(table: TableFile, count: str, **written: Any) -> "pd.DataFrame":
     return pd.DataFrame({COUNT if name == count else name: x for name, x in columns.items()})
 
 
+def _selected(given: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, tuple[str, ...]]:
+    """The selected categories of each variable."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, labels in given:
+        if name in found:
+            raise click.UsageError(
+                f"--where: {name!r} is given twice: give all its categories once"
+            )
+        found[name] = labels
+    return found
+
+
 def _merged(given: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, dict[str, Any]]:
     """The merged categories of each variable."""
     found: dict[str, dict[str, Any]] = {}
@@ -186,7 +199,11 @@ def _merged(given: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, dict[st
         variable, sign, new = name.partition(":")
         if not (variable and sign and new):
             raise click.UsageError(f"--merge: {name!r} is no variable:category")
-        found.setdefault(variable, {})[new] = labels
+        if new in found.setdefault(variable, {}):
+            raise click.UsageError(
+                f"--merge: {name!r} is given twice: give all its categories once"
+            )
+        found[variable][new] = labels
     return found
 
 

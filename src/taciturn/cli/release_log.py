@@ -89,16 +89,14 @@ def release_log(
         overwrite=force,
     )
     book = log.codebook
-    names = [*book.variables, *book.levels]
-    rows = pd.DataFrame(
-        [(name, label) for name in names for label in book.labels_of(name)],
-        columns=["variable", "category"],
-    )
+    labels = {name: list(book.labels_of(name)) for name in (*book.variables, *book.levels)}
+    categories = [(name, label) for name, own in labels.items() for label in own]
+    rows = pd.DataFrame(categories, columns=["variable", "category"])
     print_as(
         form,
         text="\n".join(map(printable, [*log.lines(), f"written to {output}"])),
         facts={
-            "variables": {name: list(book.labels_of(name)) for name in names},
+            "variables": labels,
             "total": book.total,
             "output": output,
         },

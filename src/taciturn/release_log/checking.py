@@ -252,6 +252,8 @@ def _asked(
     for number, total in enumerate([*own, *others]):
         if len(asked) >= len(own) + _AT_ONCE:
             return asked, number < len(own) + len(others)
+        if any(each.all() for each in totals.sets(total).values()):
+            continue  # all of a variable: the total over it is the same
         taken = _taken(window, totals, total)
         if frozenset(taken) not in settled:
             asked[total] = taken

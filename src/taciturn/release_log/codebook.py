@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import ParameterError
+from taciturn.schema import RESERVED_NAMES
+from taciturn.tables.spelling import check_spelling, seen
 from taciturn.tables.values import is_missing
 
 __all__ = ["Codebook", "label_text", "plain"]
@@ -59,7 +61,7 @@ class Codebook:
         total: int | None = None,
     ) -> "Codebook":
         """Check what is given, and take labels as text."""
-        if not variables:
+        if not variables or not isinstance(variables, Mapping):
             raise ParameterError(
                 f"variables must give the categories of each variable, got {variables!r:.80}"
             )
@@ -70,7 +72,12 @@ class Codebook:
         for level, given in (levels or {}).items():
             variable, labels = _level(level, given, named)
             above[_name(level)] = (variable, labels)
+        names = [*named, *above]
+        check_spelling(names, lambda at: f"the name {names[at]!a:.40}")
         return cls(named, above, total)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables or name in self.levels
 
     def variable_of(self, name: Any, where: str) -> str:
         """The variable that a name means, directly or as a level above it."""
@@ -108,9 +115,13 @@ def _some(labels: Sequence[str]) -> str:
 
 
 def _name(name: object) -> str:
-    if isinstance(name, str) and name:
-        return name
-    raise ParameterError(f"a variable is named by text, got {name!r}")
+    if not (isinstance(name, str) and name):
+        raise ParameterError(f"a variable is named by text, got {name!r}")
+    if seen(name) in RESERVED_NAMES:
+        raise ParameterError(
+            f"{name!r} cannot name a variable: {', '.join(sorted(RESERVED_NAMES))} are reserved"
+        )
+    return name
 
 
 def _categories(name: Any, given: Any) -> tuple[str, ...]:
@@ -128,6 +139,7 @@ def _categories(name: Any, given: Any) -> tuple[str, ...]:
     twice = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
     if twice:
         raise ParameterError(f"variables[{name!r}] has the category {twice[0]!r} twice")
+    check_spelling(labels, lambda at: f"category {at + 1} of {name!r}")
     return labels
 
 
@@ -142,7 +154,14 @@ def _level(
         )
     if level in variables:
         raise ParameterError(f"levels: {level!r} is the name of a variable")
-    labels = tuple(map(label_text, plain(given[1])))
+    above = plain(given[1])
+    if isinstance(above, str) or not isinstance(above, Sequence) or any(map(is_missing, above)):
+        raise ParameterError(
+            f"levels[{level!r}] must have a label for each category of {given[0]!r}, got"
+            f" {above!r:.80}"
+        )
+    labels = tuple(map(label_text, above))
+    check_spelling(list(dict.fromkeys(labels)), lambda at: f"label {at + 1} of {level!r}")
     if len(labels) != len(variables[given[0]]):
         raise ParameterError(
             f"levels[{level!r}] must have a label for each of the {len(variables[given[0]])}"

@@ -8,24 +8,29 @@ was. A new file appears complete or not at all.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any, Final
+from uuid import uuid4
 
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError
 from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
+from taciturn.tables.spelling import check_spelling
 
 __all__ = ["Database", "create"]
 
 _FORMAT: Final = "taciturn release log"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _PATIENCE: Final = 30.0  # seconds to wait for another process
 _PAUSE: Final = 0.02
+_HELD: Final = ("Could not set lock on file", "used by another process")
+"""What DuckDB says of a file that another process has open."""
 _LOCK: Final = RLock()  # of this process: it must not open a file in two ways at once
 _ALONE: Final[dict[str, Any]] = {
     "enable_external_access": "false",
@@ -37,7 +42,7 @@ _ALONE: Final[dict[str, Any]] = {
 _TABLES: Final = """
     CREATE TABLE project (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
     CREATE TABLE releases (
-        number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, added TIMESTAMP NOT NULL,
+        number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, added_utc TIMESTAMP NOT NULL,
         protection VARCHAR NOT NULL
     );
     CREATE TABLE tables (
@@ -61,6 +66,7 @@ def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
     about = {
         "format": _FORMAT,
         "version": str(_VERSION),
+        "id": uuid4().hex,
         "codebook": json.dumps(
             {
                 "variables": {name: list(labels) for name, labels in codebook.variables.items()},
@@ -92,20 +98,24 @@ class Database:
     ----------
     path : Path
         The file.
+
+    Attributes
+    ----------
+    id : str
+        Of this log and of no other; if another one takes the place of the file, it is
+        neither read nor added to.
+    codebook : Codebook
+        The variables of the log.
+
+    Raises
+    ------
+    FileFormatError
+        The file is no log, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    def codebook(self) -> Codebook:
-        """The variables of the log.
-
-        Raises
-        ------
-        FileFormatError
-            The file is no log, or is damaged.
-        """
-        with self._open(writing=False) as connection:
+        with self._connection(writing=False) as connection:
             about = dict(connection.execute("SELECT key, value FROM project").fetchall())
         if about.get("format") != _FORMAT or about.get("version") != str(_VERSION):
             raise FileFormatError(
@@ -113,27 +123,28 @@ class Database:
                 f" {about.get('format', 'a database')!s:.40} {about.get('version', '')!s:.20}"
             )
         with self._readable():
+            self.id = str(about["id"])
             given = json.loads(about["codebook"])
             levels = {name: (v, labels) for name, (v, labels) in given["levels"].items()}
-            return Codebook.of(given["variables"], levels, given["total"])
+            self.codebook = Codebook.of(given["variables"], levels, given["total"])
 
     def releases(self) -> list[Row]:
         """Number, name, date and protection of each release."""
         with self._open(writing=False) as connection:
             return _releases(connection)
 
-    def tables(self, codebook: Codebook) -> list[tuple[int, PublishedTable]]:
+    def tables(self) -> list[tuple[int, PublishedTable]]:
         """All tables, each with the number of its release."""
-        return self.all(codebook)[1]
+        return self.all()[1]
 
-    def all(self, codebook: Codebook) -> tuple[list[Row], list[tuple[int, PublishedTable]]]:
+    def all(self) -> tuple[list[Row], list[tuple[int, PublishedTable]]]:
         """Releases as `releases`, and their tables as `tables`: both of one moment."""
         with self._open(writing=False) as connection:
             releases = _releases(connection)
             rows = connection.execute(
                 "SELECT release, definition, least, most FROM tables ORDER BY release, position"
             ).fetchall()
-        sizes = {name: len(labels) for name, labels in codebook.variables.items()}
+        sizes = {name: len(labels) for name, labels in self.codebook.variables.items()}
         with self._readable():
             return releases, [
                 (
@@ -158,7 +169,13 @@ class Database:
         ------
         ParameterError
             Others were added meanwhile, or there is a release of this name.
+        TableError
+            A name or a protection that does not show what it holds.
         """
+        if name is not None:
+            _check_text(name, "name")
+        if protection != "":
+            _check_text(protection, "protection")
         with self._open(writing=True) as connection:
             connection.execute("BEGIN")
             found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
@@ -173,8 +190,8 @@ class Database:
             if (other := same.fetchone()) is not None:
                 raise ParameterError(f"{self.path}: release {other[0]} is called {name!r} already")
             connection.execute(
-                "INSERT INTO releases VALUES (?, ?, current_timestamp, ?)",
-                [last + 1, name, protection],
+                "INSERT INTO releases VALUES (?, ?, ?, ?)",
+                [last + 1, name, datetime.now(UTC).replace(tzinfo=None), protection],
             )
             for position, table in enumerate(tables):
                 most = [None if x >= UNLIMITED else x for x in table.most.ravel().tolist()]
@@ -193,6 +210,17 @@ class Database:
 
     @contextmanager
     def _open(self, *, writing: bool) -> Iterator[Any]:
+        """A connection to the log that was opened first."""
+        with self._connection(writing=writing) as connection:
+            found = connection.execute("SELECT value FROM project WHERE key = 'id'").fetchone()
+            if found != (self.id,):
+                raise FileFormatError(
+                    f"{self.path}: is not the log that was opened, but another one: open it again"
+                )
+            yield connection
+
+    @contextmanager
+    def _connection(self, *, writing: bool) -> Iterator[Any]:
         """A connection, as soon as no other process has the file."""
         duckdb = _duckdb()
         if not self.path.is_file():
@@ -201,6 +229,10 @@ class Database:
             connection = self._connected(duckdb, writing)
             try:
                 yield connection
+            except (duckdb.InterruptException, RuntimeError) as error:
+                if "interrupted" not in str(error).lower():
+                    raise
+                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for in a query
             except duckdb.Error as error:
                 raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
             finally:
@@ -213,8 +245,7 @@ class Database:
             try:
                 return duckdb.connect(str(self.path), read_only=not writing, config=_ALONE)
             except duckdb.Error as error:
-                locked = "lock" in str(error).lower()
-                if not locked:
+                if not any(held in str(error) for held in _HELD):
                     raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
                 if monotonic() > until:
                     raise FileFormatError(
@@ -231,9 +262,19 @@ class Database:
             raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
 
 
+def _check_text(text: Any, what: str) -> None:
+    """Raise unless something is text that can be read."""
+    if not (isinstance(text, str) and text):
+        raise ParameterError(f"{what} must be text, got {text!r:.80}")
+    check_spelling([text], lambda _: what)
+
+
 def _releases(connection: Any) -> list[Row]:
-    query = "SELECT number, name, added, protection FROM releases ORDER BY number"
-    return list(connection.execute(query).fetchall())
+    query = "SELECT number, name, added_utc, protection FROM releases ORDER BY number"
+    return [
+        (number, name, added.replace(tzinfo=UTC), protection)
+        for number, name, added, protection in connection.execute(query).fetchall()
+    ]
 
 
 def _limits(most: Sequence[int | None]) -> list[int]:

@@ -18,6 +18,7 @@ from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.reading import Merged, Where, published_tables
 from taciturn.release_log.search import Limits
 from taciturn.release_log.verdict import Verdict
+from taciturn.schema import MAX_COUNT
 from taciturn.validate import whole_number
 
 __all__ = ["ReleaseLog"]
@@ -108,14 +109,14 @@ class ReleaseLog:
         self.path = Path(path)
         if variables is not None:
             if total is not None:
-                total = whole_number(total, "total", least=0)
+                total = whole_number(total, "total", least=0, most=MAX_COUNT)
             create(self.path, Codebook.of(variables, levels, total), overwrite=overwrite)
         elif levels is not None or total is not None or overwrite:
             raise ParameterError(
                 "levels, total and overwrite are given with the variables of a new log"
             )
         self._database = Database(self.path)
-        self.codebook = self._database.codebook()
+        self.codebook = self._database.codebook
 
     def check(
         self,
@@ -186,10 +187,11 @@ class ReleaseLog:
             The solver finds no solution in whole numbers.
         """
         limits = Limits(
-            whole_number(threshold, "threshold", least=2), whole_number(values, "values", least=2)
+            whole_number(threshold, "threshold", least=2, most=MAX_COUNT),
+            whole_number(values, "values", least=2, most=MAX_COUNT),
         )
         tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
-        releases, earlier = self._database.all(self.codebook)
+        releases, earlier = self._database.all()
 
         def check(changed: Tables) -> Checked:
             return check_tables(changed, earlier, self.codebook, limits)
@@ -215,6 +217,7 @@ class ReleaseLog:
                 names[release] for release in sorted(near - found.combined) if not found.complete
             ),
             names,
+            self.id,
             max(names, default=0),
             tables,
             advise,
@@ -255,10 +258,12 @@ class ReleaseLog:
         TableError, FileFormatError
             As for `check`, and the file cannot be written.
         ParameterError
-            A name that is taken; a table that was not the one checked, or releases
-            since it was checked.
+            A name that is taken; a table that was not the one checked, or checked by
+            another log, or releases since it was checked.
         """
         tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        if after is not None and after.log != self.id:
+            raise ParameterError("after must be a verdict of this log, it is that of another")
         if after is not None and not _same(tables, after.tables):
             raise ParameterError("after must be the verdict on this table, it is that on another")
         return self._database.add(
@@ -295,7 +300,7 @@ class ReleaseLog:
             The release of this name is another table, or has another protection.
         """
         tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
-        releases, logged = self._database.all(self.codebook)
+        releases, logged = self._database.all()
         for number, other, _, how in releases:
             if other == name:
                 if not _same(tables, [each for release, each in logged if release == number]):
@@ -307,6 +312,11 @@ class ReleaseLog:
                     )
                 return int(number)
         return None
+
+    @property
+    def id(self) -> str:
+        """What tells this log from all others; a file that is made anew has another."""
+        return self._database.id
 
     @property
     def releases(self) -> pd.DataFrame:
@@ -322,7 +332,7 @@ class ReleaseLog:
         book = self.codebook
         sizes = ", ".join(f"{name} ({len(labels)})" for name, labels in book.variables.items())
         levels = ", ".join(f"{name} above {v}" for name, (v, _) in book.levels.items())
-        tables = self._database.tables(book)
+        tables = self._database.tables()
         cells = sum(int(table.informative.sum()) for _, table in tables)
         return [
             f"Release log of {sizes}{f'; {levels}' if levels else ''}",

@@ -145,7 +145,9 @@ class PublishedTable:
             counted = self.classes(axis.variable, len(axis.classes))
             own = classes.get(axis.variable)
             group, outside = _joined(counted, len(axis.labels), own)
-            kept = np.unique(group[group != outside])
+            # A category that the filter leaves out counts nobody, and says nothing.
+            some = np.isin(np.arange(len(group)), counted)
+            kept = np.unique(group[some & (group != outside)])
             if not len(kept):
                 whole = False
                 cover = _cover(counted >= 0, own)
@@ -241,6 +243,8 @@ class PublishedTable:
             )
             for each in given["axes"]
         )
+        if any(len(axis.classes) != sizes[axis.variable] for axis in axes):
+            raise ValueError("the definition of a table is not that of this log")
         where = {
             name: np.isin(np.arange(sizes[name]), places) for name, places in given["where"].items()
         }

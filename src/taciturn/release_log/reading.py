@@ -1,11 +1,7 @@
-"""What is to be published, in any form in which it is held, as tables with their
-definitions.
-"""
+"""What is to be published as tables with their definitions: who is counted where."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -15,13 +11,9 @@ from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text, plain
 from taciturn.release_log.published import Axis, PublishedTable
-from taciturn.schema import COUNT, PUBLISHED, REPLICATE, SAFE, STATUS
+from taciturn.release_log.rows import Rows, rows_of
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
-from taciturn.tables.values import is_missing, whole_steps
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Merged", "Where", "published_tables"]
 
@@ -42,7 +34,11 @@ def published_tables(
     total: str = "Total",
 ) -> list[PublishedTable]:
     """The tables that are published, each with who is counted in its cells."""
-    book = _Definitions(codebook, dict(where or {}), dict(merge or {}))
+    book = _Definitions(
+        codebook,
+        _mapping(where, "where"),
+        {n: _mapping(x, f"merge[{n!r}]") for n, x in _mapping(merge, "merge").items()},
+    )
     if isinstance(given, ProtectedTable):
         given = given.pattern
     if isinstance(given, SuppressionPattern):
@@ -50,7 +46,7 @@ def published_tables(
     if isinstance(given, Release):
         found = _of_release(given, book)
     else:
-        found = _of_rows(_rows_of(given, total), book)
+        found = _of_rows(rows_of(given, codebook, total), book)
     unknown = [name for name in book.merge if name not in book.merged]
     if unknown:
         raise ParameterError(f"merge must name variables of the table, got {unknown}")
@@ -59,23 +55,11 @@ def published_tables(
     return found
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Cells one by one.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Variables, or levels above them.
-    cells : list of tuple
-        For each cell the category of each; None where it is summed over.
-    values : list
-        The count of each; None where it is not published.
-    """
-
-    names: tuple[str, ...]
-    cells: list[tuple[Any, ...]]
-    values: list[int | None]
+def _mapping(given: Any, name: str) -> dict[Any, Any]:
+    """A copy of what must be a mapping."""
+    if given is None or isinstance(given, Mapping):
+        return dict(given or {})
+    raise ParameterError(f"{name} must be a mapping, got {given!r:.80}")
 
 
 class _Definitions:
@@ -135,7 +119,7 @@ class _Definitions:
         return Axis(name, variable, tuple(texts), classes)
 
 
-def _of_rows(rows: _Rows, book: _Definitions) -> list[PublishedTable]:
+def _of_rows(rows: Rows, book: _Definitions) -> list[PublishedTable]:
     """A table for each set of variables that is not summed over."""
     variables = [book.codebook.variable_of(name, "the table") for name in rows.names]
     twice = [name for name in variables if variables.count(name) > 1]
@@ -226,99 +210,6 @@ def _padded(
         return PublishedTable(axes, where, least, most)
     more = [(0, len(axis.labels) - size) for axis, size in zip(axes, least.shape, strict=True)]
     return PublishedTable(axes, where, np.pad(least, more), np.pad(most, more))
-
-
-def _rows_of(given: Any, total: str) -> _Rows:
-    """The cells of whatever holds a table."""
-    if isinstance(given, xr.DataArray):
-        if REPLICATE in given.coords:
-            raise TableError(
-                "the table is perturbed: its counts are not the true ones. Give tc.Rounding for a"
-                " rounded table"
-            )
-        return _of_array(given)
-    if type(given).__module__.startswith("pandas"):
-        return _of_pandas(given, total)
-    raise TableError(
-        "a table must be a DataArray, a data frame such as pandas.crosstab gives, a release or a"
-        f" protected table, got {type(given).__name__}"
-    )
-
-
-def _of_array(table: xr.DataArray) -> _Rows:
-    names = tuple(map(str, table.dims))
-    cells = list(product(*(table[dim].values.tolist() for dim in table.dims)))
-    values = [
-        _count(value, names, cell)
-        for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
-    ]
-    return _Rows(names, cells, values)
-
-
-def _of_pandas(frame: "pd.DataFrame | pd.Series[Any]", total: str) -> _Rows:
-    """The cells of a cross-tabulation, sizes of groups, or a table in long form."""
-    import pandas as pd
-
-    if isinstance(frame, pd.DataFrame) and COUNT in frame.columns:
-        return rows_of_columns({str(name): frame[name].tolist() for name in frame}, total)
-    series: Any = frame
-    if isinstance(frame, pd.DataFrame):
-        series = frame.stack(list(range(frame.columns.nlevels)), future_stack=True)
-    names = list(series.index.names)
-    if any(name is None for name in names):
-        raise TableError(
-            "each level of the index and of the columns must be named after a variable, got"
-            f" {names}"
-        )
-    cells = [key if isinstance(key, tuple) else (key,) for key in series.index.tolist()]
-    # With several levels pandas writes a total as ("All", "").
-    cells = [_replaced(key, "", total) if total in key else key for key in cells]
-    return _rows(tuple(map(str, names)), cells, series.tolist(), total)
-
-
-def _replaced(key: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
-    return tuple(new if isinstance(label, str) and label == old else label for label in key)
-
-
-def rows_of_columns(columns: Mapping[str, list[Any]], total: str, *, count: str = COUNT) -> _Rows:
-    """The cells of a table in long form, a column a variable."""
-    if count not in columns:
-        raise TableError(f"no column {count!r} of counts: there are {list(columns)}")
-    statuses = columns.get(STATUS, [PUBLISHED] * len(columns[count]))
-    names = tuple(name for name in columns if name not in (count, STATUS))
-    values = [
-        value if status in (PUBLISHED, SAFE) else None
-        for value, status in zip(columns[count], statuses, strict=True)
-    ]
-    cells = list(zip(*(columns[name] for name in names), strict=True))
-    return _rows(names, cells or [()] * len(values), values, total)
-
-
-def _rows(
-    names: tuple[str, ...], cells: Sequence[tuple[Any, ...]], values: Sequence[Any], total: str
-) -> _Rows:
-    missing = [cell for cell in cells if any(map(is_missing, cell))]
-    if missing:
-        raise TableError(f"a cell has no category: {dict(zip(names, missing[0], strict=True))}")
-    return _Rows(
-        names,
-        [tuple(None if label == total else label for label in cell) for cell in cells],
-        [_count(value, names, cell) for value, cell in zip(values, cells, strict=True)],
-    )
-
-
-def _count(value: Any, names: Sequence[str], cell: tuple[Any, ...]) -> int | None:
-    """A count, or None where there is none."""
-    if is_missing(value):
-        return None
-    count = whole_steps(value)
-    if count is None:
-        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
-        raise TableError(
-            f"counts must be whole numbers of at least 0, or missing where they are not published:"
-            f" {named or 'the grand total'} holds {value!r}"
-        )
-    return count
 
 
 def _check_filter(tables: Sequence[PublishedTable]) -> None:

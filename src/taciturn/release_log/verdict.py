@@ -41,6 +41,8 @@ class Verdict:
         none of the parts.
     names : mapping of int to str
         The name of each earlier release.
+    log : str
+        The `ReleaseLog.id` of the log that was asked.
     """
 
     findings: Sequence[Finding]
@@ -51,6 +53,7 @@ class Verdict:
     complete: bool
     not_combined: tuple[str, ...]
     names: Mapping[int, str]
+    log: str
     last: int = field(default=0)
     """The number of the last release that was in the log."""
     tables: Sequence[PublishedTable] = ()

@@ -162,7 +162,9 @@ def window_of(
 
 
 def _without_implied(sources: Sequence[Source], codebook: Codebook) -> list[Source]:
-    """Of tables that follow from others only these; of equal ones the first."""
+    """Of tables that follow from others only these; of equal ones the first. What takes
+    no earlier release is kept, so that none seems to be needed for it.
+    """
     sizes = {name: len(labels) for name, labels in codebook.variables.items()}
     # What is finer has more cells, and cannot follow from what has fewer.
     order = sorted(range(len(sources)), key=lambda i: (-sources[i][1].least.size, i))
@@ -174,6 +176,12 @@ def _without_implied(sources: Sequence[Source], codebook: Codebook) -> list[Sour
             kept.append(i)
         else:
             _check_agree(sources[fine], sources[i], sizes)
+    free = {sources[i][0] for i in kept} & {NEW} | {PUBLIC}
+    for i in order:
+        release, table = sources[i]
+        own = [sources[j][1] for j in kept if sources[j][0] == release]
+        if release in free and i not in kept and not any(x.implies(table, sizes) for x in own):
+            kept.append(i)
     return [sources[i] for i in sorted(kept)]
 
 

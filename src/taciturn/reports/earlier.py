@@ -47,7 +47,7 @@ def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
     ------
     ParameterError
         Something else, a log of other variables, a verdict on a table of other
-        variables or from before the last release.
+        variables, from another log or from before the last release.
     FileFormatError
         The log cannot be read.
     """
@@ -69,6 +69,8 @@ def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
             (str(number), str(row["name"]), f"{row['added']:%Y-%m-%d}", str(row["protection"]))
             for number, row in log.releases.iterrows()
         ]
+    if log is not None and verdict is not None and verdict.log != log.id:
+        raise ParameterError("verdict must be from this log, it is from another one")
     if verdict is not None:
         _check_verdict(verdict, rows, parts)
     return Earlier(rows, verdict)

@@ -51,7 +51,7 @@ def _release(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
                 raise
             return Answer(409, {"error": str(error)})
         if number is not None:
-            return Answer(200, {"number": number, "name": asked["name"], "added": False})
+            return Answer(200, _number(log, asked, number, added=False))
         verdict = _checked(log, asked, table)
         if not verdict.passed:
             refused = {"error": "not released: see the verdict", "verdict": _as_json(verdict)}
@@ -60,9 +60,15 @@ def _release(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
             number = log.add(table, **named, **defined, after=verdict)
         except ParameterError:  # somebody else released meanwhile
             continue
-        found = {"number": number, "name": asked["name"], "added": True}
+        found = _number(log, asked, number, added=True)
         return Answer(201, found | {"verdict": _as_json(verdict)})
     return Answer(503, {"error": f"others released {_TRIES} times meanwhile: ask again"})
+
+
+def _number(
+    log: ReleaseLog, asked: Mapping[str, Any], number: int, *, added: bool
+) -> dict[str, Any]:
+    return {"log": log.id, "number": number, "name": asked["name"], "added": added}
 
 
 def _releases(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
@@ -70,15 +76,16 @@ def _releases(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
     return Answer(
         200,
         {
+            "log": log.id,
             "releases": [
                 {
                     "number": int(number),
                     "name": row["name"],
-                    "added": f"{row['added'].isoformat(timespec='seconds')}Z",
+                    "added": f"{row['added']:%Y-%m-%dT%H:%M:%SZ}",
                     "protection": row["protection"],
                 }
                 for number, row in zip(rows.index, rows.to_dict("records"), strict=True)
-            ]
+            ],
         },
     )
 
@@ -108,6 +115,7 @@ def _checked(log: ReleaseLog, asked: Mapping[str, Any], table: Any) -> Verdict:
 def _as_json(verdict: Verdict) -> dict[str, Any]:
     """A verdict in plain types."""
     return {
+        "log": verdict.log,
         "passed": verdict.passed,
         "complete": verdict.complete,
         "threshold": verdict.threshold,

@@ -1,9 +1,12 @@
 """The service as an ASGI application."""
 
+import json
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -29,6 +32,38 @@ class Ascii(JSONResponse):
         return encoded(content)
 
 
+class Once(Request):
+    """A request in whose body no name is given twice: of two filters the last would be
+    taken, and the other be passed over.
+    """
+
+    async def json(self) -> Any:
+        """Read the body."""
+        return json.loads(await self.body(), object_pairs_hook=_object)
+
+
+class OnceRoute(APIRoute):
+    """An address that is asked by such requests."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers."""
+        answered = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            return await answered(Once(request.scope, request.receive))
+
+        return answer
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise HTTPException(400, f"{twice!r:.{_WIDTH}} is given twice")
+    return found
+
+
 def application(desk: Desk, bounds: Bounds) -> Gate:
     """The service, behind its gate.
 
@@ -36,6 +71,7 @@ def application(desk: Desk, bounds: Bounds) -> Gate:
     programs need to know of it is at ``/openapi.json``.
     """
     app = FastAPI(title="taciturn", version=__version__, docs_url=None, redoc_url=None)
+    app.router.route_class = OnceRoute
 
     async def asked(kind: Kind, **given: Any) -> Ascii:
         return _sent(await desk.ask(kind, given))

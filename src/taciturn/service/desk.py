@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -35,6 +36,7 @@ class Desk:
         self._workers: list[Worker] = []
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._free = asyncio.Semaphore(bounds.workers)
+        self._threads = ThreadPoolExecutor(bounds.workers)  # that wait for an answer
         self._here = 0
         try:
             for _ in range(bounds.workers):
@@ -59,7 +61,8 @@ class Desk:
                 waited = f"waited for {self._bounds.patience:g} seconds: ask again later"
                 return Answer(503, {"error": waited})
             try:
-                return await asyncio.to_thread(self._ask, kind, asked)
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._threads, self._ask, kind, asked)
             finally:
                 self._free.release()
         finally:
@@ -67,6 +70,7 @@ class Desk:
 
     def close(self) -> None:
         """End all workers."""
+        self._threads.shutdown(wait=False)
         for worker in self._workers:
             with suppress(OSError):
                 worker.close()

@@ -1,0 +1,196 @@
+"""The cells of a table one by one, in whatever form it is held."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+import xarray as xr
+
+from taciturn.errors import ParameterError, TableError
+from taciturn.release_log.codebook import Codebook, label_text
+from taciturn.schema import (
+    COUNT,
+    PRIMARY,
+    PUBLISHED,
+    REPLICATE,
+    SAFE,
+    SECONDARY,
+    STATUS,
+    SUPPRESSED,
+)
+from taciturn.tables.values import is_missing, whole_steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Rows", "rows_of"]
+
+_SHOWN: Final = (PUBLISHED, SAFE)
+_STATUSES: Final = (*_SHOWN, SUPPRESSED, PRIMARY, SECONDARY)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Cells one by one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Variables, or levels above them.
+    cells : list of tuple
+        For each cell the category of each; None where it is summed over.
+    values : list
+        The count of each; None where it is not published.
+    """
+
+    names: tuple[str, ...]
+    cells: list[tuple[Any, ...]]
+    values: list[int | None]
+
+
+def rows_of(given: Any, codebook: Codebook, total: str) -> Rows:
+    """The cells of whatever holds a table; `total` is the label of sums over a
+    variable.
+    """
+    if isinstance(given, xr.DataArray):
+        rows = _of_array(given)
+    elif type(given).__module__.startswith("pandas"):
+        rows = _of_pandas(given, codebook, total)
+    else:
+        raise TableError(
+            "a table must be a DataArray, a data frame such as pandas.crosstab gives, a release or"
+            f" a protected table, got {type(given).__name__}"
+        )
+    if not rows.cells:
+        raise TableError("the table has no cell")
+    return rows
+
+
+def _of_array(table: xr.DataArray) -> Rows:
+    if REPLICATE in table.coords:
+        raise TableError(
+            "the table is perturbed: its counts are not the true ones. Give tc.Rounding for a"
+            " rounded table"
+        )
+    unnamed = [dim for dim in table.dims if dim not in table.coords]
+    if unnamed:
+        raise TableError(f"the table has no categories along {unnamed[0]!r}: give it coordinates")
+    names = tuple(map(str, table.dims))
+    cells = list(product(*(table[dim].values.tolist() for dim in table.dims)))
+    values = [
+        _count(value, names, cell)
+        for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
+    ]
+    return Rows(names, cells, values)
+
+
+def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total: str) -> Rows:
+    """The cells of a cross-tabulation, sizes of groups, or a table in long form."""
+    import pandas as pd
+
+    series: Any = given
+    if isinstance(given, pd.DataFrame):
+        # The columns of a cross-tabulation have the name of its variable.
+        crossed = any(name in codebook for name in given.columns.names)
+        if COUNT in given.columns and not crossed:
+            return _of_columns(_columns_of(given), codebook, total)
+        series = given.stack(list(range(given.columns.nlevels)), future_stack=True)
+    names = list(series.index.names)
+    if any(name is None for name in names):
+        raise TableError(
+            "each level of the index and of the columns must be named after a variable, got"
+            f" {names}"
+        )
+    cells = [key if isinstance(key, tuple) else (key,) for key in series.index.tolist()]
+    # With several levels pandas writes a total as ("All", "").
+    cells = [_replaced(key, "", total) if total in key else key for key in cells]
+    return _rows(tuple(map(str, names)), cells, series.tolist(), codebook, total)
+
+
+def _columns_of(frame: "pd.DataFrame") -> dict[str, list[Any]]:
+    """The columns of a table in long form, and the levels of its index that are
+    named.
+    """
+    levels = {at: str(name) for at, name in enumerate(frame.index.names) if name is not None}
+    names = [*levels.values(), *map(str, frame.columns)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise TableError(f"two columns are called {twice[0]!r}")
+    values = [frame.index.get_level_values(at).tolist() for at in levels]
+    values += [frame.iloc[:, at].tolist() for at in range(frame.shape[1])]
+    return dict(zip(names, values, strict=True))
+
+
+def _replaced(key: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
+    return tuple(new if isinstance(label, str) and label == old else label for label in key)
+
+
+def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str) -> Rows:
+    """The cells of a table in long form, a column a variable."""
+    names = tuple(name for name in columns if name != COUNT)
+    values = columns[COUNT]
+    if STATUS in names and STATUS not in codebook:
+        names = tuple(name for name in names if name != STATUS)
+        values = [
+            value if _is_shown(status) else None
+            for value, status in zip(values, columns[STATUS], strict=True)
+        ]
+    cells = list(zip(*(columns[name] for name in names), strict=True))
+    return _rows(names, cells or [()] * len(values), values, codebook, total)
+
+
+def _is_shown(status: Any) -> bool:
+    """Whether a cell of this status is published."""
+    if status not in _STATUSES:
+        raise TableError(f"{STATUS} must be one of {', '.join(_STATUSES)}, got {status!r:.80}")
+    return status in _SHOWN
+
+
+def _rows(
+    names: tuple[str, ...],
+    cells: Sequence[tuple[Any, ...]],
+    values: Sequence[Any],
+    codebook: Codebook,
+    total: str,
+) -> Rows:
+    missing = [cell for cell in cells if any(map(is_missing, cell))]
+    if missing:
+        raise TableError(f"a cell has no category: {dict(zip(names, missing[0], strict=True))}")
+    _check_total_label(names, cells, codebook, total)
+    return Rows(
+        names,
+        [tuple(None if label == total else label for label in cell) for cell in cells],
+        [_count(value, names, cell) for value, cell in zip(values, cells, strict=True)],
+    )
+
+
+def _check_total_label(
+    names: Sequence[str], cells: Collection[tuple[Any, ...]], codebook: Codebook, total: str
+) -> None:
+    """Raise where a label could be a category as well as a sum over all."""
+    if not isinstance(total, str):
+        raise ParameterError(f"total must be the label of totals, got {total!r:.80}")
+    for place, name in enumerate(names):
+        own = codebook.labels_of(name) if name in codebook else ()
+        if total in own and any(label_text(cell[place]) == total for cell in cells):
+            raise TableError(
+                f"{total!r} is a category of {name!r} and the label of totals: give totals another"
+                " label, and say which",
+                in_python=" with total=",
+                at_shell=" with --total",
+            )
+
+
+def _count(value: Any, names: Sequence[str], cell: tuple[Any, ...]) -> int | None:
+    """A count, or None where there is none."""
+    if is_missing(value):
+        return None
+    count = whole_steps(value)
+    if count is None:
+        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+        raise TableError(
+            f"counts must be whole numbers of at least 0, or missing where they are not published:"
+            f" {named or 'the grand total'} holds {value!r}"
+        )
+    return count
