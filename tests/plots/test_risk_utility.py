@@ -51,6 +51,19 @@ def test_differences_and_the_frontier(compared) -> None:
     np.testing.assert_allclose(frontier.get_ydata(), on["risk_difference"])
 
 
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        ("spearman", "1 less the rank correlation with the original"),
+        ("cramers_v_change", "size of the change in Cramér's V"),
+        ("chi_squared_change", "size of the relative change in chi-squared"),
+    ],
+)
+def test_a_measure_that_was_made_a_loss_is_called_one(compared, loss, words) -> None:
+    axes = tc.plot_risk_utility(compared.assign_attrs(loss=loss), reference="noise")
+    assert axes.get_xlabel() == f"{words}, less that of 'noise'"
+
+
 def test_a_comparison_with_one_needs_no_reference(compared) -> None:
     one = tc.plot_risk_utility(compared.sel(reference="noise"))
     assert one.get_ylabel() == "R2, less that of 'noise'"

@@ -19,8 +19,7 @@ class Constraint:
     Attributes
     ----------
     measure : str
-        ``"R2"`` or a measure of `information_loss` of which less is better, that of
-        ``cramers_v_change`` by its size.
+        ``"R2"`` or a loss, as in `compare_protections`.
     at_most : float
         The bound `t`, at least 0.
     probability : float
