@@ -175,7 +175,7 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
     ax.plot(ends["loss_difference"], ends["risk_difference"], color="0.6", linewidth=0.8, zorder=0)
     loss, reference = str(result.attrs["loss"]), plain(result["reference"].item())
     words = _LOSS_IN_WORDS.get(loss, _in_words(loss))
-    ax.set_xlabel(f"{words}, less that of '{reference}'")
+    ax.set_xlabel(f"{words},\nless that of '{reference}'")  # in one line too long for the axes
     ax.set_ylabel(f"R2, less that of '{reference}'")
 
 
