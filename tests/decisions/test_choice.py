@@ -94,6 +94,54 @@ def test_the_middle_term_by_hand() -> None:
     assert float(found.candidates["expected_loss"].sel(protection="nothing")) == 0
 
 
+def test_ranks_and_association_by_hand() -> None:
+    """Ranks of the sample are 3.5, 1.5, 1.5, 3.5, with one moved 2.5, 2.5, 1, 4: rho =
+    (0 + 0 + 1.5 + 1.5) / sqrt(4 * 4.5) = 1 / sqrt 2. Chi-squared is 4 before and, as
+    N (ad - bc)^2 / (product of margins), 4 * 4 / (2 * 2 * 1 * 3) = 4/3 after: a change
+    of -2/3. Shares of rows are 1, 0 and 0, 1 around 1/2, 1/2 before, BV = 1/2; 1/2, 1/2
+    and 0, 1 around 1/4, 3/4 after, BV = 1/8: a change of -3/4.
+    """
+    costs = {
+        "spearman": 1 - 1 / sqrt(2),
+        "cramers_v_change": 1 - 1 / sqrt(3),
+        "chi_squared_change": 2 / 3,
+        "between_variance_change": 3 / 4,
+    }
+    for name, cost in costs.items():
+        found = choose(loss={"R2": 1e-9, name: 3})
+        losses = found.candidates["expected_loss"]
+        assert float(losses.sel(protection="as it is")) == pytest.approx(0, abs=1e-8)
+        assert float(losses.sel(protection="one moved")) == pytest.approx(3 * cost)
+        assert found.chosen == "as it is"
+
+
+def test_a_stronger_association_is_a_loss_too() -> None:
+    """[[2, 1], [1, 2]] has chi-squared 6 (4 - 1)^2 / 3^4 = 2/3, and the release
+    [[3, 0], [0, 3]] has 6: a change of 8."""
+    table = xr.DataArray([[2, 1], [1, 2]], dims=DIMS)
+    released = {"as it is": table, "purer": xr.DataArray([[3, 0], [0, 3]], dims=DIMS)}
+    given = {"table": table, "released": released, "population": None}
+    found = choose(loss={"R2": 1e-9, "chi_squared_change": 1}, **given)
+    assert float(found.candidates["expected_loss"].sel(protection="purer")) == pytest.approx(8)
+    assert found.chosen == "as it is"
+    bound = tc.Constraint("chi_squared_change", at_most=7.9)
+    assert choose(loss="R2", constraint=bound, **given).chosen == "as it is"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("spearman", "spearman is not defined for this table, which has no order of cells"),
+        ("chi_squared_change", "which has no association to lose"),
+        ("between_variance_change", "which has no association to lose"),
+    ],
+)
+def test_a_loss_that_is_not_defined_for_the_table(name, message) -> None:
+    even = xr.DataArray([[3, 3], [3, 3]], dims=DIMS)
+    with pytest.raises(ParameterError, match=message):
+        choose(released={"a": SAMPLE}, table=even, population=even, loss={"R2": 1, name: 1})
+
+
 def test_replicates_are_averaged_and_say_how_sure() -> None:
     """Two replicates with one and with two people moved: MAE 1/2 and 1."""
     moved = xr.concat([CANDIDATES["one moved"], SAMPLE - SAMPLE + 1], "replicate")

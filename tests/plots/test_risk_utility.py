@@ -27,7 +27,7 @@ def compared(religion_sample, fit_restaurant) -> xr.Dataset:
 
 def test_differences_and_the_frontier(compared) -> None:
     axes = tc.plot_risk_utility(compared, reference="base 3")
-    assert axes.get_xlabel() == "Hellinger distance from the original, less that of 'base 3'"
+    assert axes.get_xlabel() == "Hellinger distance from the original,\nless that of 'base 3'"
     labels = [box.get_label() for box in axes.containers if box.get_label()[0] == " "]
     shares = [round(100 * share) for share in compared["frontier"].values]
     assert labels == [
@@ -49,6 +49,19 @@ def test_differences_and_the_frontier(compared) -> None:
     on = on.isel(protection=np.flatnonzero(compared["frontier"] > 0.5)).sortby("loss_difference")
     np.testing.assert_allclose(frontier.get_xdata(), on["loss_difference"])
     np.testing.assert_allclose(frontier.get_ydata(), on["risk_difference"])
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        ("spearman", "1 less the rank correlation with the original"),
+        ("cramers_v_change", "size of the change in Cramér's V"),
+        ("chi_squared_change", "size of the relative change in chi-squared"),
+    ],
+)
+def test_a_measure_that_was_made_a_loss_is_called_one(compared, loss, words) -> None:
+    axes = tc.plot_risk_utility(compared.assign_attrs(loss=loss), reference="noise")
+    assert axes.get_xlabel() == f"{words},\nless that of 'noise'"
 
 
 def test_a_comparison_with_one_needs_no_reference(compared) -> None:

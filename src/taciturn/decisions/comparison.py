@@ -76,8 +76,9 @@ def compare_protections(
     reference : str, optional
         The protection that the others are compared with; by default all with all.
     loss : str
-        A measure of `information_loss` of which less is better. That of
-        ``cramers_v_change`` is its size.
+        A measure of `information_loss` of which less is better: a distance or lost or
+        new zeros as they are, ``spearman`` by what it is less than 1, and a change of
+        association, such as ``cramers_v_change``, by its size.
     weights, where
         As in `disclosure_risk`.
     association : sequence of two str, optional
@@ -109,8 +110,8 @@ def compare_protections(
     Raises
     ------
     ParameterError
-        No method, a name that is not text, an unknown reference or loss, weights or a
-        probability out of range.
+        No method, a name that is not text, an unknown reference or loss, one that is
+        not defined for the table, weights or a probability out of range.
     TableError
         Tables with other categories, and what `disclosure_risk` refuses.
 

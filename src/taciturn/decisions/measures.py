@@ -19,9 +19,14 @@ LOSSES: Final = (
     "mean_relative_error",
     "lost_zeros",
     "new_zeros",
+    "spearman",
     "cramers_v_change",
+    "chi_squared_change",
+    "between_variance_change",
 )
-"""Of `information_loss`; the last counts by its size, whatever its sign."""
+"""Of `information_loss`: a rank correlation is a loss by what it is less than 1, a
+change by its size.
+"""
 
 DECIMALS: Final = 12
 """Of a measure; what differs by less is the same, as the rest is rounding."""
@@ -35,8 +40,15 @@ def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
         return outcome.risk(RISK, weights).round(DECIMALS)
     if name not in outcome.losses:
         raise ParameterError(f"{name} is not measured here: give association=, two variables")
-    losses: Floats = np.abs(outcome.losses[name])[np.newaxis].round(DECIMALS)
-    return losses
+    measured = outcome.losses[name]
+    if np.isnan(measured).any():  # of the table alone, and so for every release
+        raise ParameterError(
+            f"{name} is not defined for this table, which has no"
+            f" {'order of cells' if name == 'spearman' else 'association'} to lose: take another"
+            " measure"
+        )
+    losses: Floats = 1 - measured if name == "spearman" else np.abs(measured)
+    return losses[np.newaxis].round(DECIMALS)
 
 
 def check_loss(name: Any, argument: str, *, also: tuple[str, ...] = ()) -> str:

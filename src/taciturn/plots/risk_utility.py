@@ -24,6 +24,14 @@ _UTILITY_IN_WORDS: Final = {
     "chi_squared_change": "relative change in chi-squared",
     "between_variance_change": "relative change in the variance between groups",
 }
+_LOSS_IN_WORDS: Final = {
+    "spearman": "1 less the rank correlation with the original",
+    **{
+        name: f"size of the {words}"
+        for name, words in _UTILITY_IN_WORDS.items()
+        if name.endswith("_change")
+    },
+}
 _MOST: Final = 0.5  # of the draws, in which a method is on the frontier
 
 
@@ -167,7 +175,8 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
     ends = on.sel(statistic="mean").sortby("loss_difference")
     ax.plot(ends["loss_difference"], ends["risk_difference"], color="0.6", linewidth=0.8, zorder=0)
     loss, reference = str(result.attrs["loss"]), plain(result["reference"].item())
-    ax.set_xlabel(f"{_in_words(loss)}, less that of '{reference}'")
+    words = _LOSS_IN_WORDS.get(loss, _in_words(loss))
+    ax.set_xlabel(f"{words},\nless that of '{reference}'")  # in one line too long for the axes
     ax.set_ylabel(f"R2, less that of '{reference}'")
 
 
