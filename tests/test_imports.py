@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import cloudpickle
 import pytest
 
 import taciturn
@@ -54,6 +55,17 @@ NAMES = [
     for alias in node.names
 ]
 FOLDERS = sorted(name for module, name in NAMES if module is None)
+
+
+@pytest.mark.parametrize("folder", ["", *(f".{name}" for name in FOLDERS)])
+def test_modules_can_be_sent_to_workers(folder: str) -> None:
+    """As globals of functions that are written in a notebook. So no public name may be
+    that of the file it is in: lazy_loader guards such a module by a class that cannot
+    be pickled.
+    """
+    module = importlib.import_module(f"taciturn{folder}")
+    assert cloudpickle.loads(cloudpickle.dumps(module)) is module
+    assert type(module) is ModuleType
 
 
 def loaded_after(statements: str) -> set[str]:

@@ -37,8 +37,8 @@ UNIT = {0.1: 150, 0.05: 110, 0.01: 32}
 FACTOR = 3
 # The bounds on R2 are what other samples have on average, protected in these ways.
 BOUNDS = ("as it is", "rounded to 3")
-PROBABILITY = 0.95  # of a constraint
-UPPER = (0.95, 0.99)  # probabilities that R2 is at most the upper end
+PROBABILITIES = (0.95, 0.99)  # of constraints, and that R2 is at most the upper end
+ENDS = (*(f"below {level:g}" for level in PROBABILITIES), "inside")
 BINS = (0.0, 0.5, 0.7, 0.9, 0.99, 1.01)
 POSTERIOR, SCALED = "posterior", "scaled up"
 NO_SHARES = ("regret", "stated", "bias", "truth")
@@ -63,7 +63,7 @@ def main() -> None:
     names = [n for n in TABLES if not given.tables or any(some in n for some in given.tables)]
     header = {"seed": given.seed, "draws": given.draws, "replicates": REPLICATES}
     header |= {"unit": list(UNIT.items()), "factor": FACTOR, "bounds": list(BOUNDS)}
-    header |= {"candidates": list(NAMES), "upper": list(UPPER)}
+    header |= {"candidates": list(NAMES), "probabilities": list(PROBABILITIES)}
     with Store(given.store / "choices.jsonl", header) as kept:
         done = {(r["table"], r["fraction"], r["sample"]) for r in kept.records}
         bounds = {cell: bounds_of(*cell, given.seed) for cell in product(names, FRACTIONS)}
@@ -159,15 +159,20 @@ def one(task: Task) -> dict[str, Any]:
             prices = {"R2": 1, "hellinger": 1 / (factor * UNIT[task.fraction])}
             decision = tc.choose_protection(offered, loss=prices, **given)
             record[by][name] = truth.of_choice(decision)
-        for name, bound in task.bounds.items():
-            limit = tc.Constraint("R2", at_most=bound, probability=PROBABILITY)
+        for (name, bound), probability in product(task.bounds.items(), PROBABILITIES):
+            limit = tc.Constraint("R2", at_most=bound, probability=probability)
             limited = tc.choose_protection(offered, loss="hellinger", constraint=limit, **given)
-            record[by][name] = truth.keeps(limited.chosen, bound)
+            record[by][limit_name(name, probability)] = truth.keeps(limited.chosen, bound)
     record["R2"] = {
         name: truth.beside(name, tc.disclosure_risk(whose[POSTERIOR], release)["R2"])
         for name, release in offered.items()
     }
     return record
+
+
+def limit_name(bound: str, probability: float) -> str:
+    """What a constraint is called."""
+    return f"{bound}, {probability:g}"
 
 
 class Truth:
@@ -209,19 +214,17 @@ class Truth:
 
     def beside(self, name: str, drawn: xr.DataArray) -> dict[str, float]:
         """Bias of the mean of draws of R2, and the shares of releases at most their
-        upper ends.
+        upper ends, and between the ends of the interval of 95 %.
         """
         risk = self.risk[name]
-        below = {
-            f"below {level:g}": float(
-                (risk <= np.quantile(drawn.values, level, method="inverted_cdf")).mean()
-            )
-            for level in UPPER
-        }
+        levels = (*PROBABILITIES, 0.025, 0.975)
+        *upper, low, high = np.quantile(drawn.values, levels, method="inverted_cdf")
+        ends = zip(PROBABILITIES, upper, strict=True)
         return {
             "truth": float(risk.mean()),
             "bias": float(drawn.mean() - risk.mean()),
-            **below,
+            **{f"below {level:g}": float((risk <= end).mean()) for level, end in ends},
+            "inside": float(((low <= risk) & (risk <= high)).mean()),
         }
 
 
@@ -248,7 +251,7 @@ def measured(cell: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, list[f
             yield by, "", f"right, {name}", [float(c["regret"] < TIE) for c in chosen]
             yield by, "", f"regret, {name}", [c["regret"] for c in chosen]
             yield by, "", f"stated, {name}", [c["stated"] for c in chosen]
-        for name in BOUNDS:
+        for name in (limit_name(*each) for each in product(BOUNDS, PROBABILITIES)):
             limited = [f[name] for f in found]
             yield by, "", f"chosen, {name}", [float(c["chosen"] is not None) for c in limited]
             kept = [c["kept"] for c in limited if c["chosen"] is not None]
@@ -256,7 +259,7 @@ def measured(cell: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, list[f
     for candidate in NAMES:
         best = [float(r[POSTERIOR][EVEN]["best"] == candidate) for r in cell]
         yield "", candidate, "best", best
-        for measure in ("truth", "bias", *(f"below {level:g}" for level in UPPER)):
+        for measure in ("truth", "bias", *ENDS):
             values = [r["R2"][candidate][measure] for r in cell]
             yield POSTERIOR, candidate, measure, values
     yield "", "", "unconverged", [float(r["unconverged"]) for r in cell]
@@ -341,12 +344,15 @@ def stated(records: list[dict[str, Any]]) -> str:
 
 def constraints(rows: pd.DataFrame) -> str:
     """For each cell and bound, how often something is chosen, and keeps it."""
-    head = ["table", "n/N", "bound: average R2", "something chosen: posterior", "scaled up"]
-    head += ["truly kept: posterior", "scaled up"]
-    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * 4])]
+    head = ["table", "n/N", "bound: average R2", "probability"]
+    head += ["something chosen: posterior", "scaled up", "truly kept: posterior", "scaled up"]
+    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * 5])]
     for table, fraction, cell in cells(rows):
-        for name in BOUNDS:
-            line = [table, fraction, name]
+        for bound, probability in product(BOUNDS, PROBABILITIES):
+            line, name = (
+                [table, fraction, bound, f"{probability:g}"],
+                limit_name(bound, probability),
+            )
             for measure in ("chosen", "kept"):
                 line += [shown(cell, by=by)(f"{measure}, {name}") for by in (POSTERIOR, SCALED)]
             lines.append(joined(line))
@@ -355,21 +361,21 @@ def constraints(rows: pd.DataFrame) -> str:
 
 def protected_risk(rows: pd.DataFrame) -> str:
     """For each cell and candidate R2, its bias, and how often the truth is at most the
-    upper ends.
+    upper ends, and inside the interval.
     """
-    ends = [f"below {level:g}" for level in UPPER]
     head = ["table", "n/N", "released", "R2", "bias"]
-    head += [f"at most the {100 * level:g} % upper end" for level in UPPER]
-    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * 4])]
+    head += [f"at most the {100 * level:g} % upper end" for level in PROBABILITIES]
+    head += ["in the 95 % interval"]
+    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * 5])]
     for table, fraction, cell in cells(rows):
         for name in NAMES:
             of = cell[(cell["candidate"] == name) & (cell["by"] == POSTERIOR)]
             of = of.set_index("measure")["value"]
             line = [table, fraction, name, f"{of['truth']:.3f}", f"{of['bias']:+.3f}"]
-            lines.append(joined([*line, *(f"{of[end]:.2f}" for end in ends)]))
+            lines.append(joined([*line, *(f"{of[end]:.2f}" for end in ENDS)]))
     errors = rows[rows["candidate"] != ""].groupby("measure")["mcse"].max()
     note = f"Monte Carlo errors are at most {errors['bias']:.4f} of a bias and"
-    note += f" {errors[ends].max():.3f} of a share.\n"
+    note += f" {errors[list(ENDS)].max():.3f} of a share.\n"
     return "\n".join([note, *lines]) + "\n"
 
 

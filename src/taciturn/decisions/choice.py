@@ -66,7 +66,8 @@ def choose_protection(
     loss : str or mapping of str to float
         What is to be small: ``"R2"``, a measure of `information_loss` of which less is
         better, or prices of several, each above 0, of which the weighted sum is taken,
-        in whatever unit the prices have. That of ``cramers_v_change`` is its size.
+        in whatever unit the prices have. ``spearman`` counts by what it is less than 1,
+        a change of association, such as ``cramers_v_change``, by its size.
     constraint : Constraint, optional
         What must be kept with at least some probability. Needed unless R2 has a price:
         otherwise nothing weighs the risk.
@@ -85,8 +86,8 @@ def choose_protection(
     Raises
     ------
     ParameterError
-        No candidate, a loss, prices, a constraint or weights that cannot be, nothing
-        that weighs the risk.
+        No candidate, a loss, prices, a constraint or weights that cannot be, a loss
+        that is not defined for the table, nothing that weighs the risk.
     TableError
         Tables with other categories, and what `disclosure_risk` refuses.
 
@@ -110,6 +111,9 @@ def choose_protection(
     replicates, whichever is smaller. All of 10 replicates within the bound leave 0.71
     to 1; to be sure of 0.95 takes 76. A probability of 1 is in doubt as long as
     anything is drawn.
+
+    *How far a constraint can be trusted.* Its probability is that of the draws, whose
+    upper tail may be too low: see `Constraint`.
 
     *A constraint and the value of information.* The constraint is about what is known
     now, so that the candidates that keep it are fixed, and information is valued for a

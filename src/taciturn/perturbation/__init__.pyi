@@ -1,7 +1,6 @@
 from .cell_keys import cell_key as cell_key, cell_key_records as cell_key_records
 from .controlled_rounding import controlled_round as controlled_round
 from .conventional_rounding import conventional_round as conventional_round
-from .grid import grid as grid
 from .keys import (
     derive_record_keys as derive_record_keys,
     record_keys as record_keys,
@@ -12,6 +11,7 @@ from .magnitude_noise import (
     magnitude_perturbation_table as magnitude_perturbation_table,
 )
 from .noise import add_noise as add_noise
+from .parameter_grid import grid as grid
 from .perturbation_tables import perturbation_table as perturbation_table
 from .random_rounding import random_round as random_round
 from .record_swapping import swap_records as swap_records, swapped_table as swapped_table
