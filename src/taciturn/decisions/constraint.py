@@ -39,9 +39,10 @@ class Constraint:
     *How far it can be trusted.* The probability is that of the draws, and no better
     than their upper tail. In repeated samples of a tenth and a twentieth of two census
     tables R2 of protected tables was at most the 95 % upper end of the default
-    estimator in 75 to 92 % of them, and at most the 99 % one in 91 to 98 %
-    (`docs/explanation/choices.md`). Where a bound must hold, ask for 0.99, or for a
-    lower bound.
+    estimator in 75 to 92 % of them, and at most the 99 % one in 91 to 98 %. What was
+    chosen to keep tight bounds with 0.99 truly kept them in 77 to 97 %
+    (`docs/explanation/choices.md`). Where a bound must hold, ask for 0.99 of a lower
+    one.
 
     Examples
     --------
