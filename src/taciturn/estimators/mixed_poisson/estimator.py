@@ -244,14 +244,11 @@ class MixedPoisson(LogLinearEstimator):
         seen = np.isfinite(strata.log_start)[strata.of_cell]  # not where nobody was sampled
         told, log_factors = problem.says_of_rest[strata.seen], np.empty_like(log_mean)
         for mixing, rows in _by_mixing(parameters):
-            shape = np.exp(log_shape[rows])
-            mean = np.maximum(np.exp(log_mean[rows][:, seen]), 1e-200)  # r may vanish, too
-            at = np.ix_(rows, np.flatnonzero(seen))
+            at, others = (np.ix_(rows, np.flatnonzero(which)) for which in (seen, ~seen))
+            mean = np.maximum(np.exp(log_mean[at]), 1e-200)  # r may vanish, too
             with np.errstate(divide="ignore"):
-                log_factors[at] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
-            log_factors[np.ix_(rows, np.flatnonzero(~seen))] = mixing.draw_log_prior(
-                shape[:, ~seen], rng
-            )
+                log_factors[at] = np.log(mixing.draw(told[seen], mean, np.exp(log_shape[at]), rng))
+            log_factors[others] = mixing.draw_log_prior(np.exp(log_shape[others]), rng)
         weights = _placed(problem, strata, log_shares + log_factors)
         return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
