@@ -129,3 +129,39 @@ def test_hundreds_of_thousands_of_cells_are_attacked_in_seconds():
     true = table.sum("c")
     assert ((bounds["lower"] <= true) & (true <= bounds["upper"])).all()
     assert not bounds["published"].all()
+
+
+class Diagonals(tc.attack.Release):
+    """Totals along the diagonals of a table, which no margin is; their labels may be
+    called as a variable is.
+    """
+
+    def __init__(self, true_table, called):
+        self.true_table, self.called = true_table, called
+
+    @property
+    def system(self):
+        group = np.add.outer(*(np.arange(size) for size in self.true_table.shape)).ravel()
+        sums = np.bincount(group, weights=self.true_table.values.ravel()).astype(int)
+        labels = xr.DataArray(sums, {self.called: list(map(str, range(len(sums))))}, self.called)
+        nothing = np.zeros(self.true_table.size, dtype=bool)
+        totals = [tc.attack.Total.exact(labels, group)]
+        return tc.attack.build_system(self.true_table, known=nothing, totals=totals, decimals=0)
+
+    def publishes(self, names):
+        return np.zeros(max(1, sum(self.true_table.sizes[name] for name in names)), dtype=bool)
+
+    def shown(self):
+        return tc.attack.Shown(["totals along diagonals"], [])
+
+
+@pytest.mark.parametrize("called", ["diagonal", "a"])
+def test_totals_that_are_no_margins(called):
+    """Of 2 by 2 cells: 1 in the first, 2 in the last, and 5 in the other two."""
+    table = xr.DataArray([[1, 2], [3, 2]], {"a": ["x", "y"], "b": ["u", "v"]}, ("a", "b"))
+    release = Diagonals(table, called)
+    total = tc.attacker_bounds(release, margin=(), progressbar=False)
+    assert (total["lower"].item(), total["upper"].item()) == (8, 8)
+    rows = tc.attacker_bounds(release, margin="a", progressbar=False)
+    assert rows["lower"].values.tolist() == [1, 2]
+    assert rows["upper"].values.tolist() == [6, 7]

@@ -60,10 +60,11 @@ def over_projections(
     if not everything_open or (system.upper < UNLIMITED).any():
         return as_it_is
     along = {
-        number: _variables(system.totals[number].labels, table)
+        number: _told_apart(system.totals[number].group, table)
         for number in np.unique(system.row_total).tolist()
     }
-    names, target = _largest(list(along.values()), table), _variables(margin, table)
+    names = _largest(list(along.values()), table)
+    target = _told_apart(margin_of(table, tuple(map(str, margin.dims)))[1], table)
     chosen = [number for number, each in enumerate(names) if target <= set(each)]
     tree = _tree(names)
     if not chosen or tree is None or set(names[0]) == set(table_dims(table)):
@@ -83,9 +84,16 @@ def over_projections(
     return reduced, columns
 
 
-def _variables(labels: xr.DataArray, table: xr.DataArray) -> frozenset[str]:
-    """The variables of a margin, or those that its levels are above."""
-    return frozenset(str(table[name].dims[0]) for name in labels.dims)
+def _told_apart(group: Integers, table: xr.DataArray) -> frozenset[str]:
+    """The variables whose categories are not all in the same group, whatever the others
+    are: groups of cells are sums of cells of the projection onto these.
+    """
+    groups = group.reshape(table.shape)
+    return frozenset(
+        name
+        for axis, name in enumerate(table_dims(table))
+        if (groups != groups.take([0], axis=axis)).any()
+    )
 
 
 def _largest(along: Sequence[frozenset[str]], table: xr.DataArray) -> list[_Names]:
