@@ -42,7 +42,7 @@ class Constraint:
     estimator in 75 to 92 % of them, and at most the 99 % one in 91 to 98 %. What was
     chosen to keep tight bounds with 0.99 truly kept them in 77 to 97 %
     (`docs/explanation/choices.md`). Where a bound must hold, ask for 0.99 of a lower
-    one.
+    one, and take `LinearPool`, whose 99 % ends held in 98 to 100 %.
 
     Examples
     --------

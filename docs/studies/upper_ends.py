@@ -1,0 +1,164 @@
+"""How often R2 is at most the upper end that a fit gives, by the default estimator and
+by the pool of two other families: repeated samples of census tables, as they are and
+with small counts suppressed.
+
+Run as ``python docs/studies/upper_ends.py``, some minutes on two cores. It can be
+interrupted: what is done is kept in ``--store`` (a folder) and the same command
+continues. The results are ``docs/studies/upper_ends.csv`` and
+``docs/explanation/_upper_ends.md``. Seeds are fixed, and each sample has its own,
+whatever the number of workers."""
+
+import sys
+import warnings
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from choices import TABLES, mean_and_error
+from default_estimator import FRACTIONS, HERE, joined, study_parser, write
+
+import taciturn as tc
+from taciturn.parallel import run_all
+from taciturn.store import Store
+
+RELEASED = ("as it is", "suppressed below 3")
+ESTIMATORS = ("default_estimator", "LinearPool")
+LEVELS = (0.95, 0.99)
+SHARES = (*(f"below {level:g}" for level in LEVELS), "inside")
+CELL = ["table", "fraction", "released", "estimator"]
+
+
+class Task(NamedTuple):
+    """One sample, and how many draws there are of its population."""
+
+    table: str
+    fraction: float
+    number: int
+    seed: int
+    draws: int
+
+
+def main() -> None:
+    """Run or continue the study and write the results."""
+    given = study_parser(__doc__, samples=200, draws=500, seed=2034).parse_args()
+    given.store.mkdir(parents=True, exist_ok=True)
+    names = [n for n in TABLES if not given.tables or any(some in n for some in given.tables)]
+    with Store(
+        given.store / "upper_ends.jsonl", {"seed": given.seed, "draws": given.draws}
+    ) as kept:
+        done = {(r["table"], r["fraction"], r["sample"]) for r in kept.records}
+        tasks = [
+            Task(*cell, number, given.seed, given.draws)
+            for number in range(given.samples)
+            for cell in product(names, FRACTIONS)
+            if (*cell, number) not in done
+        ]
+        for record in run_all(
+            one, tasks, workers=given.workers, progressbar=True, title=f"{len(tasks)} samples"
+        ):
+            kept.add(record)
+        records = [r for r in kept.records if r["sample"] < given.samples and r["table"] in names]
+    rows = summary(records)
+    if given.tables:
+        sys.exit(f"not written, as not all tables were asked for:\n{page(rows)}")
+    write(HERE / "upper_ends.csv", rows.to_csv(index=False, float_format="%.6g"))
+    write(HERE.parent / "explanation" / "_upper_ends.md", page(rows))
+    print(page(rows))
+
+
+def one(task: Task) -> dict[str, Any]:
+    """Draw a sample, fit both estimators, and hold their R2 against the true one."""
+    population = tc.load_dataset(f"area_by_{task.table}")
+    place = [TABLES.index(task.table), round(1000 * task.fraction), task.number]
+    streams = np.random.SeedSequence(task.seed, spawn_key=place).spawn(2)
+    sampling, fitting = (np.random.default_rng(stream) for stream in streams)
+    sample = tc.draw_sample(population, fraction=task.fraction, random_seed=sampling)
+    released = {
+        "as it is": sample,
+        "suppressed below 3": tc.perturbation.suppress_small_cells(sample, minimum=3),
+    }
+    seed = int(fitting.integers(2**31))
+    size, found = int(population.sum()), []
+    for estimator in (tc.default_estimator(sample), tc.LinearPool()):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", tc.ConvergenceWarning)
+            fit = estimator.fit(
+                sample,
+                population_size=size,
+                draws=task.draws,
+                chains=1,
+                random_seed=seed,
+                progressbar=False,
+            )
+        drawn = fit["posterior_predictive"]["population"]
+        for name in RELEASED:
+            truth = float(tc.disclosure_risk(population, released[name])["R2"].mean())
+            risk = tc.disclosure_risk(drawn, released[name])["R2"].values.ravel()
+            *upper, low, high = np.quantile(risk, (*LEVELS, 0.025, 0.975), method="inverted_cdf")
+            holds = [*(truth <= end for end in upper), low <= truth <= high]
+            found.append(
+                {
+                    "released": name,
+                    "estimator": ESTIMATORS[len(found) // len(RELEASED)],
+                    "bias": float(risk.mean()) - truth,
+                    "width": float(high - low),
+                    **{share: bool(held) for share, held in zip(SHARES, holds, strict=True)},
+                    "unconverged": any(
+                        issubclass(w.category, tc.ConvergenceWarning) for w in caught
+                    ),
+                }
+            )
+    about = {"table": task.table, "fraction": task.fraction, "sample": task.number}
+    return {**about, "found": found}
+
+
+def summary(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Means over the samples of each cell of the design, with Monte Carlo errors."""
+    every = pd.DataFrame(
+        {"table": r["table"], "fraction": r["fraction"], **each}
+        for r in records
+        for each in r["found"]
+    )
+    rows = []
+    for cell, values in every.groupby(CELL, sort=False):
+        row = dict(zip(CELL, cell, strict=True)) | {"samples": len(values)}
+        for measure in ("bias", "width", *SHARES, "unconverged"):
+            share = measure not in ("bias", "width")
+            mean, error = mean_and_error(values[measure].astype(float).tolist(), share=share)
+            row |= {measure: mean, f"{measure}_mcse": error}
+        rows.append(row)
+    found = pd.DataFrame(rows)
+    order = {
+        name: place for names in (TABLES, RELEASED, ESTIMATORS) for place, name in enumerate(names)
+    }
+    return found.sort_values(
+        CELL, key=lambda column: -column if column.name == "fraction" else column.map(order)
+    ).reset_index(drop=True)
+
+
+def page(rows: pd.DataFrame) -> str:
+    """Both estimators side by side, in each cell of the design."""
+    head = ["table", "n/N", "released", "bias: default", "`LinearPool`"]
+    for level in LEVELS:
+        head += [f"at most the {100 * level:g} % upper end: default", "`LinearPool`"]
+    head += ["in the 95 % interval: default", "`LinearPool`", "width: default", "`LinearPool`"]
+    lines = [joined(head), joined(["---", "---:", "---", *["---:"] * (len(head) - 3)])]
+    for (table, fraction, released), cell in rows.groupby(CELL[:3], sort=False):
+        line = [str(table).replace("_", " "), f"{fraction:g}", str(released)]
+        for measure, form in (("bias", "+.3f"), *((s, ".2f") for s in SHARES), ("width", ".3f")):
+            line += [f"{value:{form}}" for value in cell[measure]]
+        lines.append(joined(line))
+    number = round((rows["unconverged"] * rows["samples"]).sum() / len(RELEASED))
+    worst = rows[[f"{share}_mcse" for share in SHARES]].to_numpy().max()
+    note = f"{int(rows['samples'].max())} samples per cell. Monte Carlo errors are at most"
+    note += f" {rows['bias_mcse'].max():.4f} of a bias and {worst:.3f} of a share; of all fits,"
+    return "\n".join([f"{note} {number} did not converge.\n", *lines]) + "\n"
+
+
+if __name__ == "__main__":
+    main()
