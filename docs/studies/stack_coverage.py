@@ -28,7 +28,7 @@ from default_estimator import CENSUS, ESTIMATORS, FRACTIONS, joined, populations
 import taciturn as tc
 from taciturn.errors import ComparisonWarning, ConvergenceWarning
 from taciturn.estimators.mixture import turns
-from taciturn.fits.mixtures import stack_weights
+from taciturn.fits.mixtures import members_of
 from taciturn.fits.unlabelled import interval
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import Store
@@ -147,7 +147,7 @@ def one_sample(
     # cells.
     terms = np.stack([own.elpd_i.values[np.cumsum(occupied) - 1] for own in loo.values()])
     weights = {
-        "Stack": np.array(list(stack_weights(stacked).values())),
+        "Stack": np.array([member.share for member in members_of(stacked).values()]),
         "– by bb-pseudo-bma": bootstrapped_weights(terms, occupied, rng),
         "– by pseudo-bma": softmax(terms @ occupied),
         "equal weights": np.full(len(MEMBERS), 1 / len(MEMBERS)),
