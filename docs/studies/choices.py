@@ -9,9 +9,10 @@ results are ``docs/studies/choices.csv`` and, in ``docs/explanation``, ``_choice
 ``_choices_stated.md``, ``_choices_bounds.md`` and ``_choices_r2.md``. Seeds are
 fixed, and each sample has its own, whatever the number of workers."""
 
+import argparse
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,25 +60,16 @@ class Task(NamedTuple):
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=200, draws=300, seed=2033).parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
-    names = [n for n in TABLES if not given.tables or any(some in n for some in given.tables)]
     header = {"seed": given.seed, "draws": given.draws, "replicates": REPLICATES}
     header |= {"unit": list(UNIT.items()), "factor": FACTOR, "bounds": list(BOUNDS)}
     header |= {"candidates": list(NAMES), "probabilities": list(PROBABILITIES)}
-    with Store(given.store / "choices.jsonl", header) as kept:
-        done = {(r["table"], r["fraction"], r["sample"]) for r in kept.records}
-        bounds = {cell: bounds_of(*cell, given.seed) for cell in product(names, FRACTIONS)}
-        tasks = [
-            Task(*cell, number, given.seed, given.draws, bounds[cell])
-            for number in range(given.samples)
-            for cell in bounds
-            if (*cell, number) not in done
-        ]
-        for record in run_all(
-            one, tasks, workers=given.workers, progressbar=True, title=f"{len(tasks)} samples"
-        ):
-            kept.add(record)
-        records = [r for r in kept.records if r["sample"] < given.samples and r["table"] in names]
+    bounds = {cell: bounds_of(*cell, given.seed) for cell in cells_of(given)}
+    tasks = [
+        Task(*cell, number, given.seed, given.draws, bounds[cell])
+        for number in range(given.samples)
+        for cell in bounds
+    ]
+    records = records_of(given, "choices.jsonl", header, one, tasks)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{decisions(summary(records))}")
     rows = summary(records)
@@ -88,6 +80,35 @@ def main() -> None:
     write(pages / "_choices_bounds.md", constraints(rows))
     write(pages / "_choices_r2.md", protected_risk(rows))
     print(decisions(rows), stated(records), constraints(rows), protected_risk(rows), sep="\n")
+
+
+def cells_of(given: argparse.Namespace) -> list[tuple[str, float]]:
+    """The tables that are asked for, each at all fractions."""
+    names = [n for n in TABLES if not given.tables or any(some in n for some in given.tables)]
+    return list(product(names, FRACTIONS))
+
+
+def records_of(
+    given: argparse.Namespace,
+    name: str,
+    header: dict[str, Any],
+    one: Callable[[Any], dict[str, Any]],
+    tasks: Iterable[Any],
+) -> list[dict[str, Any]]:
+    """What `one` makes of each task, kept in a file of the store; what is there already
+    is not done again.
+    """
+    given.store.mkdir(parents=True, exist_ok=True)
+    with Store(given.store / name, header) as kept:
+        found = {(r["table"], r["fraction"], r["sample"]): r for r in kept.records}
+        asked = {(task.table, task.fraction, task.number): task for task in tasks}
+        left = [task for place, task in asked.items() if place not in found]
+        for record in run_all(
+            one, left, workers=given.workers, progressbar=True, title=f"{len(left)} samples"
+        ):
+            kept.add(record)
+        records = list(kept.records)
+    return [r for r in records if (r["table"], r["fraction"], r["sample"]) in asked]
 
 
 def candidates(sample: xr.DataArray, replicates: int, seed: int) -> dict[str, xr.DataArray]:
@@ -128,18 +149,11 @@ def one(task: Task) -> dict[str, Any]:
     sampling, pricing, *seeds = (np.random.default_rng(stream) for stream in streams)
     fitting, deciding, true = (int(seed.integers(2**31)) for seed in seeds)
     sample = tc.draw_sample(population, fraction=task.fraction, random_seed=sampling)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", tc.ConvergenceWarning)
-        fit = tc.default_estimator(sample).fit(
-            sample,
-            population_size=int(population.sum()),
-            draws=task.draws,
-            chains=1,
-            random_seed=fitting,
-            progressbar=False,
-        )
+    drawn, unconverged = populations_of(
+        tc.default_estimator(sample), sample, int(population.sum()), task.draws, fitting
+    )
     whose = {
-        POSTERIOR: fit["posterior_predictive"]["population"],
+        POSTERIOR: drawn,
         SCALED: sample * round(1 / task.fraction),
     }
     offered = candidates(sample, REPLICATES["decision"], deciding)
@@ -149,7 +163,7 @@ def one(task: Task) -> dict[str, Any]:
         "table": task.table,
         "fraction": task.fraction,
         "sample": task.number,
-        "unconverged": any(issubclass(w.category, tc.ConvergenceWarning) for w in caught),
+        "unconverged": unconverged,
         "bounds": task.bounds,
     }
     for by, drawn in whose.items():
@@ -168,6 +182,34 @@ def one(task: Task) -> dict[str, Any]:
         for name, release in offered.items()
     }
     return record
+
+
+def populations_of(
+    estimator: tc.estimators.Estimator, sample: xr.DataArray, size: int, draws: int, seed: int
+) -> tuple[xr.DataArray, bool]:
+    """Draws of the population from one chain, and whether that did not converge."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", tc.ConvergenceWarning)
+        fit = estimator.fit(
+            sample,
+            population_size=size,
+            draws=draws,
+            chains=1,
+            random_seed=seed,
+            progressbar=False,
+        )
+    unconverged = any(issubclass(w.category, tc.ConvergenceWarning) for w in caught)
+    return fit["posterior_predictive"]["population"], unconverged
+
+
+def ends_held(true: Any, drawn: Any) -> dict[str, float]:
+    """The shares of true values that are at most the upper ends of draws, and between
+    the ends of their interval of 95 %.
+    """
+    levels = (*PROBABILITIES, 0.025, 0.975)
+    *upper, low, high = np.quantile(drawn, levels, method="inverted_cdf")
+    held = [*(true <= end for end in upper), (low <= true) & (true <= high)]
+    return {end: float(np.mean(each)) for end, each in zip(ENDS, held, strict=True)}
 
 
 def limit_name(bound: str, probability: float) -> str:
@@ -213,18 +255,12 @@ class Truth:
         return {"chosen": chosen, "kept": kept}
 
     def beside(self, name: str, drawn: xr.DataArray) -> dict[str, float]:
-        """Bias of the mean of draws of R2, and the shares of releases at most their
-        upper ends, and between the ends of the interval of 95 %.
-        """
+        """Bias of the mean of draws of R2, and how often their ends hold."""
         risk = self.risk[name]
-        levels = (*PROBABILITIES, 0.025, 0.975)
-        *upper, low, high = np.quantile(drawn.values, levels, method="inverted_cdf")
-        ends = zip(PROBABILITIES, upper, strict=True)
         return {
             "truth": float(risk.mean()),
             "bias": float(drawn.mean() - risk.mean()),
-            **{f"below {level:g}": float((risk <= end).mean()) for level, end in ends},
-            "inside": float(((low <= risk) & (risk <= high)).mean()),
+            **ends_held(risk, drawn.values),
         }
 
 

@@ -9,8 +9,6 @@ continues. The results are ``docs/studies/upper_ends.csv`` and
 whatever the number of workers."""
 
 import sys
-import warnings
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,17 +17,23 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from choices import TABLES, mean_and_error
-from default_estimator import FRACTIONS, HERE, joined, study_parser, write
+from choices import (
+    ENDS,
+    PROBABILITIES,
+    TABLES,
+    candidates,
+    cells_of,
+    ends_held,
+    mean_and_error,
+    populations_of,
+    records_of,
+)
+from default_estimator import HERE, joined, study_parser, write
 
 import taciturn as tc
-from taciturn.parallel import run_all
-from taciturn.store import Store
 
 RELEASED = ("as it is", "suppressed below 3")
 ESTIMATORS = ("default_estimator", "LinearPool")
-LEVELS = (0.95, 0.99)
-SHARES = (*(f"below {level:g}" for level in LEVELS), "inside")
 CELL = ["table", "fraction", "released", "estimator"]
 
 
@@ -46,23 +50,13 @@ class Task(NamedTuple):
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=200, draws=500, seed=2034).parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
-    names = [n for n in TABLES if not given.tables or any(some in n for some in given.tables)]
-    with Store(
-        given.store / "upper_ends.jsonl", {"seed": given.seed, "draws": given.draws}
-    ) as kept:
-        done = {(r["table"], r["fraction"], r["sample"]) for r in kept.records}
-        tasks = [
-            Task(*cell, number, given.seed, given.draws)
-            for number in range(given.samples)
-            for cell in product(names, FRACTIONS)
-            if (*cell, number) not in done
-        ]
-        for record in run_all(
-            one, tasks, workers=given.workers, progressbar=True, title=f"{len(tasks)} samples"
-        ):
-            kept.add(record)
-        records = [r for r in kept.records if r["sample"] < given.samples and r["table"] in names]
+    tasks = [
+        Task(*cell, number, given.seed, given.draws)
+        for number in range(given.samples)
+        for cell in cells_of(given)
+    ]
+    header = {"seed": given.seed, "draws": given.draws}
+    records = records_of(given, "upper_ends.jsonl", header, one, tasks)
     rows = summary(records)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{page(rows)}")
@@ -78,39 +72,25 @@ def one(task: Task) -> dict[str, Any]:
     streams = np.random.SeedSequence(task.seed, spawn_key=place).spawn(2)
     sampling, fitting = (np.random.default_rng(stream) for stream in streams)
     sample = tc.draw_sample(population, fraction=task.fraction, random_seed=sampling)
-    released = {
-        "as it is": sample,
-        "suppressed below 3": tc.perturbation.suppress_small_cells(sample, minimum=3),
-    }
+    released = candidates(sample, 1, 1)
     seed = int(fitting.integers(2**31))
     size, found = int(population.sum()), []
-    for estimator in (tc.default_estimator(sample), tc.LinearPool()):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", tc.ConvergenceWarning)
-            fit = estimator.fit(
-                sample,
-                population_size=size,
-                draws=task.draws,
-                chains=1,
-                random_seed=seed,
-                progressbar=False,
-            )
-        drawn = fit["posterior_predictive"]["population"]
-        for name in RELEASED:
-            truth = float(tc.disclosure_risk(population, released[name])["R2"].mean())
-            risk = tc.disclosure_risk(drawn, released[name])["R2"].values.ravel()
-            *upper, low, high = np.quantile(risk, (*LEVELS, 0.025, 0.975), method="inverted_cdf")
-            holds = [*(truth <= end for end in upper), low <= truth <= high]
+    for name, estimator in zip(
+        ESTIMATORS, (tc.default_estimator(sample), tc.LinearPool()), strict=True
+    ):
+        drawn, unconverged = populations_of(estimator, sample, size, task.draws, seed)
+        for release in RELEASED:
+            truth = float(tc.disclosure_risk(population, released[release])["R2"].mean())
+            risk = tc.disclosure_risk(drawn, released[release])["R2"].values
+            low, high = np.quantile(risk, (0.025, 0.975), method="inverted_cdf")
             found.append(
                 {
-                    "released": name,
-                    "estimator": ESTIMATORS[len(found) // len(RELEASED)],
+                    "released": release,
+                    "estimator": name,
                     "bias": float(risk.mean()) - truth,
                     "width": float(high - low),
-                    **{share: bool(held) for share, held in zip(SHARES, holds, strict=True)},
-                    "unconverged": any(
-                        issubclass(w.category, tc.ConvergenceWarning) for w in caught
-                    ),
+                    **ends_held(truth, risk),
+                    "unconverged": unconverged,
                 }
             )
     about = {"table": task.table, "fraction": task.fraction, "sample": task.number}
@@ -127,7 +107,7 @@ def summary(records: list[dict[str, Any]]) -> pd.DataFrame:
     rows = []
     for cell, values in every.groupby(CELL, sort=False):
         row = dict(zip(CELL, cell, strict=True)) | {"samples": len(values)}
-        for measure in ("bias", "width", *SHARES, "unconverged"):
+        for measure in ("bias", "width", *ENDS, "unconverged"):
             share = measure not in ("bias", "width")
             mean, error = mean_and_error(values[measure].astype(float).tolist(), share=share)
             row |= {measure: mean, f"{measure}_mcse": error}
@@ -144,17 +124,17 @@ def summary(records: list[dict[str, Any]]) -> pd.DataFrame:
 def page(rows: pd.DataFrame) -> str:
     """Both estimators side by side, in each cell of the design."""
     head = ["table", "n/N", "released", "bias: default", "`LinearPool`"]
-    for level in LEVELS:
+    for level in PROBABILITIES:
         head += [f"at most the {100 * level:g} % upper end: default", "`LinearPool`"]
     head += ["in the 95 % interval: default", "`LinearPool`", "width: default", "`LinearPool`"]
     lines = [joined(head), joined(["---", "---:", "---", *["---:"] * (len(head) - 3)])]
     for (table, fraction, released), cell in rows.groupby(CELL[:3], sort=False):
         line = [str(table).replace("_", " "), f"{fraction:g}", str(released)]
-        for measure, form in (("bias", "+.3f"), *((s, ".2f") for s in SHARES), ("width", ".3f")):
+        for measure, form in (("bias", "+.3f"), *((s, ".2f") for s in ENDS), ("width", ".3f")):
             line += [f"{value:{form}}" for value in cell[measure]]
         lines.append(joined(line))
     number = round((rows["unconverged"] * rows["samples"]).sum() / len(RELEASED))
-    worst = rows[[f"{share}_mcse" for share in SHARES]].to_numpy().max()
+    worst = rows[[f"{share}_mcse" for share in ENDS]].to_numpy().max()
     note = f"{int(rows['samples'].max())} samples per cell. Monte Carlo errors are at most"
     note += f" {rows['bias_mcse'].max():.4f} of a bias and {worst:.3f} of a share; of all fits,"
     return "\n".join([f"{note} {number} did not converge.\n", *lines]) + "\n"
