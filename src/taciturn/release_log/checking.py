@@ -12,7 +12,7 @@ from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import Effort, SmallestSets
-from taciturn.release_log.totals import Totals
+from taciturn.release_log.totals import Totals, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 
 __all__ = ["Checked", "Finding", "check_tables"]
@@ -308,9 +308,7 @@ def _published(totals: Totals, which: Any, sources: Sequence[Source]) -> Boolean
         cells = sums[:-1].reshape(table.least.shape)
         exact.append(cells[table.least == table.most])
         if table.exact:
-            for axis in range(cells.ndim):
-                cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
-            exact.append(cells.ravel())
+            exact.append(with_sums(cells).ravel())
     return np.isin(totals.of(numbers)[which], np.concatenate(exact))
 
 

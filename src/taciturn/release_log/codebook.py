@@ -13,6 +13,7 @@ from taciturn.errors import ParameterError
 from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.spelling import check_spelling, seen
 from taciturn.tables.values import is_missing
+from taciturn.validate import quoted
 
 __all__ = ["Codebook", "label_text", "plain"]
 
@@ -63,7 +64,7 @@ class Codebook:
         """Check what is given, and take labels as text."""
         if not variables or not isinstance(variables, Mapping):
             raise ParameterError(
-                f"variables must give the categories of each variable, got {variables!r:.80}"
+                f"variables must give the categories of each variable, got {quoted(variables)}"
             )
         named = {
             _name(name): _categories(name, categories) for name, categories in variables.items()
@@ -128,7 +129,7 @@ def _categories(name: Any, given: Any) -> tuple[str, ...]:
     given = plain(given)
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise ParameterError(
-            f"variables[{name!r}] must be a sequence of categories, got {given!r:.80}"
+            f"variables[{name!r}] must be a sequence of categories, got {quoted(given)}"
         )
     if any(map(is_missing, given)):
         raise ParameterError(
@@ -150,7 +151,7 @@ def _level(
     if not isinstance(given, tuple | list) or len(given) != 2 or given[0] not in variables:
         raise ParameterError(
             f"levels[{level!r}] must be a variable and the label of each of its categories, got"
-            f" {given!r:.80}"
+            f" {quoted(given)}"
         )
     if level in variables:
         raise ParameterError(f"levels: {level!r} is the name of a variable")
@@ -158,7 +159,7 @@ def _level(
     if isinstance(above, str) or not isinstance(above, Sequence) or any(map(is_missing, above)):
         raise ParameterError(
             f"levels[{level!r}] must have a label for each category of {given[0]!r}, got"
-            f" {above!r:.80}"
+            f" {quoted(above)}"
         )
     labels = tuple(map(label_text, above))
     check_spelling(list(dict.fromkeys(labels)), lambda at: f"label {at + 1} of {level!r}")

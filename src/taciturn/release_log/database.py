@@ -22,6 +22,7 @@ from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 from taciturn.tables.spelling import check_spelling
+from taciturn.validate import quoted
 
 __all__ = ["Database", "create"]
 
@@ -265,7 +266,7 @@ class Database:
 def _check_text(text: Any, what: str) -> None:
     """Raise unless something is text that can be read."""
     if not (isinstance(text, str) and text):
-        raise ParameterError(f"{what} must be text, got {text!r:.80}")
+        raise ParameterError(f"{what} must be text, got {quoted(text)}")
     check_spelling([text], lambda _: what)
 
 

@@ -14,6 +14,7 @@ from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.rows import Rows, rows_of
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
+from taciturn.validate import quoted
 
 __all__ = ["Merged", "Where", "published_tables"]
 
@@ -59,7 +60,7 @@ def _mapping(given: Any, name: str) -> dict[Any, Any]:
     """A copy of what must be a mapping."""
     if given is None or isinstance(given, Mapping):
         return dict(given or {})
-    raise ParameterError(f"{name} must be a mapping, got {given!r:.80}")
+    raise ParameterError(f"{name} must be a mapping, got {quoted(given)}")
 
 
 class _Definitions:

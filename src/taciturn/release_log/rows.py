@@ -20,6 +20,7 @@ from taciturn.schema import (
     SUPPRESSED,
 )
 from taciturn.tables.values import is_missing, whole_steps
+from taciturn.validate import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,7 @@ def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str
 def _is_shown(status: Any) -> bool:
     """Whether a cell of this status is published."""
     if status not in _STATUSES:
-        raise TableError(f"{STATUS} must be one of {', '.join(_STATUSES)}, got {status!r:.80}")
+        raise TableError(f"{STATUS} must be one of {', '.join(_STATUSES)}, got {quoted(status)}")
     return status in _SHOWN
 
 
@@ -170,7 +171,7 @@ def _check_total_label(
 ) -> None:
     """Raise where a label could be a category as well as a sum over all."""
     if not isinstance(total, str):
-        raise ParameterError(f"total must be the label of totals, got {total!r:.80}")
+        raise ParameterError(f"total must be the label of totals, got {quoted(total)}")
     for place, name in enumerate(names):
         own = codebook.labels_of(name) if name in codebook else ()
         if total in own and any(label_text(cell[place]) == total for cell in cells):

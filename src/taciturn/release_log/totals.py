@@ -14,7 +14,7 @@ import numpy.typing as npt
 from taciturn.release_log.codebook import Booleans, Integers
 from taciturn.release_log.window import Window
 
-__all__ = ["Totals"]
+__all__ = ["Totals", "with_sums"]
 
 _MOST_DIFFERENCES: Final = 1_000  # of a variable
 _MOST_TOTALS: Final = 5_000_000  # with differences of one more variable
@@ -68,10 +68,7 @@ class Totals:
 
     def of(self, cells: Numbers) -> Numbers:
         """All totals of a table, by flat position."""
-        table = cells.reshape(self.window.shape)
-        whole = table
-        for axis in range(table.ndim):
-            whole = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
+        whole = with_sums(cells.reshape(self.window.shape))
         parts = [whole.ravel()]
         for place, sets in self._differences:
             single = whole.take(range(self.window.shape[place]), axis=place)
@@ -124,6 +121,13 @@ class Totals:
             ):
                 kept.append((total, taken))
         return [total for total, _ in kept]
+
+
+def with_sums(table: Numbers) -> Numbers:
+    """A table with a further place along each variable for the sum over it."""
+    for axis in range(table.ndim):
+        table = np.concatenate([table, table.sum(axis=axis, keepdims=True)], axis=axis)
+    return table
 
 
 def _taken(sets: Mapping[str, Booleans]) -> int:
