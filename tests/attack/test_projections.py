@@ -46,8 +46,8 @@ def over_cells(monkeypatch, release, names, **options):
 
 def reduced(release, names):
     """Whether a release is attacked over the cells of projections."""
-    labels = tc.attack.LinkedTables(release.true_table, [names]).system.totals[0].labels
-    return over_projections(release.system, labels, None)[0] is not release.system
+    group = tc.attack.LinkedTables(release.true_table, [names]).system.totals[0].group
+    return over_projections(release.system, group, None)[0] is not release.system
 
 
 @pytest.mark.parametrize("margins", [PAIR, WITH_LEVEL, APART, CHAIN, STAR, COARSE], ids=str)

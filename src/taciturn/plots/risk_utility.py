@@ -8,7 +8,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.plots.shared import plain, pyplot
-from taciturn.validate import quoted
+from taciturn.validate import one_of, quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,10 +121,7 @@ def _check_measures(result: xr.Dataset, utility: str, risk: str, reference: str 
     if reference is not None:
         raise ParameterError("reference is for a result of compare_protections")
     measures = [str(name) for name in result.data_vars if name not in ("R1", "R2")]
-    if utility not in measures:
-        raise ParameterError(
-            f"utility must be one of {', '.join(map(repr, measures))}, got {quoted(utility)}"
-        )
+    one_of(utility, "utility", measures)
     if risk not in ("R1", "R2"):
         raise ParameterError(f"risk must be 'R1' or 'R2', got {quoted(risk)}")
 
@@ -134,10 +131,7 @@ def _to_reference(result: xr.Dataset, reference: str | None) -> xr.Dataset:
     names = np.atleast_1d(result["reference"].values).tolist()
     if reference is None and len(names) == 1:
         reference = names[0]
-    if reference not in names:
-        raise ParameterError(
-            f"reference must be one of {', '.join(map(repr, names))}, got {quoted(reference)}"
-        )
+    one_of(reference, "reference", names)
     return result.sel(reference=reference) if "reference" in result.dims else result
 
 

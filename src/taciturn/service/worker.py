@@ -105,9 +105,8 @@ def _work(pipe: Connection, path: Path, parent: int) -> None:
     from taciturn.release_log import ReleaseLog
 
     belong_to(parent)
-    with suppress(
-        EOFError, ConnectionError
-    ):  # the pipe is closed: nobody asks, or listens, any more
+    # Until the pipe is closed, and nobody asks, or listens, any more.
+    with suppress(EOFError, ConnectionError):
         try:
             log = ReleaseLog(path)
         except TaciturnError as error:

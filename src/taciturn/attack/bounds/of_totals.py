@@ -72,7 +72,7 @@ def total_bounds(
         The solver finds no solution in whole numbers, or a total may reach 2**53 steps.
     """
     released = system
-    system, known = over_projections(released, labels, known)
+    system, known = over_projections(released, group, known)
     system, unlimited = system.capped()
     lower = np.zeros(len(asked), dtype=np.int64)
     np.add.at(lower, group, system.published.values.ravel())

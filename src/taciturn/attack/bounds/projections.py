@@ -46,10 +46,11 @@ class _Projections:
 
 
 def over_projections(
-    system: LinearSystem, margin: xr.DataArray, known: Integers | None
+    system: LinearSystem, margin: Integers, known: Integers | None
 ) -> tuple[LinearSystem, Integers | None]:
     """The system over the cells of projections, and the columns of a known table; the
-    system as it is where projections do not make up a table, or none contains a margin.
+    system as it is where projections do not make up a table, or none contains a margin,
+    given by the total of it that each cell of the table is in.
 
     The columns of one projection that contains the margin stand for a cell of the table
     each, any that is in the same total of the margin; the other columns for none.
@@ -63,8 +64,7 @@ def over_projections(
         number: _told_apart(system.totals[number].group, table)
         for number in np.unique(system.row_total).tolist()
     }
-    names = _largest(list(along.values()), table)
-    target = _told_apart(margin_of(table, tuple(map(str, margin.dims)))[1], table)
+    names, target = _largest(list(along.values()), table), _told_apart(margin, table)
     chosen = [number for number, each in enumerate(names) if target <= set(each)]
     tree = _tree(names)
     if not chosen or tree is None or set(names[0]) == set(table_dims(table)):

@@ -54,7 +54,7 @@ def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, out):  # t
         for i in occupied:
             x, r = log_mean[a, i], math.exp(log_shape[a, i])
             s = math.sqrt(1.0 + 2.0 * math.exp(x) / r)
-            out[a, i] += counts[i] * (x - math.log(s)) + _log_bessel_ratio(counts[i], r * s)
+            out[a, i] += _counted_inverse_gaussian(counts[i], x, r, s)
 
 
 @njit(cache=True, nogil=True)
@@ -191,8 +191,14 @@ def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyp
     s = math.sqrt(1.0 + 2.0 * m / r)
     value = -2.0 * m / (1.0 + s)  # r (1 - s) without cancellation
     if f > 0:
-        value += f * (log_mean - math.log(s)) + _log_bessel_ratio(f, r * s)
+        value += _counted_inverse_gaussian(f, log_mean, r, s)
     return value
+
+
+@njit(cache=True, nogil=True)
+def _counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What a count adds to the logarithm of that of an empty cell."""
+    return f * (log_mean - math.log(s)) + _log_bessel_ratio(f, r * s)
 
 
 @njit(cache=True, nogil=True)

@@ -72,8 +72,8 @@ class Strata:
     def means_and_shapes(
         self, log_shares: Floats, log_intensity: Floats, log_nu: Floats, power: Floats
     ) -> tuple[Floats, Floats]:
-        """Logarithms of the mean and the shape of each cell, shape (draws, cells), of
-        intensities of strata, (draws, strata), and of ν and the power, (draws,).
+        """Logarithms of the mean and the shape of each cell, shape (draws, cells), from
+        intensities of strata, (draws, strata), and ν and the power, (draws,).
         """
         mean, shape = np.empty_like(log_shares), np.empty_like(log_shares)
         given = (log_intensity, self.of_cell, log_nu, power, self._log_cells)

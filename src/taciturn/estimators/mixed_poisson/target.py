@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_softmax, logsumexp
 
+from taciturn.estimators.mixed_poisson.blocks import in_blocks
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
 from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.shares import Strata
@@ -268,8 +269,7 @@ class Target:
 
     def _blocks(self, rows: int, arrays: int) -> Iterator[slice]:
         """Rows that are worked on at once, if each needs so many arrays of cells."""
-        step = max(1, _BLOCK // (arrays * len(self._counts)))
-        return (slice(start, start + step) for start in range(0, rows, step))
+        return in_blocks(rows, arrays * len(self._counts), most=_BLOCK)
 
 
 class _Groups:
