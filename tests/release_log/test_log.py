@@ -453,3 +453,13 @@ def test_an_interruption_in_a_query_is_one(log: tc.ReleaseLog, error: Exception)
     assert len(log.releases) == 0
     with pytest.raises(RuntimeError, match="other"), log._database._open(writing=False):
         raise RuntimeError("other")
+
+
+def test_a_table_in_the_wrong_place_is_not_quoted(log: tc.ReleaseLog, tmp_path: Path) -> None:
+    table = xr.DataArray([4711, 815], {"sex": ["f", "m"]}, "sex")
+    for given in ({"where": table}, {"merge": table}, {"total": table}):
+        with pytest.raises(ParameterError, match=r"DataArray over \('sex',\)") as caught:
+            check(log, by_sex(51, 48), **given)
+        assert "4711" not in str(caught.value)
+    with pytest.raises(ParameterError, match=r"DataArray over \('sex',\)"):
+        tc.ReleaseLog(tmp_path / "new.duckdb", variables=table)

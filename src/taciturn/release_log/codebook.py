@@ -57,12 +57,12 @@ class Codebook:
     @classmethod
     def of(
         cls,
-        variables: Mapping[str, Sequence[Any]],
+        variables: Any,
         levels: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
         total: int | None = None,
     ) -> "Codebook":
         """Check what is given, and take labels as text."""
-        if not variables or not isinstance(variables, Mapping):
+        if not isinstance(variables, Mapping) or not variables:
             raise ParameterError(
                 f"variables must give the categories of each variable, got {quoted(variables)}"
             )

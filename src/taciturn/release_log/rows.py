@@ -54,6 +54,8 @@ def rows_of(given: Any, codebook: Codebook, total: str) -> Rows:
     """The cells of whatever holds a table; `total` is the label of sums over a
     variable.
     """
+    if not isinstance(total, str):
+        raise ParameterError(f"total must be the label of totals, got {quoted(total)}")
     if isinstance(given, xr.DataArray):
         rows = _of_array(given)
     elif type(given).__module__.startswith("pandas"):
@@ -170,8 +172,6 @@ def _check_total_label(
     names: Sequence[str], cells: Collection[tuple[Any, ...]], codebook: Codebook, total: str
 ) -> None:
     """Raise where a label could be a category as well as a sum over all."""
-    if not isinstance(total, str):
-        raise ParameterError(f"total must be the label of totals, got {quoted(total)}")
     for place, name in enumerate(names):
         own = codebook.labels_of(name) if name in codebook else ()
         if total in own and any(label_text(cell[place]) == total for cell in cells):
