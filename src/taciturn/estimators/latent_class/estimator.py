@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,13 @@ from taciturn.estimators.latent_class.draws import (
     labelled_draws,
 )
 from taciturn.estimators.latent_class.kernels import log_of_departures, multiply_by_factors
+from taciturn.estimators.latent_class.model import build_model
 from taciturn.estimators.priors import (
     Prior,
     check_priors,
     merge_priors,
 )
-from taciturn.estimators.problem import Problem
+from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import (
     Counts,
@@ -41,6 +42,9 @@ from taciturn.estimators.settings import (
 )
 from taciturn.progress import progress_bar
 from taciturn.validate import quoted
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 __all__ = ["LatentClass"]
 
@@ -139,6 +143,18 @@ class LatentClass(BayesianEstimator):
     renormalised over the other cells. The sampler adds the individuals that the model
     would have put there (Manrique-Vallier & Reiter 2014).
 
+    *In PyMC.* `build` returns the model with the classes of individuals integrated out,
+    and the stick broken a fixed number of times: 38 classes with the default prior, the
+    fewest whose last one, which stands for all further classes, has less than 1 in
+    1,000 of the population on average at the 95 % quantile of the concentration's
+    prior; at most 100. The classes ``weight`` and ``share_<variable>`` are functions of
+    variables that NUTS can move (``stick``, ``gamma_<variable>``,
+    ``fading_<variable>``). Without departures it is the model that the sampler draws
+    from. With departures it is *one joint posterior*, in which what is learned of
+    departures goes back to the classes: not what `fit` draws, and its shares can be
+    quite different. Classes change places from draw to draw and between chains: read
+    what does not depend on their order.
+
     *Tables of two variables* that depend strongly on each other are missed, with R2 too
     low or too high: see the page on coverage. `default_estimator` has a pool for them.
 
@@ -162,6 +178,9 @@ class LatentClass(BayesianEstimator):
     >>> fit = tc.LatentClass().fit(sample, population_size=2449, **settings)
     >>> sorted(fit["posterior"].data_vars)[:4]
     ['classes', 'concentration', 'expected_tau1', 'intensity']
+    >>> model = tc.LatentClass(departures=False).build(sample, 2449)
+    >>> sorted(v.name for v in model.free_RVs)[:3]
+    ['concentration', 'fading_area', 'fading_religion']
     """
 
     priors: Mapping[str, Prior] = field(default_factory=dict)
@@ -198,6 +217,22 @@ class LatentClass(BayesianEstimator):
         own = NAMES if self.departures else ()
         problem.refuse_names({*defaults, *shares, *_NAMES, *own})
         return merge_priors(defaults, self.priors)
+
+    def build(
+        self,
+        sample: xr.DataArray,
+        population_size: int,
+        *,
+        structural_zeros: xr.DataArray | None = None,
+    ) -> "pm.Model":
+        """Return the PyMC model of a sample, with the classes of individuals integrated
+        out; its dims are the table's variables and ``class``, and the observed variable
+        is ``sample_counts``, with the cells in row-major order.
+
+        With departures its posterior is a joint one, not the two steps of `fit`.
+        """
+        problem = make_problem(sample, population_size, structural_zeros)
+        return build_model(problem, self.priors_for(problem))
 
     def learn_fast(
         self, problem: Problem, settings: SamplerSettings, rng: np.random.Generator
@@ -246,7 +281,9 @@ class LatentClass(BayesianEstimator):
 
     def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         """Refuse: the model has a sampler of its own."""
-        raise ParameterError("LatentClass has a sampler of its own: use method='fast'")
+        raise ParameterError(
+            "LatentClass has a sampler of its own: use method='fast', or sample from its `build`"
+        )
 
     def draw_population(
         self,
