@@ -29,6 +29,7 @@ CANDIDATES: dict[str, tc.estimators.Estimator] = {
     ),
     POOLED: tc.LinearPool(
         {
+            "dirichlet": tc.DirichletLogLinear(),
             "gamma": tc.MixedPoisson(mixing="gamma"),
             "wald": tc.MixedPoisson(mixing="inverse Gaussian"),
         }

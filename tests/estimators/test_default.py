@@ -16,6 +16,7 @@ def sample_of(variables: int) -> xr.DataArray:
 def pool(formula: str | None = None) -> tc.LinearPool:
     return tc.LinearPool(
         {
+            "dirichlet": tc.DirichletLogLinear(formula),
             "gamma": tc.MixedPoisson(formula, mixing="gamma"),
             "wald": tc.MixedPoisson(formula, mixing="inverse Gaussian"),
         }

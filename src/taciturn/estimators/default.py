@@ -6,6 +6,7 @@ import xarray as xr
 
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.latent_class import LatentClass
+from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
 from taciturn.estimators.mixed_poisson import MixedPoisson
 from taciturn.estimators.pool import LinearPool
 from taciturn.tables.checks import check_table
@@ -25,8 +26,9 @@ def default_estimator(
 ) -> Estimator:
     """The estimator to begin with, by the number of variables and what is known.
 
-    For up to five variables it is a `LinearPool` of `MixedPoisson` with gamma and with
-    inverse Gaussian departures, in equal shares; for six or more, `LatentClass`. With
+    For up to five variables it is a `LinearPool` of three kinds of departures from a
+    log-linear model, in equal shares: `DirichletLogLinear`, and `MixedPoisson` with
+    gamma and with inverse Gaussian factors. For six or more it is `LatentClass`. With
     what latent classes cannot take, a formula, known margins or strata, it is the pool
     for any number of variables; with weights, `MixedPoisson` with gamma departures.
 
@@ -66,8 +68,8 @@ def default_estimator(
     >>> religion = tc.load_dataset("area_by_religion")
     >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> estimator = tc.default_estimator(sample)
-    >>> list(estimator.members.values())
-    [MixedPoisson(mixing='gamma'), MixedPoisson(mixing='inverse Gaussian')]
+    >>> list(estimator.members)
+    ['dirichlet', 'gamma', 'wald']
     >>> fit = estimator.fit(sample, population_size=2449, random_seed=1)
     """
     sample = check_table(sample, name="sample")
@@ -78,6 +80,7 @@ def default_estimator(
         return LatentClass()
     return LinearPool(
         {
+            "dirichlet": DirichletLogLinear(formula),
             "gamma": MixedPoisson(formula, mixing="gamma"),
             "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
         }

@@ -29,6 +29,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "HalfStudentT": ("nu", "sigma"),
     "InverseGamma": ("alpha", "beta"),
     "LogNormal": ("mu", "sigma"),
+    "Pareto": ("alpha", "m"),
     "Uniform": ("lower", "upper"),
 }
 _LARGEST_EXPONENT: Final = 700.0  # exp of more is infinite, of less than its negative 0
@@ -47,7 +48,7 @@ class Prior:
     distribution : str
         ``Beta``, ``Dirichlet`` (for margins; `a` is the same for all categories),
         ``Exponential``, ``Gamma``, ``HalfCauchy``, ``HalfNormal``, ``HalfStudentT``,
-        ``InverseGamma``, ``LogNormal`` or ``Uniform``.
+        ``InverseGamma``, ``LogNormal``, ``Pareto`` or ``Uniform``.
     **parameters : float
         The parameters of that distribution, all of them.
 
@@ -166,6 +167,10 @@ class Prior:
             return exp(log_value) if log_value < _LARGEST_EXPONENT else inf
         return float(_frozen(self).ppf(probability))
 
+    def exceeded(self, probability: Floats) -> Floats:
+        """The values that are exceeded with these probabilities."""
+        return np.asarray(_frozen(self).ppf(1 - probability), dtype=float)
+
     def variable(
         self,
         name: str,
@@ -211,6 +216,8 @@ def _frozen(prior: Prior) -> Any:
             return stats.lognorm(
                 s=x["sigma"], scale=exp(min(max(x["mu"], -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
             )
+        case "Pareto":
+            return stats.pareto(x["alpha"], scale=x["m"])
         case "Uniform":
             return stats.uniform(x["lower"], x["upper"] - x["lower"])
     raise PriorError(f"{prior.distribution} is no distribution of one number")

@@ -6,7 +6,9 @@ from math import exp
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.optimize import brentq
 from scipy.special import gammaln
+from scipy.stats import beta
 
 import taciturn as tc
 from taciturn.errors import ParameterError
@@ -145,17 +147,31 @@ def test_priors_of_any_shape(priors, mixing, monkeypatch):
     assert not tc.fits.prior_sensitivity(fit).isna().any().any()
 
 
+def shares_of_equal_probability(nodes):
+    """A priori, of the first of two categories: quantiles of a symmetric beta
+    distribution, its concentration integrated out.
+    """
+    levels = (np.arange(1000) + 0.5) / 1000
+    a = 0.5 * levels**-4.0  # quantiles of the Pareto distribution
+
+    def excess(share, probability):
+        return beta.cdf(share, a, a).mean() - probability
+
+    middles = (np.arange(nodes) + 0.5) / nodes
+    return np.array([brentq(excess, 0, 1, args=(p,), xtol=1e-9) for p in middles])
+
+
 def brute_force(sample, size, mixing, nodes=16):
     """Expectations given a 2 x 2 sample, on a grid of all parameters, with the model's
     own draws of the populations at each node; and the probability of the sample."""
     n = sample.sum()
     log_nu = 1 + np.log(n / 4) + 1.5 * np.linspace(-3.5, 3.5, nodes)
-    power, share = ((np.arange(k) + 0.5) / k for k in (8, nodes))
+    power, share = (np.arange(8) + 0.5) / 8, shares_of_equal_probability(24)
     log_t = np.log(n) + np.linspace(-3, 3, nodes)
     grid = [x.ravel() for x in np.meshgrid(log_nu, power, log_t, share, share, indexing="ij")]
-    u, beta, t, a, b = grid
+    u, betas, t, a, b = grid
     dims = ("chain", "draw")
-    values = {"nu": np.exp(u), "power": beta, "intensity": np.exp(t)}
+    values = {"nu": np.exp(u), "power": betas, "intensity": np.exp(t)}
     values["mixing"] = np.full(len(u), list(MIXING).index(mixing))
     single = {name: (dims, value[None]) for name, value in values.items()}
     margins = {
@@ -179,7 +195,7 @@ def brute_force(sample, size, mixing, nodes=16):
     own = weight[kept] / weight[kept].sum()
     return {
         "empty": own @ empty,
-        "power": own @ beta[kept],
+        "power": own @ betas[kept],
         "log nu": own @ u[kept],
         "margin": own @ a[kept],
         "probability": np.exp(log_weight).sum(),
@@ -191,7 +207,7 @@ def test_draws_follow_the_posterior_of_a_tiny_table(mixing):
     sample = np.array([[6, 0], [1, 2]])
     exact = brute_force(sample, 60, mixing)
     fit = tc.MixedPoisson(mixing=mixing).fit(
-        table(sample), population_size=60, draws=10_000, random_seed=4, **QUICK
+        table(sample), population_size=60, draws=2_000, random_seed=4, **QUICK
     )
     posterior = fit["posterior"]
     empty = (fit["posterior_predictive"]["population"] == 0).sum(["a", "b"])
@@ -221,8 +237,11 @@ def test_the_sample_decides_between_distributions():
 
 
 def check_parameters_agree(fits):
-    for name in ("power", "intensity", "mixing"):
+    spreads = {name for name in fits[0]["posterior"].data_vars if "concentration" in name}
+    for name in ("power", "intensity", "mixing", *sorted(spreads)):
         first, second = (fit["posterior"][name].values for fit in fits)
+        if name in spreads:  # without an upper end
+            first, second = first**-0.5, second**-0.5
         spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
         assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
 
@@ -286,7 +305,8 @@ def test_structural_zeros_and_uniform_variables():
     )
     population = fit["posterior_predictive"]["population"]
     tc.fits.check_population(population, sample, population_size=90, structural_zeros=zeros)
-    assert set(fit["posterior"].data_vars) == {"nu", "power", "intensity", "mixing", "margin_a"}
+    single = {"nu", "power", "intensity", "mixing", "concentration_a"}
+    assert set(fit["posterior"].data_vars) == {*single, "margin_a"}
 
 
 def test_what_it_refuses(religion_sample):

@@ -2,6 +2,7 @@
 probabilities of counts against other ways to compute them.
 """
 
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -42,7 +43,9 @@ PROBLEMS = {
 
 
 def target_of(problem, mixing):
-    priors = {f"margin_{dim}": Prior("Dirichlet", a=0.7) for dim in problem.variables}
+    first, *others = problem.variables
+    priors = {f"margin_{dim}": Prior("Dirichlet", a=0.7) for dim in others}
+    priors[f"concentration_{first}"] = Prior("Pareto", alpha=0.5, m=0.5)
     priors |= {
         "nu": Prior("LogNormal", mu=0.3, sigma=1.0),
         "power": Prior("Uniform", lower=0, upper=1),
@@ -51,11 +54,11 @@ def target_of(problem, mixing):
 
 
 def points_of(target, rng, rows=3):
-    points = target.start(rng.normal(0, 1, rows), rng.random(rows))
+    points = target.start(rng.normal(0, 1, rows), rng.random(rows), target.log_a)
     moved = points.logs + rng.normal(0, 0.4, points.logs.shape)
-    return Points(
-        points.log_nu, points.power, moved, points.sums * rng.uniform(0.5, 2, rows)[:, None]
-    )
+    sums = points.sums * rng.uniform(0.5, 2, rows)[:, None]
+    log_a = points.log_a + rng.uniform(-0.5, 1, points.log_a.shape)
+    return Points(points.log_nu, points.power, moved, sums, log_a)
 
 
 def differences(target, points, step=2e-3):
@@ -64,7 +67,7 @@ def differences(target, points, step=2e-3):
     moves = step * np.eye(size)
 
     def at(move):
-        moved = Points(points.log_nu, points.power, points.logs + move, points.sums)
+        moved = replace(points, logs=points.logs + move)
         return target.log_density(moved)
 
     slopes = np.array([(at(move) - at(-move)) / (2 * step) for move in moves]).T

@@ -3,13 +3,14 @@ interactions, their priors, and NUTS.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.special import softmax
 
 from taciturn.diagnostics import ImportanceDiagnostics, check_convergence
 from taciturn.errors import ParameterError, TableError
@@ -17,6 +18,7 @@ from taciturn.estimators.formula import Terms, parse_formula
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.log_linear.model import (
     COORDINATES,
+    concentration_name,
     effect_name,
     free_interactions,
     model_coords,
@@ -26,6 +28,7 @@ from taciturn.estimators.log_linear.model import (
 )
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.sampling.draws import draw_log_gammas
 from taciturn.estimators.sampling.nuts import sample_posterior
 from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
 from taciturn.estimators.unlabelled import Arrays, Learned, UnlabelledEstimator
@@ -67,6 +70,10 @@ class LogLinearEstimator(UnlabelledEstimator):
     @abstractmethod
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
         """Return the default priors of the parameters besides those of the shares."""
+
+    def margin_prior(self, dim: str) -> dict[str, Prior]:
+        """Return the default prior of a margin, or of how even it is."""
+        return {effect_name((dim,)): Prior("Dirichlet", a=1.0)}
 
     @abstractmethod
     def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
@@ -123,7 +130,7 @@ class LogLinearEstimator(UnlabelledEstimator):
         terms, priors = self.terms_for(problem), self.own_priors(problem)
         for term in terms:
             if len(term) == 1:
-                priors[f"margin_{term[0]}"] = Prior("Dirichlet", a=1.0)
+                priors |= self.margin_prior(term[0])
             else:
                 priors[scale_name(term)] = Prior("HalfNormal", sigma=1.0)
         priors = merge_priors(priors, self.priors)
@@ -198,10 +205,8 @@ class LogLinearEstimator(UnlabelledEstimator):
                 f"calibration knows main effects only, the formula is {self.formula!r}"
             )
         single = {name: priors[name].draw(rng, draws) for name in self.own_priors(problem)}
-        margins = {
-            dim: priors[f"margin_{dim}"].draw(rng, draws, categories=problem.sample.sizes[dim])
-            for dim in dims
-        }
+        single |= {name: priors[name].draw(rng, draws) for name in _concentrations(priors, dims)}
+        margins = {dim: _draw_margin(problem, dim, priors, single, draws, rng) for dim in dims}
         others = self.draw_others(problem, draws, rng)
         parameters = {**single, **others, **_named(margins)}
         population = self.draw_from_model(problem, parameters, problem.population_size, rng)
@@ -218,6 +223,7 @@ class LogLinearEstimator(UnlabelledEstimator):
         priors = self.priors_for(problem)
         interactions = free_interactions(terms, problem)
         names = [name for name in priors if name in self.own_priors(problem)]
+        names += _concentrations(priors, problem.variables)
         names += [*self.others, *(effect_name(term) for term in terms if len(term) == 1)]
         names += [COORDINATES, *map(scale_name, interactions.terms)] if interactions else []
         # One prior depends on the sample size by default, so its parameters are data as
@@ -268,6 +274,27 @@ class LogLinearEstimator(UnlabelledEstimator):
 def _named(margins: Mapping[str, Floats]) -> dict[str, Floats]:
     """Margins of variables under the names that they have in the model."""
     return {effect_name((dim,)): margin for dim, margin in margins.items()}
+
+
+def _concentrations(priors: Mapping[str, Prior], dims: Sequence[str]) -> list[str]:
+    """Names of the concentrations of margins that have a prior."""
+    return [name for name in map(concentration_name, dims) if name in priors]
+
+
+def _draw_margin(
+    problem: Problem,
+    dim: str,
+    priors: Mapping[str, Prior],
+    drawn: Mapping[str, Floats],
+    draws: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Draw a margin from its prior, given its concentration where that has one."""
+    categories = problem.sample.sizes[dim]
+    if (name := concentration_name(dim)) not in drawn:
+        return priors[effect_name((dim,))].draw(rng, draws, categories=categories)
+    logs = draw_log_gammas(np.repeat(drawn[name][:, None], categories, axis=1), rng)
+    return np.asarray(softmax(logs, axis=1))
 
 
 def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:

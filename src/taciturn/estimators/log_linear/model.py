@@ -21,6 +21,7 @@ __all__ = [
     "COORDINATES",
     "build_model",
     "cell_shares",
+    "concentration_name",
     "effect_name",
     "free_interactions",
     "hyperparameters",
@@ -34,12 +35,23 @@ __all__ = [
 ]
 
 COORDINATES: Final = "interaction_coordinates"
+_LARGE: Final = 1e5  # concentration
 Floats = npt.NDArray[np.float64]
 
 
 def scale_name(term: tuple[str, ...]) -> str:
     """Name of the size of an interaction."""
     return f"scale_{'_'.join(term)}"
+
+
+def concentration_name(dim: str) -> str:
+    """Name of how even a margin is."""
+    return f"concentration_{dim}"
+
+
+def rates_name(dim: str) -> str:
+    """Name of what a margin with a fitted concentration is made of."""
+    return f"rates_{dim}"
 
 
 def effect_name(term: tuple[str, ...]) -> str:
@@ -50,7 +62,14 @@ def effect_name(term: tuple[str, ...]) -> str:
 def model_names(terms: Terms, priors: Mapping[str, Prior], sized: str) -> set[str]:
     """All names in a model with a prior that depends on the size of the sample."""
     fixed = {"sample_counts", "counts", "margins", COORDINATES}
-    return {*fixed, *priors, *map(effect_name, terms), *hyperparameters(sized, priors[sized])}
+    made = {rates_name(term[0]) for term in terms if concentration_name(term[0]) in priors}
+    return {
+        *fixed,
+        *priors,
+        *made,
+        *map(effect_name, terms),
+        *hyperparameters(sized, priors[sized]),
+    }
 
 
 def model_coords(problem: Problem) -> dict[str, list[Any]]:
@@ -131,13 +150,38 @@ def cell_shares(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> 
 
     sizes = problem.sizes
     margins = {
-        dim: pt.log(priors[f"margin_{dim}"].variable(f"margin_{dim}", dims=dim, size=sizes[dim]))
+        dim: pt.log(_margin(dim, sizes[dim], priors))
         for (dim,) in (term for term in terms if len(term) == 1)
     }
     full = main_effects(margins, sizes)
     if interactions := free_interactions(terms, problem):
         full = full + _interaction_effects(interactions, priors)
     return pm.math.softmax(full.ravel()[np.flatnonzero(problem.fillable.ravel())])
+
+
+def _margin(dim: str, size: int, priors: Mapping[str, Prior]) -> Any:
+    """The margin of a variable; how even it is may have a prior of its own.
+
+    It is then in proportion to gamma variates, the logarithms of which have about the
+    same distribution for all concentrations once divided by their spread.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if (own := concentration_name(dim)) not in priors:
+        return priors[effect_name((dim,))].variable(effect_name((dim,)), dims=dim, size=size)
+    a = priors[own].variable(own)
+    standard = pm.Flat(rates_name(dim), dims=dim)
+    log_rates = standard / pt.sqrt(a)
+    # Gamma(a), whose constant cancels for large concentrations
+    constant = pt.switch(
+        a < _LARGE,
+        a * pt.log(a) - a - pt.gammaln(a) - pt.log(a) / 2,
+        -np.log(2 * np.pi) / 2 - 1 / (12 * a),
+    )
+    log_density = constant + a * (log_rates - pt.expm1(log_rates))
+    pm.Potential(f"{rates_name(dim)}_density", log_density.sum())
+    return pm.Deterministic(effect_name((dim,)), pm.math.softmax(log_rates), dims=dim)
 
 
 def main_effects(margins: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:

@@ -16,6 +16,7 @@ from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ParameterError
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
+from taciturn.estimators.log_linear.model import concentration_name, effect_name
 from taciturn.estimators.mixed_poisson.importance import sample_main_effects
 from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing
 from taciturn.estimators.mixed_poisson.model import build_model
@@ -188,6 +189,14 @@ class MixedPoisson(LogLinearEstimator):
             "nu": Prior("LogNormal", mu=1 + log(average), sigma=1.5),
             "power": Prior("Uniform", lower=0.0, upper=1.0),
         }
+
+    def margin_prior(self, dim: str) -> dict[str, Prior]:
+        """Return the default prior of how even a margin is, unless the margin has been
+        given one.
+        """
+        if effect_name((dim,)) in self.priors:
+            return super().margin_prior(dim)
+        return {concentration_name(dim): Prior("Pareto", alpha=0.25, m=0.5)}
 
     def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
         """Return the PyMC model of a checked sample."""

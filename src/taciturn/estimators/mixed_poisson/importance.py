@@ -22,8 +22,19 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.mixed_poisson.kernels import solve_back_at, solve_factored
+from taciturn.estimators.log_linear.model import concentration_name
+from taciturn.estimators.mixed_poisson.concentrations import Concentrations
+from taciturn.estimators.mixed_poisson.kernels import solve_back_at
 from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.modes import (
+    EXPONENT,
+    NEAR,
+    ROUGH,
+    log_scale,
+    modes,
+    roots_of,
+    step_of,
+)
 from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
@@ -34,18 +45,18 @@ __all__ = ["sample_main_effects"]
 _COARSE: Final = (8, 6)  # nodes along log ν and the power, to find where the posterior is,
 _GRID: Final = (16, 8)  # and there
 _FITTINGS: Final = 12  # of the grid to where the posterior is
+_LEARNED: Final = 3  # of these, in which concentrations are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
-_STEPS: Final = 30  # of Newton's method, at most
-_NEAR: Final = 1e-3  # a step that ends it,
-_ROUGH: Final = 0.03  # and one that ends it while the grid is not known
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
 _NARROW: Final = (0.5, 0.85)  # share of narrower proposals, and their scale
-_LEAST: Final = 0.2  # information in any direction
-_EXPONENT: Final = 0.2  # of rates and intensities, before it is known better,
-_EXPONENTS: Final = (0.02, 0.4)  # and the least and the most, of either sign
+_INSIDE: Final = 0.3  # a power is at least 0 up to 1 / 0.42 standard deviations off
+_EXPONENTS: Final = (
+    0.02,
+    0.4,
+)  # of powers of rates and intensities, least and most, of either sign
 
 Floats = npt.NDArray[np.float64]
 type Grid = tuple[int, int]
@@ -88,6 +99,9 @@ def sample_main_effects(
         "intensity": np.exp(kept.logs[:, : len(target.strata.kept)]),
         "mixing": np.repeat(counting, [len(weights) for weights, _ in found])[chosen],
     }
+    for dim, log_a, prior in zip(dims, kept.log_a.T, target.concentrations, strict=True):
+        if prior is not None:
+            single[concentration_name(dim)] = np.exp(log_a)
     return single, [np.exp(margin) for margin in target.log_margins(kept)], diagnostics
 
 
@@ -120,6 +134,11 @@ class _Nodes:
     roots: Floats
     height: Floats
 
+    @property
+    def top(self) -> Points:
+        """The highest."""
+        return self.best.at(np.array([self.height.argmax()]))
+
     def between(self, log_nu: Floats, power: Floats) -> dict[str, Floats]:
         """Rates and intensities of largest density, and shapes of sums of rates,
         between nodes.
@@ -144,13 +163,16 @@ class _Fitted:
     target: Target
     ends: Ends
     nodes: _Nodes
+    concentrations: Concentrations
     whole: bool
 
     @classmethod
     def to(cls, target: Target, priors: Mapping[str, Prior], other: "_Fitted | None") -> "_Fitted":
         """Fit the grid, from that of another target on."""
-        ends, start, whole = _found_ends(target, priors, other)
-        return cls(target, ends, _sharpened(target, _nodes(target, ends, _GRID, start)), whole)
+        ends, start, concentrations, whole = _found_ends(target, priors, other)
+        nodes = _sharpened(target, _nodes(target, ends, _GRID, start, concentrations))
+        concentrations = Concentrations.near(target, nodes.top, concentrations)
+        return cls(target, ends, nodes, concentrations, whole)
 
     @property
     def log_area(self) -> float:
@@ -166,15 +188,16 @@ class _Fitted:
         """Proposals with the logarithms of their weights, whose mean is the probability
         of the sample up to a constant.
         """
-        log_weights, points = _weigh(self.target, self.nodes, number, rng)
+        log_weights, points = _weigh(self.target, self.nodes, self.concentrations, number, rng)
         return log_weights + self.log_area, points
 
 
 def _found_ends(
     target: Target, priors: Mapping[str, Prior], other: _Fitted | None
-) -> tuple[Ends, _Nodes, bool]:
+) -> tuple[Ends, _Nodes, Concentrations, bool]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
-    the priors allow, a coarse grid near it, and whether it holds all of that.
+    the priors allow, a coarse grid near it, the concentrations there, and whether it
+    holds all of that.
     """
     nu, power = priors["nu"], priors["power"]
     with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
@@ -184,10 +207,13 @@ def _found_ends(
             (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
         ]
     nodes: _Nodes | None = None
+    concentrations: Concentrations | None = None
     if other is not None:
-        ends, nodes = other.ends, other.nodes
-    for _ in range(_FITTINGS):
-        nodes = _nodes(target, ends, _COARSE, nodes)
+        ends, nodes, concentrations = other.ends, other.nodes, other.concentrations
+    for number in range(_FITTINGS):
+        nodes = _nodes(target, ends, _COARSE, nodes, concentrations)
+        if number < _LEARNED:  # then they stay, so that the grid comes to rest
+            concentrations = Concentrations.near(target, nodes.top, concentrations)
         used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_COARSE)
         kept = [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
         fitted = [_ends(ends[axis], kept[axis], axis, (nu, power)[axis]) for axis in (0, 1)]
@@ -200,7 +226,8 @@ def _found_ends(
             break
         ends = fitted
     assert nodes is not None
-    return ends, nodes, whole
+    assert concentrations is not None
+    return ends, nodes, concentrations, whole
 
 
 def _ends(
@@ -220,9 +247,15 @@ def _ends(
     )
 
 
-def _nodes(target: Target, ends: Ends, grid: Grid, start: _Nodes | None) -> _Nodes:
+def _nodes(
+    target: Target,
+    ends: Ends,
+    grid: Grid,
+    start: _Nodes | None,
+    concentrations: Concentrations | None,
+) -> _Nodes:
     """The nodes of a grid between ends, roughly, by Newton's method from those of an
-    earlier one.
+    earlier one, with the concentrations at their means.
     """
     widths = [(high - low) / size for (low, high), size in zip(ends, grid, strict=True)]
     middles = [
@@ -230,12 +263,13 @@ def _nodes(target: Target, ends: Ends, grid: Grid, start: _Nodes | None) -> _Nod
         for (low, _), width, size in zip(ends, widths, grid, strict=True)
     ]
     log_nu, power = (part.ravel() for part in np.meshgrid(*middles, indexing="ij"))
-    best = target.start(log_nu, power)
+    log_a = target.log_a if concentrations is None else concentrations.means(target.log_a)
+    best = target.start(log_nu, power, log_a)
     if start is not None:
         best = replace(best, **start.between(log_nu, power))
-    exponents = np.full(best.logs.shape, _EXPONENT)
-    best, bends, roots = _modes(target, best, exponents, _ROUGH)
-    height = target.log_density(best) - _log_scale(bends, roots)
+    exponents = np.full(best.logs.shape, EXPONENT)
+    best, bends, roots = modes(target, best, exponents, ROUGH)
+    height = target.log_density(best) - log_scale(bends, roots)
     return _Nodes(best, (widths[0], widths[1]), exponents, bends, roots, height)
 
 
@@ -244,77 +278,33 @@ def _sharpened(target: Target, nodes: _Nodes) -> _Nodes:
     of where the density is largest together with that of the rates.
     """
     skews = target.skews(nodes.best, nodes.bends) / 3
-    sizes = np.clip(np.abs(skews), *_EXPONENTS)
+    most = np.full(skews.shape, _EXPONENTS[1])
+    spreads = np.sqrt(1 / (nodes.roots**2).sum(axis=2))
+    most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
+    sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)
     exponents = np.where(skews < 0, -sizes, sizes)
-    best, bends, roots = _modes(target, nodes.best, exponents, _NEAR)
-    height = target.log_density(best) - _log_scale(bends, roots)
+    best, bends, roots = modes(target, nodes.best, exponents, NEAR)
+    height = target.log_density(best) - log_scale(bends, roots)
     half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
     pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
-    best = replace(best, logs=best.logs + _step(bends, roots, pulls))
+    best = replace(best, logs=best.logs + step_of(bends, roots, pulls))
     bends = target.bends(best)
-    return _Nodes(best, nodes.widths, exponents, bends, _roots(bends), height)
-
-
-def _log_scale(bends: Bends, roots: Floats) -> Floats:
-    """Logarithm of the square root of the determinant of the information."""
-    own = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    return np.asarray(own + 0.5 * np.log(bends.intensities).sum(axis=1))
-
-
-def _modes(
-    target: Target, best: Points, exponents: Floats, near: float
-) -> tuple[Points, Bends, Floats]:
-    """Where powers of rates and intensities have the largest density, how it bends, and
-    roots of the information about the rates.
-    """
-    moving = np.arange(len(best.logs))
-    best = best.at(moving)
-    for _ in range(_STEPS):
-        own = best.at(moving)
-        bends = target.bends(own)
-        roots = _roots(bends)
-        step = _step(bends, roots, bends.slopes - exponents[moving])
-        best.logs[moving] += step
-        best.sums[moving] = bends.sums
-        moving = moving[np.abs(step).max(axis=1) > near]
-        if len(moving) == 0:
-            break
-    bends = target.bends(best)
-    return best, bends, _roots(bends)
-
-
-def _roots(bends: Bends) -> Floats:
-    """Cholesky factors of the information about the rates, whatever the intensities."""
-    carried = bends.between / bends.intensities[:, :, None]
-    information = bends.rates - np.einsum("rsj,rsk->rjk", carried, bends.between)
-    try:
-        return np.linalg.cholesky(information)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(information)
-        values = np.maximum(values, _LEAST)
-        return np.linalg.cholesky((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
-
-
-def _step(bends: Bends, roots: Floats, slopes: Floats) -> Floats:
-    """A step of Newton's method."""
-    strata = bends.intensities.shape[1]
-    ratio = slopes[:, :strata] / bends.intensities
-    rest = slopes[:, strata:] - np.einsum("rs,rsj->rj", ratio, bends.between)
-    rates = np.empty_like(rest)
-    solve_factored(roots, rest, rates)
-    np.clip(rates, -1, 1, out=rates)
-    carried = np.einsum("rsj,rj->rs", bends.between, rates) / bends.intensities
-    return np.concatenate([np.clip(ratio - carried, -1, 1), rates], axis=1)
+    return _Nodes(best, nodes.widths, exponents, bends, roots_of(bends), height)
 
 
 def _weigh(
-    target: Target, nodes: _Nodes, number: int, rng: np.random.Generator
+    target: Target,
+    nodes: _Nodes,
+    concentrations: Concentrations,
+    number: int,
+    rng: np.random.Generator,
 ) -> tuple[Floats, Points]:
     """Proposals with the logarithms of their weights."""
     chances = np.exp(nodes.height - nodes.height.max())
     chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
     node = np.sort(rng.choice(len(chances), size=number, p=chances))
     near = _moved(target, nodes, node, rng.random((2, number)) - 0.5)
+    near, log_wider, own_density = concentrations.propose(near, rng)
     scale = np.where(rng.random(number) < _NARROW[0], _NARROW[1], 1.0)
     normal = scale[:, None] * rng.standard_normal(near.logs.shape)
     norm = (normal**2).sum(axis=1)
@@ -322,13 +312,16 @@ def _weigh(
         log(1 - _NARROW[0]) - 0.5 * norm,
         log(_NARROW[0]) - 0.5 * norm / _NARROW[1] ** 2 - normal.shape[1] * log(_NARROW[1]),
     )
+    wider = np.exp(log_wider)
     exponents = nodes.exponents[node]
-    powers = 1.0 + exponents * _placed(nodes, node, normal)
+    exponents /= np.maximum(wider, 1.0)
+    powers = 1.0 + exponents * _placed(nodes, node, normal, wider)
     inside = (powers > 0).all(axis=1)
     log_powers = np.log(np.where(inside[:, None], powers, 1.0))
     proposed = replace(near, logs=near.logs + log_powers / exponents)
+    density += own_density - np.sum(log_wider, axis=-1)
     density += (
-        np.log(chances[node]) + _log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
+        np.log(chances[node]) + log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
     )
     log_weights = target.log_density(proposed) - density
     return np.where(inside, log_weights, -np.inf), proposed
@@ -348,17 +341,18 @@ def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floa
         centre[node] + width * along
         for centre, width, along in zip((best.log_nu, best.power), nodes.widths, off, strict=True)
     )
-    return Points(log_nu, power, logs, best.sums[node])
+    return Points(log_nu, power, logs, best.sums[node], best.log_a[node])
 
 
-def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], normal: Floats) -> Floats:
+def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], normal: Floats, wider: Floats) -> Floats:
     """Normal variates with the information of their nodes from standard ones: of the
-    rates, and of the intensities given these.
+    rates, that much wider, and of the intensities given these.
     """
     information = nodes.bends.intensities[node]
     strata = information.shape[1]
     found = np.concatenate([normal[:, :strata] / np.sqrt(information), normal[:, strata:]], axis=1)
     solve_back_at(nodes.roots, node, found[:, strata:])
+    found[:, strata:] *= wider[:, strata:]
     first = np.searchsorted(node, np.arange(len(nodes.height) + 1))
     for k in np.unique(node):
         own = found[first[k] : first[k + 1]]

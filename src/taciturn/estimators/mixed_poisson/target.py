@@ -3,7 +3,8 @@ and how it bends.
 
 Each margin is proportional to rates, one for each category: their sum says nothing of
 the table, and is given a gamma distribution, so that without departures the rates are
-independent gamma variates.
+independent gamma variates. The prior of a margin is a Dirichlet distribution with the
+same concentration for all categories, which is fixed or has a prior of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_softmax, logsumexp
 
+from taciturn.estimators.log_linear.model import concentration_name
 from taciturn.estimators.mixed_poisson.blocks import in_blocks
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
 from taciturn.estimators.mixed_poisson.mixing import Mixing
@@ -44,12 +46,15 @@ class Points:
         of the categories of all variables, one variable after the other.
     sums : array, shape (points, variables)
         Shapes of the distributions of the sums of rates.
+    log_a : array, shape (points, variables)
+        Logarithms of the concentrations of the margins.
     """
 
     log_nu: Floats
     power: Floats
     logs: Floats
     sums: Floats
+    log_a: Floats
 
     def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
         """Some of the points."""
@@ -105,6 +110,10 @@ class Target:
         Those that have a sample.
     margins : list of slice
         Where the rates of each variable are among all.
+    concentrations : list of Prior or None
+        That of the concentration of each margin; None where it is fixed.
+    log_a : array, shape (variables,)
+        Logarithms of the fixed concentrations, and of the medians of the others.
     """
 
     def __init__(
@@ -113,16 +122,20 @@ class Target:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
         self._mixing, self._priors = mixing, priors
-        self._size, self.margins, prior, columns = 0, [], [np.empty(0)], []
+        self._size, self.margins, columns = 0, [], []
+        self.concentrations = [priors.get(concentration_name(dim)) for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
         for dim in dims:
             size = problem.sample.sizes[dim]
             self.margins.append(slice(self._size, self._size + size))
             columns.append(self._size + index[problem.variables.index(dim)][self.strata.seen])
-            prior.append(np.broadcast_to(priors[f"margin_{dim}"].parameters["a"], (size,)))
             self._size += size
-        self._prior = np.concatenate(prior)
-        self._prior_sums = np.array([self._prior[own].sum() for own in self.margins])
+        fixed = [
+            prior.quantile(0.5) if prior else priors[f"margin_{dim}"].parameters["a"]
+            for dim, prior in zip(dims, self.concentrations, strict=True)
+        ]
+        self.log_a = np.log(np.array(fixed, dtype=float))
+        self._sizes = np.array([own.stop - own.start for own in self.margins])
         self._columns = np.array(columns, dtype=np.int64).reshape(len(dims), -1).T
         self._levels = _Groups(self._columns, self._size)
         pairs = self._columns[:, :, None] * self._size + self._columns[:, None, :]
@@ -130,12 +143,15 @@ class Target:
         by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
-    def start(self, log_nu: Floats, power: Floats) -> Points:
-        """Points with rates and intensities as the sample has them."""
-        rates = np.log(self._levels.sums(self._counts[None])[0] + self._prior)
-        logs = np.concatenate([self.strata.log_start, rates])
-        rows, sums = (len(log_nu), 1), self._counts.sum() + self._prior_sums
-        return Points(log_nu, power, np.tile(logs, rows), np.tile(sums, rows))
+    def start(self, log_nu: Floats, power: Floats, log_a: Floats) -> Points:
+        """Points with rates and intensities as the sample has them, with the same
+        concentrations, (variables,), at all.
+        """
+        a = np.exp(log_a)
+        rates = np.log(self._levels.sums(self._counts[None])[0] + np.repeat(a, self._sizes))
+        parts = np.concatenate([self.strata.log_start, rates]), self._counts.sum() + self._sizes * a
+        logs, sums, log_a = (np.tile(part, (len(log_nu), 1)) for part in (*parts, log_a))
+        return Points(log_nu, power, logs, sums, log_a)
 
     def log_margins(self, points: Points) -> list[Floats]:
         """Logarithms of the margins."""
@@ -143,9 +159,9 @@ class Target:
         return [np.asarray(log_softmax(rates[:, own], axis=1)) for own in self.margins]
 
     def log_density(self, points: Points) -> Floats:
-        """Logarithm of the density of log ν, the power and the logarithms of
-        intensities and rates, up to a constant that is the same for all distributions
-        of the factors.
+        """Logarithm of the density of log ν, the power, the logarithms of intensities
+        and rates, and the probabilities with which the priors of concentrations exceed
+        them, up to a constant that is the same for all distributions of the factors.
         """
         out = np.empty(len(points.log_nu))
         for rows in self._blocks(len(out), 1):
@@ -154,10 +170,11 @@ class Target:
         out += self._priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
         out += self._priors["power"].logpdf(points.power)
         every = points.logs[:, len(self.strata.kept) :]
-        for own, shape, known in zip(self.margins, points.sums.T, self._prior_sums, strict=True):
+        for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
+            size = own.stop - own.start
             total = np.minimum(logsumexp(every[:, own], axis=1), _HIGHEST)
-            out += every[:, own] @ self._prior[own]
-            out += (shape - known) * total - np.exp(total) - gammaln(shape)
+            out += a * every[:, own].sum(axis=1) + gammaln(size * a) - size * gammaln(a)
+            out += (shape - size * a) * total - np.exp(total) - gammaln(shape)
         return out
 
     def bends(self, points: Points) -> Bends:
@@ -226,15 +243,16 @@ class Target:
             rates,
             self._over_strata(both_bend) - sums(both_bend)[:, :, None] * expected,
             np.maximum(sums(mean_bend), _LEAST),
-            np.array(of_margins).reshape(-1, rows).T + self._prior_sums,
+            np.array(of_margins).reshape(-1, rows).T + self._sizes * np.exp(points.log_a),
         )
 
     def _add_prior(self, points: Points, slopes: Floats, bends: Floats) -> None:
         """Add what the prior of the margins and the distribution of sums do."""
-        for own, shape, known in zip(self.margins, points.sums.T, self._prior_sums, strict=True):
+        for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
             rates = np.exp(points.logs[:, len(self.strata.kept) :][:, own])
-            margin, more = rates / rates.sum(axis=1, keepdims=True), (shape - known)[:, None]
-            slopes[:, own] += self._prior[own] + more * margin - rates
+            margin = rates / rates.sum(axis=1, keepdims=True)
+            more = (shape - (own.stop - own.start) * a)[:, None]
+            slopes[:, own] += a[:, None] + more * margin - rates
             bends[:, own, own] += (more * margin)[:, :, None] * margin[:, None, :]
             place = np.arange(own.start, own.stop)
             bends[:, place, place] += rates - more * margin

@@ -1,0 +1,76 @@
+"""Where the posterior of the mixed Poisson model is highest, given the parameters of
+the departures and the concentrations of the margins, by Newton's method.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.estimators.mixed_poisson.kernels import solve_factored
+from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
+
+__all__ = ["EXPONENT", "NEAR", "ROUGH", "log_scale", "modes", "roots_of", "step_of"]
+
+NEAR: Final = 1e-3
+"""A step that ends it,"""
+ROUGH: Final = 0.03
+"""and one that ends it while the grid is not known."""
+EXPONENT: Final = 0.2
+"""Of powers of rates and intensities, before it is known better."""
+_STEPS: Final = 30  # at most
+_LEAST: Final = 0.2  # information in any direction
+
+Floats = npt.NDArray[np.float64]
+
+
+def log_scale(bends: Bends, roots: Floats) -> Floats:
+    """Logarithm of the square root of the determinant of the information."""
+    own = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(own + 0.5 * np.log(bends.intensities).sum(axis=1))
+
+
+def modes(
+    target: Target, best: Points, exponents: Floats, near: float
+) -> tuple[Points, Bends, Floats]:
+    """Where powers of rates and intensities have the largest density, how it bends, and
+    roots of the information about the rates.
+    """
+    moving = np.arange(len(best.logs))
+    best = best.at(moving)
+    for _ in range(_STEPS):
+        own = best.at(moving)
+        bends = target.bends(own)
+        roots = roots_of(bends)
+        step = step_of(bends, roots, bends.slopes - exponents[moving])
+        best.logs[moving] += step
+        best.sums[moving] = bends.sums
+        moving = moving[np.abs(step).max(axis=1) > near]
+        if len(moving) == 0:
+            break
+    bends = target.bends(best)
+    return best, bends, roots_of(bends)
+
+
+def roots_of(bends: Bends) -> Floats:
+    """Cholesky factors of the information about the rates, whatever the intensities."""
+    carried = bends.between / bends.intensities[:, :, None]
+    information = bends.rates - np.einsum("rsj,rsk->rjk", carried, bends.between)
+    try:
+        return np.linalg.cholesky(information)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(information)
+        values = np.maximum(values, _LEAST)
+        return np.linalg.cholesky((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+
+def step_of(bends: Bends, roots: Floats, slopes: Floats) -> Floats:
+    """A step of Newton's method."""
+    strata = bends.intensities.shape[1]
+    ratio = slopes[:, :strata] / bends.intensities
+    rest = slopes[:, strata:] - np.einsum("rs,rsj->rj", ratio, bends.between)
+    rates = np.empty_like(rest)
+    solve_factored(roots, rest, rates)
+    np.clip(rates, -1, 1, out=rates)
+    carried = np.einsum("rsj,rj->rs", bends.between, rates) / bends.intensities
+    return np.concatenate([np.clip(ratio - carried, -1, 1), rates], axis=1)
