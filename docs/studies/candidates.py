@@ -22,7 +22,7 @@ from default_estimator import FRACTIONS, HERE, joined, populations, study_parser
 
 import taciturn as tc
 
-FAMILIES, POOLED, AVERAGED = "families", "pooled", "averaged"
+FAMILIES, POOLED = "families", "pooled"
 CANDIDATES: dict[str, tc.estimators.Estimator] = {
     FAMILIES: tc.LinearPool(
         {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant()}
@@ -34,7 +34,6 @@ CANDIDATES: dict[str, tc.estimators.Estimator] = {
             "wald": tc.MixedPoisson(mixing="inverse Gaussian"),
         }
     ),
-    AVERAGED: tc.MixedPoisson(mixing="averaged"),
 }
 EVEN = "area_by_sex"
 

@@ -48,6 +48,7 @@ _FITTINGS: Final = 12  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
+_COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
@@ -214,12 +215,11 @@ def _found_ends(
         nodes = _nodes(target, ends, _COARSE, nodes, concentrations)
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
             concentrations = Concentrations.near(target, nodes.top, concentrations)
-        used = (nodes.height > nodes.height.max() - _NEGLIGIBLE).reshape(_COARSE)
-        kept = [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
+        kept, counting = (_reach(nodes.height, below) for below in (_NEGLIGIBLE, _COUNTING))
         fitted = [_ends(ends[axis], kept[axis], axis, (nu, power)[axis]) for axis in (0, 1)]
         whole = not any(
             (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
-            for at, new, old, size in zip(kept, fitted, ends, _COARSE, strict=True)
+            for at, new, old, size in zip(counting, fitted, ends, _COARSE, strict=True)
         )
         shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
         if whole and min(shrunk) > 0.75:
@@ -228,6 +228,14 @@ def _found_ends(
     assert nodes is not None
     assert concentrations is not None
     return ends, nodes, concentrations, whole
+
+
+def _reach(height: Floats, below: float) -> list[npt.NDArray[np.int64]]:
+    """First and last nodes along both parameters that are at most so far below the
+    top.
+    """
+    used = (height > height.max() - below).reshape(_COARSE)
+    return [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
 
 
 def _ends(
