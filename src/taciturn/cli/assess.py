@@ -63,7 +63,8 @@ __all__ = ["assess"]
     metavar="NAME|CARD.toml",
     help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card. By default"
     " latent-class for six or more variables; for fewer, or with a formula, known margins or"
-    " strata, a pool of mixed-poisson with two kinds of departures; with weights, one of these.",
+    " strata, a pool of dirichlet-log-linear and two kinds of mixed-poisson; with weights, one of"
+    " the latter.",
 )
 @click.option(
     "--known-margins",

@@ -65,8 +65,10 @@ class MixedPoisson(LogLinearEstimator):
         Hierarchical log-linear formula; main effects without one.
     priors : mapping of str to Prior, optional
         Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
-        (:math:`\beta`); ``margin_<variable>`` for each variable in the formula;
-        ``scale_<variable>_<variable>`` for the size of each interaction.
+        (:math:`\beta`); ``concentration_<variable>`` for each variable in the formula,
+        how even its margin is, or in its place ``margin_<variable>``, a Dirichlet prior
+        with a concentration that is known; ``scale_<variable>_<variable>`` for the size
+        of each interaction.
     mixing : {"averaged", "gamma", "inverse Gaussian"}
         The distribution of the factors. The inverse Gaussian has a heavier upper and a
         lighter lower tail than the gamma distribution: a few cells may be far larger
@@ -84,7 +86,9 @@ class MixedPoisson(LogLinearEstimator):
     -----
     Default priors: ``nu`` is log-normal around `e n / K`, so that :math:`\nu K` has the
     prior of :math:`\kappa` in `DirichletLogLinear`; ``power`` is uniform between 0 and
-    1; margins are uniform on the simplex; interaction scales half-normal with scale 1.
+    1; interaction scales are half-normal with scale 1. The margin of a variable is
+    Dirichlet with a concentration `a` for all categories, which is Pareto with shape
+    1/4 and at least 1/2: from Jeffreys' prior up to a margin that is even.
 
     *The intensity.* With counts that are Poisson with means
     :math:`\theta \pi_i g_i` and a density of :math:`\theta` proportional to
@@ -117,8 +121,10 @@ class MixedPoisson(LogLinearEstimator):
     >>> religion = tc.load_dataset("area_by_religion")
     >>> sample = tc.draw_sample(religion, fraction=0.1, random_seed=1)
     >>> fit = tc.MixedPoisson().fit(sample, population_size=2449, random_seed=1)
-    >>> sorted(fit["posterior"].data_vars)
-    ['intensity', 'margin_area', 'margin_religion', 'mixing', 'nu', 'power']
+    >>> sorted(fit["posterior"].data_vars)[:3]
+    ['concentration_area', 'concentration_religion', 'intensity']
+    >>> bool(fit["posterior"]["concentration_area"].median() > 10)  # areas are alike
+    True
     """
 
     mixing: str = AVERAGED
