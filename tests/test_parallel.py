@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.parallel import run_all
+from taciturn.parallel import in_threads, run_all, threads_for
 from toys import running_children
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 CODE = """
 import signal, sys, time
-from taciturn.parallel import run_all
+from taciturn.parallel import in_threads, run_all, threads_for
 if "clean" in sys.argv:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
 for _ in run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, title=""):
@@ -79,3 +79,30 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def cores_of_a_task(_: int) -> int:
+    return threads_for(2**30)
+
+
+def test_little_work_and_workers_have_one_thread(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads_for(2**30) == len(os.sched_getaffinity(0))
+    assert threads_for(1_000) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert threads_for(2**30) == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    found = run_all(cores_of_a_task, [1, 2], workers=2, progressbar=False, title="")
+    assert list(found) == [1, 1]
+
+
+def test_results_of_threads_are_in_the_order_of_the_parts(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    meet = threading.Barrier(2, timeout=30)  # passed only if two parts are worked on at once
+
+    def work(part: int) -> int:
+        meet.wait()
+        time.sleep(0.05 if part == 0 else 0)
+        return part
+
+    assert in_threads(work, range(4), numbers=2**30) == [0, 1, 2, 3]

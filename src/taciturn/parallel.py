@@ -1,11 +1,12 @@
 """Running the same work on one core, on all of them or on a cluster, with a progress
-bar and a clean stop when interrupted.
+bar and a clean stop when interrupted; and compiled work on arrays in threads.
 """
 
 import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Thread, enumerate as all_threads
 from time import sleep
@@ -18,13 +19,14 @@ from taciturn.validate import whole_number
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Workers", "belong_to", "run_all"]
+__all__ = ["Workers", "belong_to", "in_threads", "run_all", "threads_for"]
 
 type Workers = "int | Client | None"
 
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _LOOK_EVERY: Final = 0.5  # seconds
 _PATIENCE: Final = 5  # seconds, with threads that may be of others
+_THREADED_FROM: Final = 2**20  # numbers; below, starting threads costs more than it saves
 
 
 def run_all[T, R](
@@ -46,6 +48,30 @@ def run_all[T, R](
         for result in results:
             bar.advance()
             yield result
+
+
+def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int) -> list[R]:
+    """Results for all parts, in their order, of work that mostly needs no Python;
+    `numbers` is how many numbers they work on together.
+    """
+    threads = min(threads_for(numbers), len(parts))
+    if threads < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, parts))
+
+
+def threads_for(numbers: int) -> int:
+    """How many threads share work on so many numbers: one for each core that this
+    process may use, or as many as ``OMP_NUM_THREADS`` says, which is one in the
+    processes of `run_all` and of Dask.
+    """
+    if numbers < _THREADED_FROM:
+        return 1
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isdecimal():
+        return max(1, int(said))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _results[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: Workers) -> Generator[R]:

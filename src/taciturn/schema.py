@@ -108,7 +108,7 @@ def split_draws(draws: xr.DataArray) -> Iterator[xr.DataArray]:
         return
     for chain in range(draws.sizes["chain"]):
         for start in range(0, draws.sizes["draw"], step):
-            yield draws.isel(chain=[chain], draw=slice(start, start + step))
+            yield draws.isel(chain=slice(chain, chain + 1), draw=slice(start, start + step))
 
 
 def table_dims(table: xr.DataArray) -> tuple[str, ...]:

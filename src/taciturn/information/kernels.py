@@ -8,15 +8,14 @@ contribution depends only on its count, so that each count's terms are computed 
 The rows are shared among threads; the numbers do not depend on how many there are.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from taciturn.parallel import in_threads, threads_for
 from taciturn.schema import MAX_COUNT
 
 __all__ = ["PAIR_SUMS", "TABLE_SUMS", "CountsOutOfRangeError", "pair_sums", "table_sums"]
@@ -41,7 +40,6 @@ _NO_LOOKUP: Final = np.zeros(1)
 _LOOKED_AT: Final = 256
 _FINE, _OUT_OF_RANGE, _OTHER_TOTAL = 0, 1, 2
 _TERMS_LIMIT: Final = 2**22  # 100 MB
-_THREADED_FROM: Final = 2**20  # cells; below, starting threads costs more than it saves
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -154,19 +152,10 @@ def _scan(rows: Counts, mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _share(rows: int, cells: int, work: Callable[[slice], None]) -> None:
-    """Do the work on all rows; if there is much of it, in as many slices as there are
-    processors.
-    """
-    threads = min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        rows,
-    )
-    if cells < _THREADED_FROM or threads < 2:
-        work(slice(0, rows))
-        return
+    """Do the work on all rows; if there is much of it, in a slice for each thread."""
+    threads = max(1, min(threads_for(cells), rows))
     edges = [rows * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, map(slice, edges[:-1], edges[1:])))
+    in_threads(work, list(map(slice, edges[:-1], edges[1:])), numbers=cells)
 
 
 def _indexed(

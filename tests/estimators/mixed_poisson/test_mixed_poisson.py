@@ -12,6 +12,7 @@ from scipy.stats import beta
 
 import taciturn as tc
 from taciturn.errors import ParameterError
+from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.mixing import MIXING
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
@@ -307,6 +308,39 @@ def test_structural_zeros_and_uniform_variables():
     tc.fits.check_population(population, sample, population_size=90, structural_zeros=zeros)
     single = {"nu", "power", "intensity", "mixing", "concentration_a"}
     assert set(fit["posterior"].data_vars) == {*single, "margin_a"}
+
+
+def test_large_tables_do_not_depend_on_the_number_of_threads(monkeypatch):
+    """Its 1.2 million counts are drawn in blocks."""
+    counts = np.random.default_rng(4).negative_binomial(0.5, 0.3, size=(30, 20))
+    fits = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        fits.append(
+            tc.MixedPoisson().fit(
+                table(counts), population_size=9_000, draws=1_000, random_seed=3, **QUICK
+            )
+        )
+    assert fits[0].attrs["sampler"] == "importance sampling"
+    for group in ("posterior", "posterior_predictive", "cell_log_likelihood"):
+        xr.testing.assert_identical(*(fit[group].to_dataset() for fit in fits))
+
+
+def test_blocks_of_draws_keep_their_order_and_have_random_numbers_of_their_own():
+    draws, cells = 3_000, 400
+    given = {"nu": np.arange(draws, dtype=float)}
+
+    def work(parameters, rng):
+        return np.column_stack([parameters["nu"], rng.random(len(parameters["nu"]))])
+
+    found = of_draws(work, given, cells, np.random.default_rng(1))
+    assert found[:, 0].tolist() == given["nu"].tolist()
+    assert len(np.unique(found[:, 1])) == draws
+    few = of_draws(work, given, 1, np.random.default_rng(1))  # at once, with the generator given
+    assert few[:, 1].tolist() == np.random.default_rng(1).random(draws).tolist()
+    assert of_draws(lambda parameters: parameters["nu"], given, cells).tolist() == list(
+        range(draws)
+    )
 
 
 def test_what_it_refuses(religion_sample):

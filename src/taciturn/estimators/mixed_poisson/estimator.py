@@ -2,7 +2,7 @@
 each, whose spread follows a power of the cell's size.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -17,8 +17,9 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.model import concentration_name, effect_name
+from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.importance import sample_main_effects
-from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing
+from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, by_number
 from taciturn.estimators.mixed_poisson.model import build_model
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
@@ -255,17 +256,22 @@ class MixedPoisson(LogLinearEstimator):
         given factors that the sample informs.
         """
         strata = Strata(problem, sampled=False)
-        log_shares, log_mean, log_shape = self._cells(problem, parameters)
         seen = np.isfinite(strata.log_start)[strata.of_cell]  # not where nobody was sampled
-        told, log_factors = problem.says_of_rest[strata.seen], np.empty_like(log_mean)
-        for mixing, rows in _by_mixing(parameters):
-            at, others = (np.ix_(rows, np.flatnonzero(which)) for which in (seen, ~seen))
-            mean = np.maximum(np.exp(log_mean[at]), 1e-200)  # r may vanish, too
-            with np.errstate(divide="ignore"):
-                log_factors[at] = np.log(mixing.draw(told[seen], mean, np.exp(log_shape[at]), rng))
-            log_factors[others] = mixing.draw_log_prior(np.exp(log_shape[others]), rng)
-        weights = _placed(problem, strata, log_shares + log_factors)
-        return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
+        told = problem.says_of_rest[strata.seen]
+
+        def populations(parameters: Arrays, rng: np.random.Generator) -> Counts:
+            log_shares, log_mean, log_shape = self._cells(problem, strata, parameters)
+            log_factors = np.empty_like(log_mean)
+            for mixing, rows in by_number(parameters["mixing"]):
+                at, others = (np.ix_(rows, np.flatnonzero(which)) for which in (seen, ~seen))
+                mean, shape = np.maximum(np.exp(log_mean[at]), 1e-200), np.exp(log_shape[at])
+                with np.errstate(divide="ignore"):  # r may vanish, too
+                    log_factors[at] = np.log(mixing.draw(told[seen], mean, shape, rng))
+                log_factors[others] = mixing.draw_log_prior(np.exp(log_shape[others]), rng)
+            weights = strata.shares(log_shares + log_factors)
+            return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
+
+        return of_draws(populations, parameters, len(strata.seen), rng)
 
     def draw_replicates(
         self,
@@ -275,33 +281,49 @@ class MixedPoisson(LogLinearEstimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw samples of the same size; with weights each cell at its own rate."""
-        draws = arrays_of(problem, parameters)
-        weights = self._from_model(problem, draws, rng) * problem.rates
-        return draw_replicates(problem, len(weights), weights, draw_multinomial, rng)
+        strata = Strata(problem, sampled=False)
+
+        def samples(parameters: Arrays, rng: np.random.Generator) -> Counts:
+            weights = self._from_model(problem, strata, parameters, rng) * problem.rates
+            return draw_replicates(problem, len(weights), weights, draw_multinomial, rng)
+
+        return of_draws(samples, arrays_of(problem, parameters), len(strata.seen), rng)
 
     def draw_from_model(
         self, problem: Problem, parameters: Arrays, size: int, rng: np.random.Generator
     ) -> Counts:
         """Draw a table of so many individuals for each draw of the parameters."""
-        return draw_multinomial(size, self._from_model(problem, parameters, rng), rng)
+        strata = Strata(problem, sampled=False)
 
-    def _from_model(self, problem: Problem, parameters: Arrays, rng: np.random.Generator) -> Floats:
+        def tables(parameters: Arrays, rng: np.random.Generator) -> Counts:
+            return draw_multinomial(size, self._from_model(problem, strata, parameters, rng), rng)
+
+        return of_draws(tables, parameters, len(strata.seen), rng)
+
+    def _from_model(
+        self, problem: Problem, strata: Strata, parameters: Arrays, rng: np.random.Generator
+    ) -> Floats:
         """Shares of all cells, with factors that no sample informs."""
-        log_shares, _, log_shape = self._cells(problem, parameters)
-        for mixing, rows in _by_mixing(parameters):
+        log_shares, _, log_shape = self._cells(problem, strata, parameters)
+        for mixing, rows in by_number(parameters["mixing"]):
             log_shares[rows] += mixing.draw_log_prior(np.exp(log_shape[rows]), rng)
-        return _placed(problem, Strata(problem, sampled=False), log_shares)
+        return strata.shares(log_shares)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, intensity | parameters), up to a constant."""
         posterior = parameters.posterior
         assert posterior is not None
-        counts = problem.learned_from[Strata(problem, sampled=False).seen]
-        draws = arrays_of(problem, parameters)
-        _, *cells = self._cells(problem, draws)
-        values = np.empty(len(cells[0]))
-        for mixing, rows in _by_mixing(draws):
-            values[rows] = mixing.log_pmf(counts, *(part[rows] for part in cells)).sum(axis=1)
+        strata = Strata(problem, sampled=False)
+        counts = problem.learned_from[strata.seen]
+
+        def joint(parameters: Arrays) -> Floats:
+            _, *cells = self._cells(problem, strata, parameters)
+            values = np.empty(len(cells[0]))
+            for mixing, rows in by_number(parameters["mixing"]):
+                values[rows] = mixing.log_pmf(counts, *(part[rows] for part in cells)).sum(axis=1)
+            return values
+
+        values = of_draws(joint, arrays_of(problem, parameters), len(counts))
         return values.reshape(posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
@@ -317,15 +339,21 @@ class MixedPoisson(LogLinearEstimator):
             return None
         posterior = parameters.posterior
         assert posterior is not None
-        counts = problem.counts[Strata(problem, sampled=False).seen].astype(float)
+        strata = Strata(problem, sampled=False)
+        counts = problem.counts[strata.seen].astype(float)
         occupied = np.flatnonzero(counts)
-        draws = arrays_of(problem, parameters)
-        _, *cells = self._cells(problem, draws)
-        cells, there = [part[:, occupied] for part in cells], counts[occupied]
-        terms = np.empty_like(cells[0])
-        for mixing, rows in _by_mixing(draws):
-            own = [part[rows] for part in cells]
-            terms[rows] = mixing.log_pmf(there, *own) - mixing.log_pmf(there - 1, *own)
+        there = counts[occupied]
+
+        def ratios(parameters: Arrays) -> Floats:
+            _, *cells = self._cells(problem, strata, parameters)
+            cells = [part[:, occupied] for part in cells]
+            terms = np.empty_like(cells[0])
+            for mixing, rows in by_number(parameters["mixing"]):
+                own = [part[rows] for part in cells]
+                terms[rows] = mixing.log_pmf(there, *own) - mixing.log_pmf(there - 1, *own)
+            return terms
+
+        terms = of_draws(ratios, arrays_of(problem, parameters), len(counts))
         terms += log_stratum_chance(problem) - np.log(others)
         return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
 
@@ -340,33 +368,19 @@ class MixedPoisson(LogLinearEstimator):
             found.append(self.log_joint(problem, own).ravel())
         return found
 
-    def _cells(self, problem: Problem, parameters: Arrays) -> tuple[Floats, Floats, Floats]:
+    def _cells(
+        self, problem: Problem, strata: Strata, parameters: Arrays
+    ) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of the cells that can be
         filled, (draws, cells).
         """
-        draws, strata = len(parameters["nu"]), Strata(problem, sampled=False)
+        draws = len(parameters["nu"])
         shares = strata.log_shares(self.log_shares(problem, draws, parameters)[:, strata.seen])
         intensity = parameters["intensity"].reshape(draws, -1)[:, strata.kept]
         with np.errstate(divide="ignore"):
             log_intensity = np.log(intensity)
         log_nu, power = np.log(parameters["nu"].ravel()), parameters["power"].ravel()
         return shares, *strata.means_and_shapes(shares, log_intensity, log_nu, power)
-
-
-def _by_mixing(parameters: Arrays) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
-    """Each distribution of the factors, and the draws that have it."""
-    for number, mixing in enumerate(MIXING.values()):
-        if len(rows := np.flatnonzero(parameters["mixing"] == number)):
-            yield mixing, rows
-
-
-def _placed(problem: Problem, strata: Strata, logs: Floats) -> Floats:
-    """Shares of all cells in proportion to the exponentials of `logs` in each
-    stratum.
-    """
-    found = np.zeros((len(logs), problem.fillable.size))
-    found[:, strata.seen] = np.exp(strata.log_shares(logs))
-    return found
 
 
 def _over_strata(problem: Problem, intensity: Floats) -> Floats:

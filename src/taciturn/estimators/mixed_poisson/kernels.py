@@ -37,24 +37,27 @@ _HIGH = 1e150  # of a term, beyond which a sum is scaled
 
 
 @njit(cache=True, nogil=True)
-def add_gamma_mixed(counts, occupied, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def add_gamma_mixed(counts, occupied, log_mean, log_shape, shape, excess, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``f! p(f)``, negative binomial, for each row: `out` has that of
     empty cells, to which what counts add is added.
+
+    `excess` is the logarithm of one more than the ratio of the mean to the shape.
     """
     for a in range(log_mean.shape[0]):
         for i in occupied:
-            f, x, y = counts[i], log_mean[a, i], log_shape[a, i]
-            out[a, i] += _counted_gamma(f, x, y, math.exp(y), math.log1p(math.exp(x - y)))
+            given = log_mean[a, i], log_shape[a, i], shape[a, i], excess[a, i]
+            out[a, i] += _counted_gamma(counts[i], *given)
 
 
 @njit(cache=True, nogil=True)
-def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The same, Poisson-inverse Gaussian."""
+def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, root, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, Poisson-inverse Gaussian; `root` is ``s`` of
+    `one_inverse_gaussian_mixed`.
+    """
     for a in range(log_mean.shape[0]):
         for i in occupied:
-            x, r = log_mean[a, i], math.exp(log_shape[a, i])
-            s = math.sqrt(1.0 + 2.0 * math.exp(x) / r)
-            out[a, i] += _counted_inverse_gaussian(counts[i], x, r, s)
+            given = log_mean[a, i], math.exp(log_shape[a, i]), root[a, i]
+            out[a, i] += _counted_inverse_gaussian(counts[i], *given)
 
 
 @njit(cache=True, nogil=True)

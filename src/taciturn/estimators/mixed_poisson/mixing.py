@@ -1,7 +1,7 @@
 """What departures from the model may be distributed like: factors with mean 1."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from taciturn.estimators.mixed_poisson.kernels import (
 )
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
-__all__ = ["MIXING", "Mixing"]
+__all__ = ["MIXING", "Mixing", "by_number"]
 
 _NARROWEST: Final = 1e-10  # shape: below it rounding would take over, and all are empty
 _WIDEST: Final = 1e17  # shape: beyond, squares would overflow, and factors are 1
@@ -70,8 +70,9 @@ class _Gamma(Mixing):
         for rows in in_cache(out):
             x, y = _representable(log_mean[rows], log_shape[rows])
             with np.errstate(over="ignore"):
-                np.multiply(-np.exp(y), np.log1p(np.exp(x - y)), out=out[rows])
-            add_gamma_mixed(counts, occupied, x, y, out[rows])
+                shape, excess = np.exp(y), np.log1p(np.exp(x - y))
+                np.multiply(-shape, excess, out=out[rows])
+            add_gamma_mixed(counts, occupied, x, y, shape, excess, out[rows])
         return out
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
@@ -113,8 +114,9 @@ class _InverseGaussian(Mixing):
         for rows in in_cache(out):
             x, y = _representable(log_mean[rows], log_shape[rows])
             with np.errstate(over="ignore"):  # r (1 - s) without cancellation
-                np.divide(-2 * np.exp(x), 1 + np.sqrt(1 + 2 * np.exp(x - y)), out=out[rows])
-            add_inverse_gaussian_mixed(counts, occupied, x, y, out[rows])
+                s = np.sqrt(1 + 2 * np.exp(x - y))
+                np.divide(-2 * np.exp(x), 1 + s, out=out[rows])
+            add_inverse_gaussian_mixed(counts, occupied, x, y, s, out[rows])
         return out
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
@@ -194,3 +196,10 @@ MIXING: Final[Mapping[str, Mixing]] = {
     "inverse Gaussian": _InverseGaussian(),
 }
 """By name."""
+
+
+def by_number(numbers: Floats) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
+    """Each distribution of the factors, and the draws that have its number."""
+    for number, mixing in enumerate(MIXING.values()):
+        if len(rows := np.flatnonzero(numbers == number)):
+            yield mixing, rows

@@ -49,7 +49,7 @@ class Strata:
         stratum = number[problem.strata]
         self.seen = np.flatnonzero(problem.fillable.ravel() & (stratum >= 0))
         self.of_cell = stratum[self.seen]
-        self._log_cells = log(problem.cells)
+        self._log_cells, self._size = log(problem.cells), problem.sample.size
         self._log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self._log_sizes
@@ -65,9 +65,22 @@ class Strata:
         """
         logs = np.array(effects, order="C")
         for rows in in_cache(logs):
+            if len(self.kept) == 1:  # quicker without looking up the stratum of each cell
+                own = logs[rows]
+                own -= own.max(axis=1, keepdims=True)
+                own += self._log_sizes - np.log(np.exp(own).sum(axis=1, keepdims=True))
+                continue
             less_highest(self.of_cell, len(self.kept), logs[rows])
             scale_to(self._log_sizes, self.of_cell, np.exp(logs[rows]), logs[rows])
         return logs
+
+    def shares(self, logs: Floats) -> Floats:
+        """Shares of all cells of the table, of those seen in proportion to the
+        exponentials of `logs` in each stratum.
+        """
+        found = np.zeros((len(logs), self._size))
+        found[:, self.seen] = np.exp(self.log_shares(logs))
+        return found
 
     def means_and_shapes(
         self, log_shares: Floats, log_intensity: Floats, log_nu: Floats, power: Floats

@@ -7,7 +7,7 @@ independent gamma variates. The prior of a margin is a Dirichlet distribution wi
 same concentration for all categories, which is fixed or has a prior of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
+from taciturn.parallel import in_threads
 
 __all__ = ["Bends", "Points", "Target"]
 
@@ -163,10 +164,7 @@ class Target:
         and rates, and the probabilities with which the priors of concentrations exceed
         them, up to a constant that is the same for all distributions of the factors.
         """
-        out = np.empty(len(points.log_nu))
-        for rows in self._blocks(len(out), 1):
-            _, *cells = self._cells(points.at(rows))
-            out[rows] = self._mixing.log_pmf(self._counts, *cells).sum(axis=1)
+        out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=1))
         out += self._priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
         out += self._priors["power"].logpdf(points.power)
         every = points.logs[:, len(self.strata.kept) :]
@@ -179,17 +177,17 @@ class Target:
 
     def bends(self, points: Points) -> Bends:
         """How the density bends."""
-        blocks = self._blocks(len(points.log_nu), 5 + self._size**2 // len(self._counts))
-        parts = zip(*(vars(self._bends(points.at(rows))).values() for rows in blocks), strict=True)
-        return Bends(*(np.concatenate(each) for each in parts))
+        arrays = 5 + self._size**2 // len(self._counts)
+        parts = map(vars, self._in_blocks(self._bends, points, arrays=arrays))
+        each = zip(*(part.values() for part in parts), strict=True)
+        return Bends(*map(np.concatenate, each))
 
     def skews(self, points: Points, bends: Bends) -> Floats:
         """Ratios of third to second derivatives of the logarithm of the density by each
         intensity and each rate, roughly: 1 for a gamma variate, 0 if symmetric; shape
         (points, strata + categories).
         """
-        blocks = self._blocks(len(points.log_nu), 5)
-        thirds = np.concatenate([self._thirds(points.at(rows)) for rows in blocks])
+        thirds = np.concatenate(self._in_blocks(self._thirds, points, arrays=5))
         diagonal = np.diagonal(bends.rates, axis1=1, axis2=2)
         seconds = np.concatenate([bends.intensities, np.maximum(diagonal, _LEAST)], axis=1)
         return np.asarray(thirds / seconds)
@@ -199,8 +197,11 @@ class Target:
         out: from a Laplace approximation, with the inverse of the information about
         them; shape (points, strata).
         """
-        blocks = self._blocks(len(points.log_nu), 5)
-        return np.concatenate([self._pulls(points.at(rows), inverse[rows]) for rows in blocks])
+        return np.concatenate(self._in_blocks(self._pulls, points, inverse, arrays=5))
+
+    def _log_likelihood(self, points: Points) -> Floats:
+        _, *cells = self._cells(points)
+        return np.asarray(self._mixing.log_pmf(self._counts, *cells).sum(axis=1))
 
     def _pulls(self, points: Points, inverse: Floats) -> Floats:
         rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
@@ -285,9 +286,18 @@ class Target:
         shares, intensity = self.strata.log_shares(effects), points.logs[:, :strata]
         return shares, *self.strata.means_and_shapes(shares, intensity, points.log_nu, points.power)
 
-    def _blocks(self, rows: int, arrays: int) -> Iterator[slice]:
-        """Rows that are worked on at once, if each needs so many arrays of cells."""
-        return in_blocks(rows, arrays * len(self._counts), most=_BLOCK)
+    def _in_blocks[R](
+        self, work: Callable[..., R], points: Points, *more: Floats, arrays: int
+    ) -> list[R]:
+        """Results for points, and what more there is of each, in blocks of as many as
+        are worked on at once, if each needs so many arrays of cells.
+        """
+        number, each = len(points.log_nu), arrays * len(self._counts)
+
+        def at(rows: slice) -> R:
+            return work(points.at(rows), *(part[rows] for part in more))
+
+        return in_threads(at, list(in_blocks(number, each, most=_BLOCK)), numbers=number * each)
 
 
 class _Groups:
