@@ -227,6 +227,12 @@ def check_against_all_tables(seed: int) -> int:
 
 
 def test_likely_totals_are_those_of_all_tables() -> None:
-    found = [check_against_all_tables(seed) for seed in range(150)]
-    assert sum(each > 0 for each in found) > 20
-    assert sum(each >= 0 for each in found) > 75
+    found = [check_against_all_tables(seed) for seed in range(120)]
+    assert sum(each > 0 for each in found) > 10
+    assert sum(each >= 0 for each in found) > 90
+
+
+@pytest.mark.slow
+def test_likely_totals_are_those_of_all_tables_of_many_bases() -> None:
+    found = [check_against_all_tables(seed) for seed in range(120, 900)]
+    assert sum(each > 0 for each in found) > 70

@@ -103,6 +103,14 @@ class Checked:
         """Whether nothing was found."""
         return not (self.findings or self.likely or self.further)
 
+    def not_combined(self, new: Sequence[PublishedTable], earlier: Sequence[Source]) -> list[int]:
+        """The earlier releases that share variables with new tables and were not taken
+        together with them.
+        """
+        own = frozenset[str]().union(*(table.variables for table in new))
+        near = {release for release, table in earlier if not own or table.variables & own}
+        return sorted(near - self.combined)
+
 
 def check_tables(
     new: Sequence[PublishedTable],

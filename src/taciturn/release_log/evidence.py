@@ -149,7 +149,8 @@ class Ties:
     Raises
     ------
     TableError
-        Two counts of the same records, with noise from the same keys, differ.
+        Two counts of the same records, with noise from the same keys, differ; what is
+        known does not give what was released.
     """
 
     def __init__(self, window: Window, noisy: Sequence[Source]) -> None:
@@ -170,8 +171,10 @@ class Ties:
         tied = self.hashes([each.cells for each in self.seen])
         self._by_hash: dict[int, list[int]] = {}
         for number, each in enumerate(tied.tolist()):
-            if each:  # 0 if it is known
+            if each:
                 self._by_hash.setdefault(each, []).append(number)
+            else:
+                self._check_known(self.seen[number])
 
     def hashes(self, inside: Sequence[Integers]) -> Hashes:
         """A number for each of some totals, equal for those that differ by a constant;
@@ -198,6 +201,15 @@ class Ties:
                 seen = self.seen[number]
                 found.append((sign, int(self._table[seen.cells].sum()) - sign * total, seen))
         return Evidence([each for each in found if each[2] in self._independent(found)])
+
+    def _check_known(self, seen: Seen) -> None:
+        """Raise where what is known does not give what was released of it."""
+        true = self._table[seen.cells].sum()
+        if np.isneginf(seen.mechanism.log_probability(seen.value, np.array([true]))[0]):
+            raise TableError(
+                f"{named(*seen.source, seen.cell)} is published as {seen.value}, and can only be"
+                f" {true}, from which {seen.mechanism!r} does not give it"
+            )
 
     def _independent(self, found: Sequence[tuple[int, int, Seen]]) -> set[Seen]:
         """Of counts with noise from the same keys those whose noise does not follow

@@ -20,7 +20,7 @@ from taciturn.release_log.reading import Defined, Merged, Where, published_table
 from taciturn.release_log.search import Limits
 from taciturn.release_log.verdict import Verdict
 from taciturn.schema import MAX_COUNT
-from taciturn.validate import real_number, whole_number
+from taciturn.validate import whole_number
 
 __all__ = ["ReleaseLog"]
 
@@ -216,11 +216,7 @@ class ReleaseLog:
         AttackError
             The solver finds no solution in whole numbers.
         """
-        limits = Limits(
-            whole_number(threshold, "threshold", least=2, most=MAX_COUNT),
-            whole_number(values, "values", least=2, most=MAX_COUNT),
-            real_number(certainty, "certainty", above=0, most=1),
-        )
+        limits = Limits.checked(threshold, values, certainty)
         given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
         tables = published_tables(table, self.codebook, total=total, **given)
         releases, earlier = self._database.all()
@@ -230,14 +226,12 @@ class ReleaseLog:
 
         with progress_steps("working out what the releases say together", shown=progressbar) as on:
             found = check(tables)
+            changes = []
             if not found.nothing and advise:
                 on("looking for what would be enough")
-            asked = not found.nothing and advise
-            changes = advice(tables, found, self.codebook, check) if asked else []
+                changes = advice(tables, found, self.codebook, check)
         names = {int(row[0]): str(row[1]) for row in releases}
-        own = frozenset[str]().union(*(each.variables for each in tables))
-        near = {release for release, each in earlier if not own or each.variables & own}
-        left = sorted(near - found.combined) if not found.complete else []
+        left = [] if found.complete else found.not_combined(tables, earlier)
         return Verdict(
             findings=found.findings,
             likely=found.likely,

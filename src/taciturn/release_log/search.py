@@ -20,6 +20,8 @@ from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.totals import Totals
 from taciturn.release_log.walk import Walk
+from taciturn.schema import MAX_COUNT
+from taciturn.validate import real_number, whole_number
 
 __all__ = [
     "Limits",
@@ -53,6 +55,15 @@ class Limits:
     threshold: int
     values: int
     certainty: float = 0.95
+
+    @classmethod
+    def checked(cls, threshold: int, values: int, certainty: float) -> "Limits":
+        """Of what a user gives."""
+        return cls(
+            whole_number(threshold, "threshold", least=2, most=MAX_COUNT),
+            whole_number(values, "values", least=2, most=MAX_COUNT),
+            real_number(certainty, "certainty", above=0, most=1),
+        )
 
     @property
     def apart(self) -> int:
