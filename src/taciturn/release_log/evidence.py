@@ -77,17 +77,21 @@ class Seen:
         return {name: each for name, each in taken.items() if not each.all()}
 
 
+type Tied = tuple[int, int, Seen]
+"""A sign `s` and a shift `c`, such that what was released is of ``c + s * t``."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All that was released of a total `t` and of what is tied to it.
 
     Attributes
     ----------
-    seen : sequence of (int, int, Seen)
-        A sign `s` and a shift `c`, such that what was released is of ``c + s * t``.
+    seen : sequence of Tied
+        What was released, and of what.
     """
 
-    seen: Sequence[tuple[int, int, Seen]]
+    seen: Sequence[Tied]
 
     @property
     def releases(self) -> frozenset[int]:
@@ -168,20 +172,18 @@ class Ties:
         self.numbers = np.zeros(len(lower), dtype=np.uint64)
         self.numbers[open_] = basis.T @ _numbers(_TIED, basis.shape[0])
         self.seen = _once(list(_all_seen(window, noisy)), same)
-        tied = self.hashes([each.cells for each in self.seen])
-        self._by_hash: dict[int, list[int]] = {}
-        for number, each in enumerate(tied.tolist()):
-            if each:
-                self._by_hash.setdefault(each, []).append(number)
+        self._by_hash: dict[int, list[Seen]] = {}
+        for each in self.seen:
+            if own := self.hash_of(each.cells):
+                self._by_hash.setdefault(own, []).append(each)
             else:
-                self._check_known(self.seen[number])
+                self._check_known(each)
 
-    def hashes(self, inside: Sequence[Integers]) -> Hashes:
-        """A number for each of some totals, equal for those that differ by a constant;
-        0 for what is known.
+    def hash_of(self, cells: Integers) -> int:
+        """A number for a total, equal for those that differ by a constant; 0 for what
+        is known.
         """
-        members = members_of(inside, len(self.numbers)).astype(np.uint64)
-        return np.asarray(members @ self.numbers, dtype=np.uint64)
+        return int(self.numbers[cells].sum())
 
     @cached_property
     def tied(self) -> Hashes:
@@ -193,14 +195,13 @@ class Ties:
 
     def of(self, cells: Integers) -> Evidence:
         """What was released of a total, and of all that is tied to it."""
-        own = int(self.hashes([cells])[0])
+        own = self.hash_of(cells)
         total = int(self._table[cells].sum())
         found = []
         for sign, wanted in ((1, own), (-1, (-own) % 2**64)):
-            for number in self._by_hash.get(wanted, []) if own else []:
-                seen = self.seen[number]
+            for seen in self._by_hash.get(wanted, []) if own else []:
                 found.append((sign, int(self._table[seen.cells].sum()) - sign * total, seen))
-        return Evidence([each for each in found if each[2] in self._independent(found)])
+        return Evidence(self._independent(found))
 
     def _check_known(self, seen: Seen) -> None:
         """Raise where what is known does not give what was released of it."""
@@ -211,18 +212,21 @@ class Ties:
                 f" {true}, from which {seen.mechanism!r} does not give it"
             )
 
-    def _independent(self, found: Sequence[tuple[int, int, Seen]]) -> set[Seen]:
+    def _independent(self, found: Sequence[Tied]) -> list[Tied]:
         """Of counts with noise from the same keys those whose noise does not follow
         from that of others: keys of disjoint sets of records add up.
         """
-        kept: dict[Hashable, list[Seen]] = {}
-        for _, _, seen in found:
-            own = kept.setdefault(seen.keys, [])
-            rows = members_of([each.cells for each in (*own, seen)], len(self.numbers))
-            held = rows.toarray()[:, self.upper > 0]
-            if not own or np.linalg.matrix_rank(held) > len(own):
-                own.append(seen)
-        return {each for own in kept.values() for each in own}
+        kept: dict[Hashable, list[Tied]] = {}
+        for each in found:
+            own = kept.setdefault(each[2].keys, [])
+            # Two sets that differ have keys that are independent.
+            if len(own) < 2 or self._rank([*own, each]) > len(own):
+                own.append(each)
+        return [each for own in kept.values() for each in own]
+
+    def _rank(self, found: Sequence[Tied]) -> int:
+        rows = members_of([seen.cells for _, _, seen in found], len(self.numbers)).toarray()
+        return int(np.linalg.matrix_rank(rows[:, self.upper > 0]))
 
 
 def _numbers(seed: int, size: int) -> Hashes:

@@ -189,7 +189,7 @@ def _asked(window: Window, ties: Ties, settled: set[frozenset[Any]]) -> list[_As
     """
     totals = Totals(window)
     first = sorted(ties.seen, key=lambda each: each.source[0] != NEW)
-    described = [(each.sets, each.cells) for each in first if ties.hashes([each.cells])[0]]
+    described = [(each.sets, each.cells) for each in first if ties.hash_of(each.cells)]
     for total in np.flatnonzero(np.isin(totals.of(ties.numbers), ties.tied)).tolist():
         sets = {name: own[window.classes[name]] for name, own in totals.sets(total).items()}
         if not any(own.all() for own in sets.values()):

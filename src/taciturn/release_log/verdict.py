@@ -16,6 +16,7 @@ from taciturn.release_log.published import PublishedTable
 __all__ = ["Verdict"]
 
 _SHOWN: Final = 10  # findings that are printed
+_NAMED: Final = 5  # releases of each that perturbed counts make nearly certain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +176,9 @@ class Verdict:
 
     def _probable_line(self, found: Likely) -> str:
         values = " or ".join(map(str, found.likely))
-        names = "; ".join(self.names[release] for release in found.releases)
+        names = "; ".join(self.names[release] for release in found.releases[:_NAMED])
+        more = len(found.releases) - _NAMED
+        names += f" and {more:,} more" if more > 0 else ""
         return (
             f"{found.who}: {values} with probability {found.probability:.3f}"
             f" ({found.before:.3f} before), {f'with {names}' if names else 'by itself'}"
