@@ -3,6 +3,7 @@ mechanism, and what is refused.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -307,3 +308,58 @@ def test_a_mechanism_in_a_log_of_others_is_data(log: tc.ReleaseLog, change: str)
         connection.execute(f"UPDATE tables SET {change}")
     with pytest.raises(FileFormatError, match=DAMAGE[change]):
         check(tc.ReleaseLog(log.path), by_sex(3, 30), mechanism=RandomRounding(3))
+
+
+def test_the_order_of_answers_does_not_matter(tmp_path: Path) -> None:
+    answers = [(NOISE, 4), (RandomRounding(3), 3), (KEYS, 5), (SmallCellAdjustment(6), 6)]
+    last = (GeometricNoise(epsilon=1.0), 4)
+    before, after = np.ones(401), np.ones(401)
+    for mechanism, value in [*answers, last]:
+        before = after
+        after = after * product_of([value], mechanism, 400)
+        after /= after.sum()
+    assert after.max() > before.max()
+    for name, order in {"one": answers, "other": answers[::-1]}.items():
+        log = tc.ReleaseLog(tmp_path / f"{name}.duckdb", variables={"sex": ["f", "m"]})
+        for mechanism, value in order:
+            log.add(by_sex(value, np.nan), mechanism=mechanism)
+        given = {"mechanism": last[0], "certainty": (before.max() + after.max()) / 2}
+        (found,) = check(log, by_sex(last[1], np.nan), **given).likely
+        assert found.likely == (int(after.argmax()),)
+        assert found.probability == pytest.approx(after.max(), abs=1e-12)
+        assert found.before == pytest.approx(before[after.argmax()], abs=1e-12)
+
+
+def test_noise_that_says_little_is_looked_at_and_what_cannot_be_is_said(
+    log: tc.ReleaseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little = GeometricNoise(epsilon=1e-4)
+    log.add(by_sex(4, 30), mechanism=little)
+    assert check(log, by_sex(4, 30), mechanism=little).passed
+    monkeypatch.setattr("taciturn.release_log.likely._MOST_VALUES", 1_000)
+    verdict = check(log, by_sex(4, 30), mechanism=little)
+    assert (verdict.found, verdict.complete) == (0, False)
+    # Some totals at a time give what all together do.
+    for _ in range(7):
+        log.add(by_sex(3, 3), mechanism=NOISE, where={"area": "N1"})
+    given = {"mechanism": NOISE, "where": {"area": "N1"}}
+    monkeypatch.setattr("taciturn.release_log.likely._MOST_ROUNDS", 10**6)
+    at_once = check(log, by_sex(3, 3), **given)
+    monkeypatch.setattr("taciturn.release_log.likely._MOST_VALUES", 400)
+    assert [each.who for each in check(log, by_sex(3, 3), **given).likely] == [
+        each.who for each in at_once.likely
+    ]
+
+
+def test_in_parts_what_is_not_told_apart_is_not_looked_at(
+    log: tc.ReleaseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(7):
+        log.add(by_sex(3, 48), mechanism=NOISE)
+    assert check(log, by_sex(3, 48), mechanism=NOISE).likely
+    monkeypatch.setattr("taciturn.release_log.checking._MOST_CELLS", 1)
+    in_parts = check(log, by_sex(3, 48), mechanism=NOISE)
+    assert (in_parts.complete, len(in_parts.likely)) == (False, 1)
+    monkeypatch.setattr("taciturn.release_log.checking._MOST_OF_PART", 1)
+    nothing = check(log, by_sex(3, 48), mechanism=NOISE)
+    assert (nothing.complete, nothing.found) == (False, 0)

@@ -29,7 +29,8 @@ __all__ = ["Likely", "likely_totals"]
 Floats = npt.NDArray[np.float64]
 
 _AT_ONCE: Final = 400  # totals that get exact bounds
-_MOST_VALUES: Final = 5_000_000  # of all totals that are looked at
+_MOST_VALUES: Final = 5_000_000  # of totals that are looked at together
+_MOST_ROUNDS: Final = 10
 _DIGITS: Final = 12  # of probabilities that are told apart
 _ROUNDING: Final = 10.0**-_DIGITS
 
@@ -231,36 +232,29 @@ class _Screen:
 
     @classmethod
     def of(
-        cls, evidence: Sequence[Evidence], low: Integers, high: Integers, limits: Limits
+        cls, evidence: Sequence[Evidence], first: Integers, last: Integers, limits: Limits
     ) -> "_Screen":
-        """Of as many of the totals as there is room for, the first ones."""
-        ends, start, parts, best = [], [0], [], []
-        for each, own_low, own_high in zip(evidence, low.tolist(), high.tolist(), strict=True):
-            first, last = each.ends(own_low, own_high)
-            if start[-1] + last - first > _MOST_VALUES:
-                break
-            values = np.arange(first, last + 1)
+        """Of totals with this evidence."""
+        parts, best = [], []
+        for each, least, most in zip(evidence, first.tolist(), last.tolist(), strict=True):
+            values = np.arange(least, most + 1)
             log_weights = each.log_weights(values)
             possible = log_weights.max(initial=-np.inf) > -np.inf
             weights = np.exp(log_weights - log_weights.max()) if possible else np.zeros(len(values))
-            small = weights[values < limits.threshold]
+            small = np.sort(weights[values < limits.threshold])
             # What contradicts itself is kept, for the error that says so.
-            some = small[values[: len(small)] > 0].any() or not possible
-            best.append(float(np.sort(small)[-limits.apart :].sum()) if some else -1.0)
-            ends.append((first, max(last, first - 1)))
+            best.append(float(small[-limits.apart :].sum()) if possible else 1.0)
             parts.append(weights.cumsum())
-            start.append(start[-1] + len(weights))
-        firsts, lasts = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-        starts = np.array(start[:-1], dtype=np.int64)
+        start = np.cumsum([0, *map(len, parts[:-1])])
         cumulated = np.concatenate([*parts, np.zeros(1)])
-        return cls(firsts, lasts, starts, cumulated, np.array(best), limits.certainty)
+        return cls(first, last, start, cumulated, np.array(best), limits.certainty)
 
     def may(self, low: Integers, high: Integers) -> Booleans:
         """Which totals may be nearly known."""
         begin = np.clip(low, self.first, self.last + 1) - self.first
         end = np.clip(high, self.first - 1, self.last) - self.first
         inside = self._up_to(end) - self._up_to(begin - 1)
-        return self.best >= (self.certainty - _ROUNDING) * np.maximum(inside, self.best)
+        return self.best + _ROUNDING >= self.certainty * np.maximum(inside, self.best)
 
     def _up_to(self, place: Integers) -> Floats:
         return np.where(place < 0, 0.0, self.cumulated[self.start + np.maximum(place, 0)])
@@ -278,13 +272,21 @@ def _may_be_likely(
     unlimited = ties.upper >= UNLIMITED
     endless = np.asarray(members @ unlimited.astype(np.int64)) > 0
     high = np.where(endless, UNLIMITED, members @ np.where(unlimited, 0, ties.upper))
-    evidence = [each.evidence for each in asked]
-    screen = _Screen.of(evidence, members @ ties.lower, high, limits)
-    number = len(screen.best)
-    tables = (members[:number] @ table for table in compatible_tables(window.system)[0])
-    low, high = ranges(tables, endless[:number], screen.may)
-    left = [asked[place] for place in np.flatnonzero(screen.may(low, high)).tolist()]
-    return left[:_AT_ONCE], len(left) > _AT_ONCE or number < len(asked)
+    ends = zip(asked, (members @ ties.lower).tolist(), high.tolist(), strict=True)
+    first, last = np.array([each.evidence.ends(*own) for each, *own in ends]).T
+    last = np.maximum(last, first - 1)  # of what contradicts itself
+    small = np.flatnonzero((first < limits.threshold) & ((last > 0) | (last < first)))
+    done = np.cumsum(last[small] - first[small] + 1)
+    rounds = done // _MOST_VALUES
+    found: list[int] = []
+    for number in np.unique(rounds[rounds < _MOST_ROUNDS]):
+        own = small[rounds == number]
+        evidence = [asked[place].evidence for place in own.tolist()]
+        screen = _Screen.of(evidence, first[own], last[own], limits)
+        tables = (members[own] @ table for table in compatible_tables(window.system)[0])
+        found += own[screen.may(*ranges(tables, endless[own], screen.may))].tolist()
+    left_out = len(found) > _AT_ONCE or bool((rounds >= _MOST_ROUNDS).any())
+    return [asked[place] for place in found[:_AT_ONCE]], left_out
 
 
 def _earlier(
