@@ -75,6 +75,54 @@ def masks(table: PublishedTable, base) -> dict[tuple[int, ...], np.ndarray]:
     return found
 
 
+def key_of(release: int, table: PublishedTable, at: tuple[int, ...]):
+    """What the noise of a cell follows from: no answer may be used twice."""
+    return release if table.noise.keyed else (release, id(table), at)
+
+
+def ways_of(total: np.ndarray, released, base, keys: set) -> list:
+    """The ways in which a total is a sum of perturbed counts: a mechanism and a value
+    for each answer about each part.
+    """
+    found: dict = {}
+    for release, table in released:
+        if table.noise is None:
+            continue
+        parts = {at: own for at, own in masks(table, base).items() if (own & total).any()}
+        if len(parts) < 2 or not (sum(map(np.int64, parts.values())) == total).all():
+            continue
+        if any(table.noise.released[(0, *at)] < 0 for at in parts):
+            continue
+        split = {
+            axis.variable for i, axis in enumerate(table.axes) if len({at[i] for at in parts}) > 1
+        }
+        order = sorted(parts, key=lambda at: parts[at].tobytes())
+        _, answers, used = found.setdefault(
+            tuple(parts[at].tobytes() for at in order), (split, [[] for _ in order], set())
+        )
+        used |= {key_of(release, table, at) for at in parts}
+        for own, at in zip(answers, order, strict=True):
+            for value in table.noise.released[(slice(None), *at)]:
+                own.append((table.noise.mechanism, int(value)))
+    kept, done, keys = [], set(), set(keys)
+    for split, answers, used in sorted(found.values(), key=lambda way: len(way[1])):
+        if not split & done and not used & keys:
+            kept.append(answers)
+            done |= split
+            keys |= used
+    return kept
+
+
+def sum_of(answers: list, t: int) -> float:
+    """How likely the answers are if all whole numbers that add up to the total are."""
+    every = all_tables(len(answers), t)
+    p = np.ones(len(every))
+    for own, counts in zip(answers, every.T, strict=True):
+        for mechanism, value in own:
+            p *= np.exp(mechanism.log_probability(value, counts))
+    return float(p.mean())
+
+
 @dataclass
 class Noisy:
     """A random base with exact and perturbed releases, and a new one."""
@@ -121,7 +169,8 @@ class Noisy:
         rows = np.array(exact)[:, ~nobody] if exact else np.zeros((0, int((~nobody).sum())))
         rank = np.linalg.matrix_rank(rows) if rows.size else 0
         any_evidence = False
-        for _, table in released:
+        keys = set()
+        for release, table in released:
             if table.noise is None:
                 continue
             for at, inside in masks(table, self.base).items():
@@ -135,12 +184,15 @@ class Noisy:
                         return None
                     if tied and np.ptp(seen) > 0:
                         any_evidence = True
+                        keys.add(key_of(release, table, at))
                         true = seen[0] + sign * (values - own[0])
                         for value in table.noise.released[(slice(None), *at)]:
                             log_p = table.noise.mechanism.log_probability(
                                 int(value), np.maximum(true, 0)
                             )
                             weights = weights * np.where(true >= 0, np.exp(log_p), 0)
+        for way in ways_of(total.astype(bool), released, self.base, keys):
+            weights = weights * [sum_of(way, int(t)) for t in values]
         return low, high, values, weights / weights.sum(), any_evidence
 
     def nearly_known(self, found) -> tuple[bool, np.ndarray, float]:
@@ -152,8 +204,9 @@ class Noisy:
         return small and mass >= self.limits.certainty - 1e-9, best, mass
 
     def totals(self):
-        """What is looked at: totals of categories, and all that something perturbed was
-        released of, by the categories they take.
+        """What is looked at, by the categories it takes, and whether that is so without
+        an answer about it or what is tied to it: totals of categories, the cells of
+        perturbed tables, and their margins.
         """
         from taciturn.release_log.checking import _windows
         from taciturn.release_log.totals import Totals
@@ -168,7 +221,7 @@ class Noisy:
         found = {}
         dims = list(map(str, self.base.dims))
 
-        def put(sets) -> None:
+        def put(sets, *, margin: bool = False) -> None:
             inside = np.ones(self.base.shape, dtype=bool)
             taken = []
             for i, dim in enumerate(dims):
@@ -176,7 +229,8 @@ class Noisy:
                     inside &= sets[dim].reshape([-1 if j == i else 1 for j in range(len(dims))])
                     labels = np.array(self.codebook.variables[dim])[sets[dim]]
                     taken.append((dim, tuple(labels.tolist())))
-            found[frozenset(taken)] = inside.ravel().astype(int)
+            own = found.get(frozenset(taken), (None, False))[1]
+            found[frozenset(taken)] = inside.ravel().astype(int), margin or own
 
         for number in range(len(totals.of(np.zeros(int(np.prod(window.shape)), dtype=int)))):
             put({k: own[window.classes[k]] for k, own in totals.sets(number).items()})
@@ -188,6 +242,14 @@ class Noisy:
                     sets[axis.variable] = own & sets.get(axis.variable, own)
                 if table.noise.released[(0, *at)] >= 0 and all(x.any() for x in sets.values()):
                     put(sets)
+            for kept in product((False, True), repeat=len(table.axes)):
+                for at in np.ndindex(table.least.shape):
+                    sets = dict(table.where)
+                    for axis, place, k in zip(table.axes, at, kept, strict=True):
+                        own = axis.classes == place if k else axis.classes >= 0
+                        sets[axis.variable] = own & sets.get(axis.variable, own)
+                    if all(x.any() for x in sets.values()):
+                        put(sets, margin=not all(kept))
         return found
 
 
@@ -198,7 +260,7 @@ def check_against_all_tables(seed: int) -> int:
         return 0
     both = [*base.earlier, *((0, table) for table in base.new)]
     expected, certain = {}, 0
-    for taken, total in base.totals().items():
+    for taken, (total, margin) in base.totals().items():
         after = base.posterior(both, total)
         if after is None:
             return -1
@@ -211,7 +273,7 @@ def check_against_all_tables(seed: int) -> int:
             certain += not was
             continue
         near, best, mass = base.nearly_known(after)
-        if after[4] and near and not base.nearly_known(before)[0]:
+        if (after[4] or margin) and near and not base.nearly_known(before)[0]:
             old = before[3][np.isin(before[2], best)].sum()
             expected[taken] = (tuple(best.tolist()), mass, old, after[:2])
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)

@@ -363,3 +363,50 @@ def test_in_parts_what_is_not_told_apart_is_not_looked_at(
     monkeypatch.setattr("taciturn.release_log.checking._MOST_OF_PART", 1)
     nothing = check(log, by_sex(3, 48), mechanism=NOISE)
     assert (nothing.complete, nothing.found) == (False, 0)
+
+
+def way(answers: list[int], mechanism: Mechanism, most: int) -> np.ndarray:
+    """How likely these answers are for each total from 0 to `most`, if all whole
+    numbers that add up to it are.
+    """
+    sums, number = np.ones(1), np.ones(1)
+    for answer in answers:
+        own = [np.exp(mechanism.log_probability(answer, np.array([x]))[0]) for x in range(most + 1)]
+        sums = np.convolve(sums, own)[: most + 1]
+        number = np.convolve(number, np.ones(most + 1))[: most + 1]
+    return sums / number
+
+
+def test_a_total_that_is_published_in_three_ways_is_averaged(log: tc.ReleaseLog) -> None:
+    """Women by themselves, by age and by area, with noise of their own each."""
+    strong = GeometricNoise(epsilon=1.2)
+    given = {"mechanism": strong, "where": {"sex": "f"}}
+    log.add(xr.DataArray(4), **given)
+    log.add(pd.Series({"16-64": 1, "65": 1, "66+": 2}).rename_axis("age"), **given)
+    areas = pd.Series({"N1": 1, "N2": 0, "S1": 1, "S2": 2}).rename_axis("area")
+    p = product_of([4], strong, 200) * way([1, 1, 2], strong, 200)
+    p /= p.sum()
+    q = p * way([1, 0, 1, 2], strong, 200)
+    q /= q.sum()
+    verdict = check(log, areas, **given, certainty=(p.max() + q.max()) / 2)
+    found = next(each for each in verdict.likely if each.who == "sex=f")
+    assert found.likely == (int(q.argmax()),)
+    assert found.probability == pytest.approx(q.max(), abs=1e-9)
+    assert found.before == pytest.approx(p[q.argmax()], abs=1e-9)
+    assert found.releases == (1, 2)
+
+
+def test_a_sum_of_counts_with_the_same_keys_as_their_total_adds_nothing(
+    log: tc.ReleaseLog,
+) -> None:
+    """Its key is the sum of theirs."""
+    given = {"mechanism": KEYS, "keys": "2026", "where": {"sex": "f"}}
+    log.add(xr.DataArray(4), **given)
+    ages = pd.Series({"16-64": 1, "65": 1, "66+": 2}).rename_axis("age")
+    p = product_of([4], KEYS, 200)
+    q = p * way([1, 1, 2], KEYS, 200)
+    limits = {"certainty": (p.max() + (q / q.sum()).max()) / 2}
+    whos = [each.who for each in check(log, ages, **given, **limits).likely]
+    assert "sex=f" not in whos
+    other = {**given, "keys": "2027"}
+    assert "sex=f" in [each.who for each in check(log, ages, **other, **limits).likely]

@@ -1,37 +1,26 @@
 """What perturbed counts say of a total: how likely each value of it gives what was
-released of it, and of what is tied to it.
-
-Two totals are tied if one is the other and a constant, or a constant less the other, in
-all compatible tables: so are the women and the men where it is known how many they are
-together.
+released of it, of what is tied to it, and of counts that add up to it.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from taciturn.attack.mechanisms import Mechanism
-from taciturn.attack.posterior.lattice import kernel_basis
 from taciturn.attack.system import UNLIMITED
-from taciturn.errors import TableError
 from taciturn.release_log.codebook import Booleans, Integers
-from taciturn.release_log.mechanisms import canonical
-from taciturn.release_log.search import compatible_tables, limited, members_of, propagated
-from taciturn.release_log.window import Source, Window, named
+from taciturn.release_log.window import Source, named
 
-__all__ = ["Evidence", "Seen", "Ties"]
+__all__ = ["Evidence", "Seen", "Tied", "Way"]
 
 Floats = npt.NDArray[np.float64]
-Hashes = npt.NDArray[np.uint64]
 
-_SAME: Final = 0  # seeds of the numbers that tell sets of cells apart
-_TIED: Final = 1
 _SHOWN: Final = 5  # counts of a message
+_LEAST: Final = 1e-300  # stands for what is too improbable
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,19 +78,27 @@ class Evidence:
     ----------
     seen : sequence of Tied
         What was released, and of what.
+    ways : sequence of Way
+        Counts that add up to it.
     """
 
     seen: Sequence[Tied]
+    ways: "Sequence[Way]" = ()
+
+    @cached_property
+    def every(self) -> list[Seen]:
+        """All that was released."""
+        return [seen for _, _, seen in self.seen] + [x for way in self.ways for x in way.seen]
 
     @property
     def releases(self) -> frozenset[int]:
         """The releases that it comes from."""
-        return frozenset(each.source[0] for _, _, each in self.seen)
+        return frozenset(each.source[0] for each in self.every)
 
     def contradiction(self) -> str:
         """That no count gives all this, in words."""
-        shown = [f"{named(*x.source, x.cell)} as {x.value}" for _, _, x in self.seen[:_SHOWN]]
-        more = len(self.seen) - len(shown)
+        shown = [f"{named(*x.source, x.cell)} as {x.value}" for x in self.every[:_SHOWN]]
+        more = len(self.every) - len(shown)
         return (
             f"no count gives all that is published of one: {', '.join(shown)}"
             f"{f' and {more} more' if more > 0 else ''}: are these the mechanisms?"
@@ -121,7 +118,10 @@ class Evidence:
             if np.isinf(support[1]):
                 centres.append(sign * (seen.value - shift))
                 reach = min(reach, seen.mechanism.reach)
-        if low > high or not centres:
+        for way in self.ways:
+            centres += way.ends
+            reach = min([reach, *(seen.mechanism.reach for seen in way.seen)])
+        if low > high or not centres or np.isinf(reach):
             return low, high
         near = np.clip(centres, low, high)
         step = int(min(np.ceil(reach), UNLIMITED))
@@ -136,137 +136,59 @@ class Evidence:
             true = shift + sign * values
             own = seen.mechanism.log_probability(seen.value, np.maximum(true, 0))
             found += np.where(true >= 0, own, -np.inf)
+        for way in self.ways:
+            found += way.log_weights(values)
         return found
 
 
-class Ties:
-    """Which perturbed counts of a window are tied to which totals.
+@dataclass(frozen=True, eq=False)
+class Way:
+    r"""A total as the sum of counts that were perturbed each for itself.
 
-    Parameters
+    Given the total, all whole numbers that add up to it are equally likely:
+
+    .. math:: P(y \mid t) = \sum_{c_1 + \dots + c_k = t} \prod_j P(y_j \mid c_j) \Big/
+        \binom{t + k - 1}{k - 1}
+
+    Attributes
     ----------
-    window : Window
-        What is published as it is, or as intervals, over classes that perturbed tables
-        tell apart, too.
-    noisy : sequence of Source
-        Perturbed tables whose cells are made of whole classes.
-
-    Raises
-    ------
-    TableError
-        Two counts of the same records, with noise from the same keys, differ; what is
-        known does not give what was released.
+    parts : sequence of Evidence
+        What was released of each.
+    split : frozenset of str
+        The variables by which the total is split.
     """
 
-    def __init__(self, window: Window, noisy: Sequence[Source]) -> None:
-        self._window = window
-        system, unlimited = limited(window.system)
-        lower, upper = propagated(system)
-        self.lower, self.upper = lower, np.where(unlimited, UNLIMITED, upper)
-        self._table = next(compatible_tables(window.system)[0])
-        open_ = self.lower < self.upper
-        nobody = self.upper == 0
-        same = np.where(nobody, np.uint64(0), _numbers(_SAME, len(lower)))
-        exact = np.flatnonzero(system.least == system.most)
-        basis = kernel_basis(csr_array(system.matrix[exact][:, open_])).astype(np.uint64)
-        # Sums of these are equal where totals differ by a constant.
-        self.numbers = np.zeros(len(lower), dtype=np.uint64)
-        self.numbers[open_] = basis.T @ _numbers(_TIED, basis.shape[0])
-        self.seen = _once(list(_all_seen(window, noisy)), same)
-        self._by_hash: dict[int, list[Seen]] = {}
-        for each in self.seen:
-            if own := self.hash_of(each.cells):
-                self._by_hash.setdefault(own, []).append(each)
-            else:
-                self._check_known(each)
-
-    def hash_of(self, cells: Integers) -> int:
-        """A number for a total, equal for those that differ by a constant; 0 for what
-        is known.
-        """
-        return int(self.numbers[cells].sum())
+    parts: Sequence[Evidence]
+    split: frozenset[str]
 
     @cached_property
-    def tied(self) -> Hashes:
-        """The numbers of all totals that something was released of, or of what is tied
-        to them.
+    def seen(self) -> list[Seen]:
+        """All that was released of the parts."""
+        return [seen for each in self.parts for _, _, seen in each.seen]
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """The least and the most that the total practically is by it."""
+        low, high = zip(*(each.ends(0, UNLIMITED) for each in self.parts), strict=True)
+        return sum(low), sum(high)
+
+    @cached_property
+    def _log_weights(self) -> Floats:
+        """For each total from 0 to the most that it practically is."""
+        sums, number = np.ones(1), np.zeros(self.ends[1] + 1)
+        number[0] = 1.0
+        for each in self.parts:
+            low, high = each.ends(0, UNLIMITED)
+            log_weights = each.log_weights(np.arange(low, high + 1))
+            own = np.zeros(high + 1)
+            own[low:] = np.exp(log_weights - log_weights.max())
+            sums, number = np.convolve(sums, own), number.cumsum()
+            sums /= sums.max()
+        return np.log(np.maximum(sums, _LEAST)) - np.log(number)
+
+    def log_weights(self, values: Integers) -> Floats:
+        """The logarithm of the probability of all that was released, up to a constant,
+        given each of these totals.
         """
-        own = np.array(list(self._by_hash), dtype=np.uint64)
-        return np.concatenate([own, np.uint64(0) - own])
-
-    def of(self, cells: Integers) -> Evidence:
-        """What was released of a total, and of all that is tied to it."""
-        own = self.hash_of(cells)
-        total = int(self._table[cells].sum())
-        found = []
-        for sign, wanted in ((1, own), (-1, (-own) % 2**64)):
-            for seen in self._by_hash.get(wanted, []) if own else []:
-                found.append((sign, int(self._table[seen.cells].sum()) - sign * total, seen))
-        return Evidence(self._independent(found))
-
-    def _check_known(self, seen: Seen) -> None:
-        """Raise where what is known does not give what was released of it."""
-        true = self._table[seen.cells].sum()
-        if np.isneginf(seen.mechanism.log_probability(seen.value, np.array([true]))[0]):
-            raise TableError(
-                f"{named(*seen.source, seen.cell)} is published as {seen.value}, and can only be"
-                f" {true}, from which {seen.mechanism!r} does not give it"
-            )
-
-    def _independent(self, found: Sequence[Tied]) -> list[Tied]:
-        """Of counts with noise from the same keys those whose noise does not follow
-        from that of others: keys of disjoint sets of records add up.
-        """
-        kept: dict[Hashable, list[Tied]] = {}
-        for each in found:
-            own = kept.setdefault(each[2].keys, [])
-            # Two sets that differ have keys that are independent.
-            if len(own) < 2 or self._rank([*own, each]) > len(own):
-                own.append(each)
-        return [each for own in kept.values() for each in own]
-
-    def _rank(self, found: Sequence[Tied]) -> int:
-        rows = members_of([seen.cells for _, _, seen in found], len(self.numbers)).toarray()
-        return int(np.linalg.matrix_rank(rows[:, self.upper > 0]))
-
-
-def _numbers(seed: int, size: int) -> Hashes:
-    """Random numbers by whose sums, modulo ``2**64``, sets are told apart."""
-    return np.random.default_rng(seed).integers(0, 2**64, size, dtype=np.uint64)
-
-
-def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
-    """Every perturbed count that is of somebody."""
-    for place, source in enumerate(noisy):
-        release, table = source
-        noise = table.noise
-        assert noise is not None, "only perturbed tables are given"
-        group = window.group(table)
-        order = np.argsort(group, kind="stable")
-        cells, first = np.unique(group[order], return_index=True)
-        parts: Mapping[int, Integers] = dict(
-            zip(cells.tolist(), np.split(order, first[1:]), strict=True)
-        )
-        for repetition, released in enumerate(noise.released.reshape(len(noise.released), -1)):
-            for cell in np.flatnonzero(released >= 0).tolist():
-                if cell not in parts:
-                    continue
-                own: Hashable = (place, repetition, cell)
-                if noise.keyed:
-                    own = ("own", release) if noise.keys is None else ("named", noise.keys)
-                yield Seen(source, cell, parts[cell], int(released[cell]), own)
-
-
-def _once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
-    """Counts of the same records with noise from the same keys once."""
-    kept: dict[Hashable, Seen] = {}
-    for each in every:
-        records = int(same[each.cells].sum())
-        first = kept.setdefault((each.keys, records), each)
-        alike = first.value == each.value
-        if not alike and canonical(first.mechanism) == canonical(each.mechanism):
-            raise TableError(
-                f"{named(*first.source, first.cell)} is published as {first.value}, and"
-                f" {named(*each.source, each.cell)} as {each.value}: with the same keys the same"
-                " records have one answer"
-            )
-    return list(kept.values())
+        inside = (values >= 0) & (values <= self.ends[1])
+        return np.where(inside, self._log_weights[np.where(inside, values, 0)], np.log(_LEAST))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
-from taciturn.release_log.evidence import Evidence, Ties
+from taciturn.release_log.evidence import Evidence
 from taciturn.release_log.search import (
     Limits,
     bounds_of_totals,
@@ -20,7 +20,9 @@ from taciturn.release_log.search import (
     members_of,
     ranges,
 )
+from taciturn.release_log.ties import Ties
 from taciturn.release_log.totals import Totals, coarsest
+from taciturn.release_log.ways import margins
 from taciturn.release_log.window import NEW, Source, Window, classes_of
 from taciturn.release_log.words import Taken, in_words, taken_of
 
@@ -42,7 +44,7 @@ class Likely:
 
     Its values from the least to the greatest that is possible are equally likely before
     anything perturbed is published, and are weighed by the probability of all that is
-    released of it and of what is tied to it:
+    released of it and of what is tied to it, and of counts that add up to it:
 
     .. math:: p(t \mid y) \propto 1\{\underline t \le t \le \overline t\}
         \prod_j P_j(y_j \mid c_j \pm t)
@@ -151,7 +153,7 @@ def likely_totals(
     classes = classes_of(window.classes, [table for _, table in every], window.codebook)
     fine = replace(window, classes=classes, told=every)
     ties = Ties(fine, noisy)
-    asked, left_out = _may_be_likely(fine, ties, _asked(fine, ties, settled), limits)
+    asked, left_out = _may_be_likely(fine, ties, _asked(fine, ties, noisy, settled), limits)
     low, high = bounds_of_totals(fine.system, [each.cells for each in asked])
     known = limits.hit(low, high)
     posteriors = [
@@ -184,9 +186,11 @@ def likely_totals(
     return [found[number] for number in kept], len(found) - len(kept), left_out
 
 
-def _asked(window: Window, ties: Ties, settled: set[frozenset[Any]]) -> list[_Asked]:
-    """The totals of which something perturbed was released, or of what is tied to
-    them: what the new release has of them first.
+def _asked(
+    window: Window, ties: Ties, noisy: Sequence[Source], settled: set[frozenset[Any]]
+) -> list[_Asked]:
+    """The totals of which something perturbed was released, of what is tied to them, or
+    of counts that add up to them: what the new release has of them first.
     """
     totals = Totals(window)
     first = sorted(ties.seen, key=lambda each: each.source[0] != NEW)
@@ -195,12 +199,13 @@ def _asked(window: Window, ties: Ties, settled: set[frozenset[Any]]) -> list[_As
         sets = {name: own[window.classes[name]] for name, own in totals.sets(total).items()}
         if not any(own.all() for own in sets.values()):
             described.append((sets, totals.cells(total)))
+    described += [each for _, table in noisy for each in margins(window, table)]
     found: dict[frozenset[Any], _Asked] = {}
     for sets, cells in described:
         taken = taken_of(sets, window.codebook)
         if frozenset(taken) not in settled and frozenset(taken) not in found:
             found[frozenset(taken)] = _Asked(sets, taken, cells, ties.of(cells))
-    return list(found.values())
+    return [each for each in found.values() if each.evidence.every]
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,10 +153,10 @@ class ReleaseLog:
         A walk among the compatible tables first shows which of these are open; the
         others get exact bounds.
 
-        Of counts that a mechanism perturbed, and of totals that are tied to them by a
-        constant, also those that bounds leave open, and of which fewer than `values`
-        small values have the probability `certainty` together, if all within the bounds
-        are equally likely before: these are `Verdict.likely`.
+        Of counts that a mechanism perturbed, their sums, and totals that are tied to
+        them by a constant, also those that bounds leave open, and of which fewer than
+        `values` small values have the probability `certainty` together, if all within
+        the bounds are equally likely before: these are `Verdict.likely`.
 
         Parameters
         ----------
