@@ -191,9 +191,10 @@ class Noisy:
                                 int(value), np.maximum(true, 0)
                             )
                             weights = weights * np.where(true >= 0, np.exp(log_p), 0)
-        for way in ways_of(total.astype(bool), released, self.base, keys):
+        ways = ways_of(total.astype(bool), released, self.base, keys)
+        for way in ways:
             weights = weights * [sum_of(way, int(t)) for t in values]
-        return low, high, values, weights / weights.sum(), any_evidence
+        return low, high, values, weights / weights.sum(), (any_evidence, bool(ways))
 
     def nearly_known(self, found) -> tuple[bool, np.ndarray, float]:
         _, _, values, p, _ = found
@@ -273,7 +274,8 @@ def check_against_all_tables(seed: int) -> int:
             certain += not was
             continue
         near, best, mass = base.nearly_known(after)
-        if (after[4] or margin) and near and not base.nearly_known(before)[0]:
+        direct, split = after[4]
+        if (direct or (margin and split)) and near and not base.nearly_known(before)[0]:
             old = before[3][np.isin(before[2], best)].sum()
             expected[taken] = (tuple(best.tolist()), mass, old, after[:2])
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)
