@@ -79,6 +79,7 @@ HOLD_NO_TABLE_BY_KIND = (
 HOLD_NO_TABLE = {
     # What an attacker can work out, which is what they are for, and advice.
     tc.release_log.Finding,
+    tc.release_log.Likely,
     tc.release_log.Advice,
     # What an estimator believes and how it samples.
     many.SharedProfile,

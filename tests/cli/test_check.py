@@ -119,3 +119,65 @@ def test_which_log_answered_is_told(run):
     _, whole, _ = run("check", "all.csv", *LOG, "--format", "json")
     assert json.loads(whole)["log"] == tc.ReleaseLog(LOG[1]).id
     assert run("check", "all.csv", *LOG, "--add", "")[0] == 1
+
+
+def test_a_mechanism_is_named_or_in_a_file(run, folder):
+    noisy = ["check", "noisy.csv", *LOG, "--mechanism", "geometric-noise:epsilon=0.5"]
+    (folder / "noisy.csv").write_text("sex,count,status\nf,4,published\nm,,suppressed\n")
+    for number in range(11):
+        status, _, said = run(*noisy, "--add", f"answer {number}", "--certainty", "0.999")
+        assert (status, said) == (0, "")
+    status, text, _ = run(*noisy, "--certainty", "0.9")
+    assert status == 0  # nothing that was not nearly known before
+    status, text, _ = run(*noisy, "--certainty", "0.992")
+    assert status == 4
+    assert "sex=f: 4 with probability 0.995 (0.992 before), with answer 0; answer 1;" in text
+    words = ["--certainty", "0.992", "--format", "json", "--output", "found.csv"]
+    found = json.loads(run(*noisy, *words)[1])
+    assert (found["findings"], found["likely"][0]["values"]) == ([], "4")
+    rows = pd.read_csv("found.csv")
+    assert (rows["cell"].item(), rows["values"].item()) == ("sex=f", 4)
+    table = tc.perturbation.perturbation_table(2, 1)
+    data = {
+        "name": "cell-keys",
+        "perturbed": table["perturbed"].values.tolist(),
+        "probabilities": table.values.tolist(),
+    }
+    (folder / "keys.json").write_text(json.dumps(data))
+    keys = ["check", "noisy.csv", *LOG, "--mechanism", "keys.json", "--keys", "2026"]
+    assert run(*keys, "--where", "age=66+", "--add", "keys")[0] == 0
+    (_, table), *_ = [x for x in tc.ReleaseLog(LOG[1])._database.tables() if x[0] == 12]
+    assert table.noise.as_json() == {"mechanism": data, "keyed": True, "keys": "2026"}
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        ("geometric-noise", 2, "neither name:parameter=number"),
+        ("geometric-noise:epsilon=1e3", 2, "neither name:parameter=number"),
+        ("geometric-noise:epsilon=nan", 2, "neither name:parameter=number"),
+        ("geometric-noise:epsilon=" + "9" * 5000, 2, "neither name:parameter=number"),
+        ("geometric-noise:epsilon=0", 2, "epsilon must be"),
+        ("geometric-noise:scale=2", 2, "has the parameters epsilon"),
+        ("random-rounding:base=1.5", 2, "base must be"),
+        ("__import__:os=1", 2, "neither name:parameter=number"),
+        ("noise:epsilon=1", 2, "mechanism must have one of the names"),
+        ("cell-keys:perturbed=1", 2, "has the parameters perturbed, probabilities"),
+        ("missing.json", 1, "missing.json: no such file"),
+        ("bad.json", 1, "bad.json: is no JSON"),
+        ("twice.json", 1, "a name is given twice"),
+        ("number.json", 1, "mechanism must have one of the names"),
+        ("long.json", 1, "may have 100,000 entries"),
+        ("uneven.json", 1, "a list of rows of 2 numbers"),
+    ],
+)
+def test_a_mechanism_is_data(run, folder, given, status, message):
+    (folder / "bad.json").write_text("{'name': exec}")
+    (folder / "twice.json").write_text('{"name": "random-rounding", "base": 3, "base": 5}')
+    (folder / "number.json").write_text("3")
+    keys = {"name": "cell-keys", "perturbed": [0, 1], "probabilities": [[1, 0], [0]]}
+    (folder / "uneven.json").write_text(json.dumps(keys))
+    keys["probabilities"] = [[1, 0]] * 60_000
+    (folder / "long.json").write_text(json.dumps(keys))
+    got, _, said = run("check", "all.csv", *LOG, "--mechanism", given)
+    assert (got, message in " ".join(said.split())) == (status, True), said

@@ -30,9 +30,20 @@ MEMORY = 6 * 2**30
 
 def kinds() -> dict:
     """All kinds by name."""
-    from hostile import argus, cards, certificates, finds, fits, offices, releases, stores, tables
+    from hostile import (
+        argus,
+        cards,
+        certificates,
+        finds,
+        fits,
+        logs,
+        offices,
+        releases,
+        stores,
+        tables,
+    )
 
-    modules = (tables, offices, argus, releases, finds, fits, cards, certificates, stores)
+    modules = (tables, offices, argus, releases, finds, fits, cards, certificates, stores, logs)
     return {kind.name: kind for module in modules for kind in module.KINDS}
 
 

@@ -40,6 +40,7 @@ SHARE = {
     "cards, texts": 40,
     "certificates": 40,
     "stores": 15,
+    "mechanisms in logs": 40,
 }
 """Cases of the kinds that have many or are long; all of the others."""
 

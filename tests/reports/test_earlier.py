@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import xarray as xr
 
 import taciturn as tc
 from reports.test_report import HOSTILE, Page
@@ -82,6 +83,28 @@ def test_the_findings_are_those_of_the_verdict(read, log, failed):
     for each in failed.advice:
         assert str(each) in page.said
     assert "R2 does not know what else was released" in page.said
+
+
+@pytest.fixture
+def nearly(log) -> tc.release_log.Verdict:
+    """The women, by noise that was asked for once too often."""
+    women = xr.DataArray(4)
+    given = {"mechanism": tc.attack.GeometricNoise(epsilon=0.5), "where": {"sex": "f"}}
+    for number in range(7):
+        log.add(women, name=f"answer {number}", **given)
+    return log.check(women, **given, **SILENT)
+
+
+def test_what_is_nearly_certain_is_shown_with_its_probability(read, log, nearly):
+    page = read(log=log, verdict=nearly)
+    (found,) = [row for row in page.rows if row and row[0] == "sex=f"]
+    (own,) = nearly.likely
+    assert found[1:4] == ["4", f"{own.before:.3f}", f"{own.probability:.3f}"]
+    assert found[4].startswith("with answer 0; answer 1;")
+    assert "A small count could be worked out nearly with certainty" in page.said
+    assert "have a probability of 0.95 or more together" in page.said
+    with pytest.raises(tc.TaciturnError, match="which a public page must not say"):
+        read(log=log, verdict=nearly, public=True)
 
 
 def test_a_public_page_of_a_verdict_that_did_not_pass_is_refused(read, log, failed):

@@ -166,3 +166,48 @@ def test_health_and_the_interface(ask: Any) -> None:
     json.dumps(described)
     for page in ("/docs", "/redoc"):
         assert ask.get(page).status_code == 404
+
+
+def test_repeated_answers_are_averaged_and_the_one_too_many_is_refused(ask: Any) -> None:
+    noise = {"name": "geometric-noise", "epsilon": 0.5}
+    body = by_sex(4, None, mechanism=noise, protection="noise", advise=False)
+    statuses = []
+    for number in range(12):
+        answered = ask.post("/release", json=body | {"name": f"answer {number}"})
+        statuses.append(answered.status_code)
+        if statuses[-1] != 201:
+            break
+    assert statuses == [201] * 7 + [409]
+    refused = answered.json()["verdict"]
+    log = tc.ReleaseLog(ask.log)
+    given = {"mechanism": tc.attack.GeometricNoise(epsilon=0.5), "progressbar": False}
+    expected = log.check(sexes(4, np.nan), advise=False, **given)
+    (own,) = expected.likely
+    assert refused["text"] == expected.lines()
+    assert refused["findings"] == []
+    assert refused["certainty"] == 0.95
+    assert refused["likely"] == [
+        {
+            "cell": "sex=f",
+            "taken": {"sex": ["f"]},
+            "values": [4],
+            "probability": own.probability,
+            "probability_before": own.before,
+            "entropy": own.entropy,
+            "lower": 0,
+            "upper": None,
+            "releases": [f"answer {number}" for number in range(7)],
+        }
+    ]
+    # The same keys have one answer, which can be given as often as it is asked for.
+    table = tc.perturbation.perturbation_table(3, 1.5)
+    keys = {
+        "name": "cell-keys",
+        "perturbed": table["perturbed"].values.tolist(),
+        "probabilities": table.values.tolist(),
+    }
+    body = by_sex(None, 30, mechanism=keys, keys="2026", where={"age": "65"}, advise=False)
+    for number in range(14):
+        assert ask.post("/release", json=body | {"name": f"keys {number}"}).status_code == 201
+    again = ask.post("/release", json=body | {"name": "keys 3"})
+    assert (again.status_code, again.json()["added"]) == (200, False)

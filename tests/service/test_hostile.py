@@ -58,6 +58,27 @@ WIDE = {f"v{i}": ["x"] for i in range(MOST_DIMS + 1)}
         (changed("table.categories", {"sex": ["f", "x"]}), "'sex' has no category 'x'"),
         (changed("table.categories", {"sex": ["f", "\ud800"]}), "valid string"),
         (changed("table.counts", [51]), "counts must be a list of 2, got a list of 1"),
+        (changed("mechanism", "random-rounding:base=3"), "mechanism: Input should be"),
+        (changed("mechanism", {}), "mechanism must have one of the names"),
+        (changed("mechanism", {"name": ["cell-keys"]}), "mechanism must have one of the names"),
+        (changed("mechanism", {"name": "random-rounding"}), "has the parameters base"),
+        (changed("mechanism", {"name": "random-rounding", "base": True}), "base must be"),
+        (changed("mechanism", {"name": "random-rounding", "base": "3"}), "base must be"),
+        (changed("mechanism", {"name": "random-rounding", "base": 7}), "must hold multiples of 7"),
+        (
+            changed(
+                "mechanism", {"name": "cell-keys", "perturbed": [0, 2**70], "probabilities": []}
+            ),
+            "perturbation",
+        ),
+        (
+            changed("mechanism", {"name": "cell-keys", "perturbed": 1, "probabilities": [[]]}),
+            "perturbed must be a list",
+        ),
+        (changed("keys", "2026"), "keys are those of a mechanism"),
+        (changed("keys", ""), "keys: String should have at least 1 character"),
+        (changed("certainty", 0), "certainty must be"),
+        (changed("certainty", "0.9"), "certainty: Input should be"),
         (changed("table.counts", [[51, 48], [1, 2]]), "counts[0] must be a whole number"),
         (changed("table.counts", 51), "counts must be a list of 2, got int"),
         (changed("table.counts", {"f": 51}), "counts must be a list of 2, got dict"),

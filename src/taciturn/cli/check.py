@@ -16,10 +16,12 @@ from taciturn.cli.files import (
     force_option,
     write_csv,
 )
+from taciturn.cli.mechanism import Specified
 from taciturn.cli.options import (
     EXIT_CONDITION,
     EXIT_NOT_CONVERGED,
     MOST_COUNT,
+    Number,
     Whole,
     count_option,
     csv_options,
@@ -86,6 +88,24 @@ class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
     show_default=True,
     help="How many values a small count must be able to have.",
 )
+@click.option(
+    "--mechanism",
+    type=Specified(),
+    help="By which the counts were perturbed, such as geometric-noise:epsilon=0.5 or"
+    " random-rounding:base=3; for cell-keys a JSON file with the perturbation table.",
+)
+@click.option(
+    "--keys",
+    help="What the keys of the records are called from which the noise follows, if other releases"
+    " have the same.",
+)
+@click.option(
+    "--certainty",
+    type=Number(0, 1, min_open=True),
+    default=0.95,
+    show_default=True,
+    help="Probability from which on fewer values are nearly certain.",
+)
 @click.option("--add", metavar="NAME", help="Log the table under this name if nothing is found.")
 @click.option("--protection", default="", help="How it is protected, in words, for the log.")
 @click.option("--total", default="Total", show_default=True, help="Label of totals in TABLE.")
@@ -101,6 +121,9 @@ def check(
     merge: tuple[tuple[str, tuple[str, ...]], ...],
     threshold: int,
     values: int,
+    mechanism: "tc.attack.Mechanism | None",
+    keys: str | None,
+    certainty: float,
     add: str | None,
     protection: str,
     total: str,
@@ -115,7 +138,7 @@ def check(
     TABLE is what is to be published, a CSV or Parquet file in long form, or CSV from
     standard input, '-': a row for each cell, with the count or, where it is suppressed,
     none, or the status suppressed. Small counts are looked for that could be worked out
-    with it, and not before.
+    with it, and not before; with --mechanism also those that would be nearly certain.
 
     Exit status: 0 passed, 1 error, 2 wrong usage, 3 nothing found but no proof, 4 do
     not release.
@@ -125,39 +148,58 @@ def check(
     import taciturn as tc
 
     opened = tc.ReleaseLog(log)
-    given: dict[str, Any] = {"where": _selected(where), "merge": _merged(merge), "total": total}
+    given: dict[str, Any] = {
+        "where": _selected(where),
+        "merge": _merged(merge),
+        "mechanism": mechanism,
+        "keys": keys,
+        "total": total,
+    }
     cells = _read(table, count, sep=sep, encoding=encoding)
-    limits: dict[str, Any] = {"threshold": threshold, "values": values}
+    limits: dict[str, Any] = {"threshold": threshold, "values": values, "certainty": certainty}
     with working("working out what the releases say together"):
         verdict = opened.check(cells, progressbar=False, **limits, **given)
-    rows = verdict.cells
+    rows = _rows(verdict)
     if output is not None:
         write_csv(rows, output, overwrite=force)
     number = None
-    if add is not None and not (verdict.findings or verdict.further):
+    if add is not None and not verdict.found:
         number = opened.add(cells, name=add, protection=protection, after=verdict, **given)
     print_as(
         form,
         text=_text(verdict, add, number),
-        facts={
-            "log": opened.id,
-            "passed": verdict.passed,
-            "complete": verdict.complete,
-            "findings": rows.to_dict("records"),
-            "further": verdict.further,
-            "advice": [str(each) for each in verdict.advice],
-            "not_combined": list(verdict.not_combined),
-            "number": number,
-        },
+        facts=_facts(verdict) | {"number": number},
         table=rows,
         to_stderr=isinstance(output, StandardOutput),
     )
     _exit(verdict)
 
 
+def _facts(verdict: "tc.release_log.Verdict") -> dict[str, Any]:
+    """The verdict in plain types."""
+    return {
+        "log": verdict.log,
+        "passed": verdict.passed,
+        "complete": verdict.complete,
+        "findings": verdict.cells.to_dict("records"),
+        "likely": verdict.probable.to_dict("records"),
+        "further": verdict.further,
+        "advice": [str(each) for each in verdict.advice],
+        "not_combined": list(verdict.not_combined),
+    }
+
+
+def _rows(verdict: "tc.release_log.Verdict") -> "pd.DataFrame":
+    """The small counts that are found, the nearly certain ones with probabilities."""
+    import pandas as pd
+
+    parts = [each for each in (verdict.cells, verdict.probable) if len(each)]
+    return pd.concat(parts) if parts else verdict.cells
+
+
 def _exit(verdict: "tc.release_log.Verdict") -> None:
     """End with the status of a verdict that is not passed."""
-    if verdict.findings or verdict.further:
+    if verdict.found:
         sys.exit(EXIT_CONDITION)
     if not verdict.passed:
         sys.exit(EXIT_NOT_CONVERGED)

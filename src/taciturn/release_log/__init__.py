@@ -2,7 +2,8 @@
 
 from taciturn.release_log.advice import Advice
 from taciturn.release_log.checking import Finding
+from taciturn.release_log.likely import Likely
 from taciturn.release_log.log import ReleaseLog
 from taciturn.release_log.verdict import Verdict
 
-__all__ = ["Advice", "Finding", "ReleaseLog", "Verdict"]
+__all__ = ["Advice", "Finding", "Likely", "ReleaseLog", "Verdict"]

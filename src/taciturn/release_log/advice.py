@@ -9,6 +9,7 @@ import numpy as np
 from taciturn.attack.system import UNLIMITED
 from taciturn.release_log.checking import Checked, Finding
 from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.likely import Likely
 from taciturn.release_log.published import Axis, PublishedTable
 
 __all__ = ["Advice", "advice"]
@@ -43,18 +44,16 @@ class Advice:
 
 def advice(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> list[Advice]:
     """The changes that were found to be enough: suppressed cells, merged categories,
-    conventional rounding.
+    conventional rounding. Of perturbed counts there is no sum and no rounded one.
     """
-    tried = (
-        _suppressed(tables, found, codebook, check),
-        _merged(tables, found, codebook, check),
-        _rounded(tables, check),
-    )
+    tried = [_suppressed(tables, found, codebook, check)]
+    if all(table.noise is None for table in tables):
+        tried += [_merged(tables, found, codebook, check), _rounded(tables, check)]
     return [each for each in tried if each is not None]
 
 
-def _passes(found: Checked) -> bool:
-    return not found.findings and not found.further
+def _all(found: Checked) -> list[Finding | Likely]:
+    return [*found.findings, *found.likely]
 
 
 def _suppressed(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> Advice | None:
@@ -66,7 +65,7 @@ def _suppressed(tables: Tables, found: Checked, codebook: Codebook, check: Check
     beside = 0
     for _ in range(_ROUNDS):
         more = []
-        for finding in found.findings:
+        for finding in _all(found):
             overlapping = [c for c in _overlapping(tables, finding, codebook) if c not in hidden]
             if overlapping:
                 more.append(overlapping[0])
@@ -77,20 +76,22 @@ def _suppressed(tables: Tables, found: Checked, codebook: Codebook, check: Check
             return None
         hidden = list(dict.fromkeys([*hidden, *more]))
         found = check(_without(tables, hidden))
-        if _passes(found):
+        if found.nothing:
             break
     else:
         return None
     for cell in list(hidden) if len(hidden) <= _ROUNDS else []:
         rest = [each for each in hidden if each != cell]
-        if rest and _passes(check(_without(tables, rest))):
+        if rest and check(_without(tables, rest)).nothing:
             hidden = rest
     named = [tables[number].label(cell) or "the total" for number, cell in hidden[:_SHOWN]]
     more_text = f" and {len(hidden) - _SHOWN} more" if len(hidden) > _SHOWN else ""
     return Advice("suppress", "; ".join(named) + more_text)
 
 
-def _overlapping(tables: Tables, finding: Finding, codebook: Codebook) -> Iterator[tuple[int, int]]:
+def _overlapping(
+    tables: Tables, finding: Finding | Likely, codebook: Codebook
+) -> Iterator[tuple[int, int]]:
     """The published cells that count somebody who is in a finding, or might: the
     smallest first, as number of table and flat position.
     """
@@ -109,32 +110,36 @@ def _overlapping(tables: Tables, finding: Finding, codebook: Codebook) -> Iterat
             }
             along = np.isin(np.arange(len(axis.labels)), list(classes))
             inside &= along.reshape([-1 if i == place else 1 for i in range(inside.ndim)])
-        shown = (inside & (table.least > 0) & (table.most < UNLIMITED)).ravel()
-        found += [
-            (int(table.least.ravel()[cell]), number, int(cell)) for cell in np.flatnonzero(shown)
-        ]
+        found += [(value, number, cell) for value, cell in _counted(table) if inside.ravel()[cell]]
     return ((number, cell) for _, number, cell in sorted(found))
 
 
 def _smallest(tables: Tables) -> list[tuple[int, int]]:
     """All published cells that count somebody, the smallest first."""
     found = [
-        (int(table.least.ravel()[cell]), number, int(cell))
+        (value, number, cell)
         for number, table in enumerate(tables)
-        for cell in np.flatnonzero((table.least > 0) & (table.most < UNLIMITED))
+        for value, cell in _counted(table)
     ]
     return [(number, cell) for _, number, cell in sorted(found)]
 
 
+def _counted(table: PublishedTable) -> list[tuple[int, int]]:
+    """What is published of each cell that counts somebody, or may, and the cell."""
+    if table.noise is not None:
+        released = table.noise.released.max(axis=0).ravel()
+        return [(int(released[cell]), int(cell)) for cell in np.flatnonzero(released >= 0)]
+    shown = (table.least > 0) & (table.most < UNLIMITED)
+    return [(int(table.least.ravel()[cell]), int(cell)) for cell in np.flatnonzero(shown)]
+
+
 def _without(tables: Tables, hidden: Iterable[tuple[int, int]]) -> list[PublishedTable]:
     """The tables with some cells suppressed."""
-    changed = []
-    for number, table in enumerate(tables):
-        cells = [cell for which, cell in hidden if which == number]
-        least, most = table.least.copy(), table.most.copy()
-        least.ravel()[cells], most.ravel()[cells] = 0, UNLIMITED
-        changed.append(replace(table, least=least, most=most))
-    return changed
+    hidden = list(hidden)
+    return [
+        table.without([cell for which, cell in hidden if which == number])
+        for number, table in enumerate(tables)
+    ]
 
 
 def _merged(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> Advice | None:
@@ -144,10 +149,10 @@ def _merged(tables: Tables, found: Checked, codebook: Codebook, check: Check) ->
             all(each.name != axis.name for each in table.axes) for table in tables
         ):
             continue
-        groups = _groups(axis, found.findings, codebook)
+        groups = _groups(axis, _all(found), codebook)
         if groups is None:
             continue
-        if _passes(check([_with_groups(table, axis.name, groups) for table in tables])):
+        if check([_with_groups(table, axis.name, groups) for table in tables]).nothing:
             joined = [
                 [label for label, group in zip(axis.labels, groups, strict=True) if group == each]
                 for each in dict.fromkeys(groups)
@@ -157,7 +162,9 @@ def _merged(tables: Tables, found: Checked, codebook: Codebook, check: Check) ->
     return None
 
 
-def _groups(axis: Axis, findings: Iterable[Finding], codebook: Codebook) -> list[int] | None:
+def _groups(
+    axis: Axis, findings: Iterable[Finding | Likely], codebook: Codebook
+) -> list[int] | None:
     """The new category of each: those that a finding takes go with the next one, the
     last with the one before; None where no finding takes some and not others.
     """
@@ -215,6 +222,6 @@ def _rounded(tables: Tables, check: Check) -> Advice | None:
             least = np.where(exact, np.maximum(rounded - base // 2, 0), table.least)
             most = np.where(exact, rounded + (base - 1) // 2, table.most)
             changed.append(replace(table, least=least, most=most))
-        if _passes(check(changed)):
+        if check(changed).nothing:
             return Advice("round", f"to base {base}")
     return None

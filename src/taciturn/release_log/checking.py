@@ -1,6 +1,6 @@
 """What a new table gives away together with all that was released before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -9,11 +9,13 @@ import numpy as np
 
 from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.release_log.codebook import Codebook, Integers
+from taciturn.release_log.likely import Likely, likely_totals
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import Effort, SmallestSets
-from taciturn.release_log.totals import Totals, with_sums
+from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
+from taciturn.release_log.words import Taken, in_words, taken_of
 
 __all__ = ["Checked", "Finding", "check_tables"]
 
@@ -27,8 +29,8 @@ _MOST_PROVED: Final = 10  # findings whose smallest set is looked for
 type Classes = dict[str, Integers]
 """For each variable the class of each of its categories."""
 
-type Taken = tuple[tuple[str, tuple[str, ...]], ...]
-"""Variables and the categories of each."""
+type Ends = tuple[Integers, Integers]
+"""The least and the most of some totals."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,10 @@ class Checked:
     ----------
     findings : sequence of Finding
         Small counts that can be worked out, those of many people's first.
+    likely : sequence of Likely
+        Small counts that perturbed counts make nearly certain.
     further : int
-        Those that are part of one of these with the same bounds.
+        Those that are part of one of these with the same bounds or likely values.
     combined : frozenset of int
         The earlier releases that were taken together with the table.
     complete : bool
@@ -89,9 +93,23 @@ class Checked:
     """
 
     findings: Sequence[Finding]
+    likely: Sequence[Likely]
     further: int
     combined: frozenset[int]
     complete: bool
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.findings or self.likely or self.further)
+
+    def not_combined(self, new: Sequence[PublishedTable], earlier: Sequence[Source]) -> list[int]:
+        """The earlier releases that share variables with new tables and were not taken
+        together with them.
+        """
+        own = frozenset[str]().union(*(table.variables for table in new))
+        near = {release for release, table in earlier if not own or table.variables & own}
+        return sorted(near - self.combined)
 
 
 def check_tables(
@@ -114,10 +132,12 @@ def check_tables(
         earlier = [(PUBLIC, PublishedTable((), {}, everybody, everybody)), *earlier]
     windows, complete = _windows(new, earlier, codebook)
     found: list[Finding] = []
+    likely: list[Likely] = []
     settled: set[frozenset[Any]] = set()
     effort = Effort()
     further = 0
     combined: set[int] = set()
+    noisy = _noisy([*earlier, *((NEW, table) for table in new)])
     for classes in windows:
         told = told_of(classes, earlier)
         fresh = told_of(classes, [(NEW, table) for table in new])
@@ -131,7 +151,20 @@ def check_tables(
             sets = SmallestSets(window, limits, effort)
         for each in small:
             found.append(_finding(window, each, sets, prove=len(found) < _MOST_PROVED))
-    return Checked(found, further, frozenset(combined), complete)
+        sizes = {name: len(labels) for name, labels in codebook.variables.items()}
+        whole = [source for source in noisy if source[1].tells_apart(classes, sizes)]
+        if whole:
+            combined |= {release for release, _ in whole} - {NEW}
+            nearly, more, left_out = likely_totals(window, before, whole, limits, settled)
+            likely += nearly
+            further += more
+            complete = complete and not left_out
+    return Checked(found, likely, further, frozenset(combined), complete)
+
+
+def _noisy(sources: Sequence[Source]) -> list[Source]:
+    """The perturbed tables."""
+    return [source for source in sources if source[1].noise is not None]
 
 
 def _windows(
@@ -222,15 +255,19 @@ def _of_window(
     totals = Totals(window)
     asked, left_out = _asked(window, before, totals, limits, settled)
     which = np.array(list(asked), dtype=np.int64)
-    known = limits.hit(*bounds_of_totals(before.system, totals, which, apart=limits.apart))
+
+    def bounds_in(one: Window, asked: Iterable[int], apart: int = UNLIMITED) -> Ends:
+        return bounds_of_totals(one.system, [*map(totals.cells, asked)], apart=apart)
+
+    known = limits.hit(*bounds_in(before, which, limits.apart))
     new = which[~known]
-    lower, upper = bounds_of_totals(window.system, totals, new, apart=limits.apart)
+    lower, upper = bounds_in(window, new, limits.apart)
     hit = limits.hit(lower, upper)
     ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)
     bounds = dict(zip(new[hit].tolist(), ends, strict=True))
     settled |= {frozenset(asked[int(total)]) for total in (*which[known], *bounds)}
-    shown = totals.coarsest(list(bounds), bounds)
-    first, last = bounds_of_totals(before.system, totals, np.array(shown, dtype=np.int64))
+    shown = coarsest([(total, totals.sets(total)) for total in bounds], bounds)
+    first, last = bounds_in(before, shown)
     small = [
         _Small(asked[total], totals.cells(total), (*bounds[total], int(least), int(most)))
         for total, least, most in zip(shown, first, last, strict=True)
@@ -262,19 +299,8 @@ def _asked(
 
 def _taken(window: Window, totals: Totals, total: int) -> Taken:
     """The categories that a total takes of the variables it is not summed over."""
-    return tuple(
-        (
-            name,
-            tuple(
-                label
-                for label, own in zip(
-                    window.codebook.variables[name], window.classes[name], strict=True
-                )
-                if classes[own]
-            ),
-        )
-        for name, classes in totals.sets(total).items()
-    )
+    sets = {name: own[window.classes[name]] for name, own in totals.sets(total).items()}
+    return taken_of(sets, window.codebook)
 
 
 def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
@@ -284,7 +310,7 @@ def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) 
     releases, smallest = (every, False) if found is None else found
     taken = dict(small.taken)
     return Finding(
-        _in_words(taken, window.codebook),
+        in_words(taken, window.codebook),
         taken,
         lower,
         upper,
@@ -310,16 +336,3 @@ def _published(totals: Totals, which: Any, sources: Sequence[Source]) -> Boolean
         if table.exact:
             exact.append(with_sums(cells).ravel())
     return np.isin(totals.of(numbers)[which], np.concatenate(exact))
-
-
-def _in_words(taken: Mapping[str, tuple[str, ...]], codebook: Codebook) -> str:
-    """``age=65 or 66, sex=f``; what most categories are in by those that are not."""
-    parts = []
-    for name, labels in taken.items():
-        every = codebook.variables[name]
-        left = [label for label in every if label not in labels]
-        if len(labels) > len(every) / 2 and len(left) < len(labels):
-            parts.append(f"{name} not {' or '.join(left)}")
-        else:
-            parts.append(f"{name}={' or '.join(labels)}")
-    return ", ".join(parts) or "everybody"

@@ -17,7 +17,12 @@ from typing import Any, Final
 from uuid import uuid4
 
 from taciturn.attack.system import UNLIMITED
-from taciturn.errors import FileFormatError, MissingDependencyError, ParameterError
+from taciturn.errors import (
+    FileFormatError,
+    MissingDependencyError,
+    ParameterError,
+    TaciturnError,
+)
 from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
@@ -27,7 +32,7 @@ from taciturn.validate import quoted
 __all__ = ["Database", "create"]
 
 _FORMAT: Final = "taciturn release log"
-_VERSION: Final = 2
+_VERSION: Final = 3
 _PATIENCE: Final = 30.0  # seconds to wait for another process
 _PAUSE: Final = 0.02
 _HELD: Final = ("Could not set lock on file", "used by another process")
@@ -48,7 +53,8 @@ _TABLES: Final = """
     );
     CREATE TABLE tables (
         release INTEGER NOT NULL, position INTEGER NOT NULL, definition VARCHAR NOT NULL,
-        least BIGINT[] NOT NULL, most BIGINT[] NOT NULL, PRIMARY KEY (release, position)
+        least BIGINT[] NOT NULL, most BIGINT[] NOT NULL, noise VARCHAR, released BIGINT[][],
+        PRIMARY KEY (release, position)
     );
 """
 
@@ -143,16 +149,23 @@ class Database:
         with self._open(writing=False) as connection:
             releases = _releases(connection)
             rows = connection.execute(
-                "SELECT release, definition, least, most FROM tables ORDER BY release, position"
+                "SELECT release, definition, least, most, noise, released FROM tables"
+                " ORDER BY release, position"
             ).fetchall()
         sizes = {name: len(labels) for name, labels in self.codebook.variables.items()}
         with self._readable():
             return releases, [
                 (
                     int(release),
-                    PublishedTable.from_json(json.loads(definition), sizes, least, _limits(most)),
+                    PublishedTable.from_json(
+                        json.loads(definition),
+                        sizes,
+                        least,
+                        _limits(most),
+                        None if noise is None else (json.loads(noise), released),
+                    ),
                 )
-                for release, definition, least, most in rows
+                for release, definition, least, most, noise, released in rows
             ]
 
     def add(
@@ -195,16 +208,9 @@ class Database:
                 [last + 1, name, datetime.now(UTC).replace(tzinfo=None), protection],
             )
             for position, table in enumerate(tables):
-                most = [None if x >= UNLIMITED else x for x in table.most.ravel().tolist()]
                 connection.execute(
-                    "INSERT INTO tables VALUES (?, ?, ?, ?, ?)",
-                    [
-                        last + 1,
-                        position,
-                        json.dumps(table.as_json()),
-                        table.least.ravel().tolist(),
-                        most,
-                    ],
+                    "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [last + 1, position, *_row(table)],
                 )
             connection.execute("COMMIT")
             return last + 1
@@ -259,7 +265,10 @@ class Database:
         """Errors of content that is not what was written."""
         try:
             yield
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (
+            *(ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError),
+            *(RecursionError, TaciturnError),
+        ) as error:
             raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
 
 
@@ -275,6 +284,19 @@ def _releases(connection: Any) -> list[Row]:
     return [
         (number, name, added.replace(tzinfo=UTC), protection)
         for number, name, added, protection in connection.execute(query).fetchall()
+    ]
+
+
+def _row(table: PublishedTable) -> list[Any]:
+    """A table as the columns of the file hold it."""
+    most = [None if x >= UNLIMITED else x for x in table.most.ravel().tolist()]
+    noise = table.noise
+    return [
+        json.dumps(table.as_json()),
+        table.least.ravel().tolist(),
+        most,
+        None if noise is None else json.dumps(noise.as_json()),
+        None if noise is None else noise.released.reshape(len(noise.released), -1).tolist(),
     ]
 
 

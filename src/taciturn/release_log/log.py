@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from taciturn.attack import Mechanism
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_steps
 from taciturn.release_log.advice import Tables, advice
@@ -15,7 +16,7 @@ from taciturn.release_log.checking import Checked, check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.database import Database, create
 from taciturn.release_log.published import PublishedTable
-from taciturn.release_log.reading import Merged, Where, published_tables
+from taciturn.release_log.reading import Defined, Merged, Where, published_tables
 from taciturn.release_log.search import Limits
 from taciturn.release_log.verdict import Verdict
 from taciturn.schema import MAX_COUNT
@@ -39,10 +40,15 @@ class ReleaseLog:
     where all compatible tables agree on it. Two tables whose filters differ by one
     person have a difference that is such a total.
 
+    Counts that a known mechanism perturbed say which values are how likely. A total
+    that they leave open may still be nearly certain, the more so the oftener it was
+    asked for.
+
     The log holds what is public, and nothing else: the variables with their categories,
     the number of records if it is given, and for each release its name, date,
-    protection, definition, and the counts or intervals that are published. It holds no
-    record, no suppressed count and no true value of a rounded one.
+    protection, definition, the counts or intervals that are published, and the
+    mechanism by which they were perturbed. It holds no record, no key of one, no
+    suppressed count and no true value of a rounded or perturbed one.
 
     Parameters
     ----------
@@ -124,8 +130,11 @@ class ReleaseLog:
         *,
         where: Where | None = None,
         merge: Merged | None = None,
+        mechanism: Mechanism | None = None,
+        keys: str | None = None,
         threshold: int = 10,
         values: int = 2,
+        certainty: float = 0.95,
         advise: bool = True,
         total: str = "Total",
         progressbar: bool = True,
@@ -144,25 +153,43 @@ class ReleaseLog:
         A walk among the compatible tables first shows which of these are open; the
         others get exact bounds.
 
+        Of counts that a mechanism perturbed, their sums, and totals that are tied to
+        them by a constant, also those that bounds leave open, and of which fewer than
+        `values` small values have the probability `certainty` together, if all within
+        the bounds are equally likely before: these are `Verdict.likely`.
+
         Parameters
         ----------
         table : DataArray, DataFrame, Series, Release or SuppressionPattern
             Counts over variables of the log or levels above them, missing where they
             are not published: `pandas.crosstab`, sizes of groups, a table in long form
             with a column ``count``. A category without a row holds nobody. Of a release
-            only what it publishes: of `attack.Perturbed` the intervals that the
-            mechanism leaves, not how likely their values are.
+            only what it publishes; `attack.Perturbed` has its mechanism, and may hold
+            several answers.
         where : mapping of str to label or sequence of labels, optional
             For each variable by which records were selected the categories of those
             that are counted.
         merge : mapping of str to mapping, optional
             The categories that each merged category of the table combines, as in
             `GlobalRecoding`.
+        mechanism : Mechanism, optional
+            By which the counts of the table were perturbed, each for itself, if they
+            were: `RandomRounding`, `ConventionalRounding`, `SmallCellAdjustment`,
+            `GeometricNoise` or `CellKeys` of `taciturn.attack`. It is logged, so it
+            must be public.
+        keys : str, optional
+            What the keys of the records are called from which the noise follows. Where
+            two releases with the same keys count the same records, this is one answer.
+            By default no other release has the same: attackers learn most from answers
+            with noise of their own, so that nothing is missed.
         threshold : int
             Counts below it are small.
         values : int
             How many values a small count must be able to have; with 2, it must not be
             known exactly.
+        certainty : float
+            The probability from which on fewer values than that are nearly certain,
+            above 0 and at most 1.
         advise : bool
             Look for changes after which nothing is found.
         total : str
@@ -179,18 +206,19 @@ class ReleaseLog:
         ------
         TableError
             A category that the log does not have, a cell given twice, counts that are
-            no whole numbers, a perturbed table; a table of everybody that does not add
-            up to the number of records; a table that contradicts what was released.
+            no whole numbers, a perturbed table without its mechanism, or counts that it
+            does not give; a table of everybody that does not add up to the number of
+            records; a table that contradicts what was released.
         ParameterError
-            A variable that the log does not have; `threshold` or `values` below 2.
+            A variable that the log does not have; `threshold` or `values` below 2, or a
+            `certainty` that is no probability; a mechanism that is none of these, or
+            `keys` without one.
         AttackError
             The solver finds no solution in whole numbers.
         """
-        limits = Limits(
-            whole_number(threshold, "threshold", least=2, most=MAX_COUNT),
-            whole_number(values, "values", least=2, most=MAX_COUNT),
-        )
-        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        limits = Limits.checked(threshold, values, certainty)
+        given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
+        tables = published_tables(table, self.codebook, total=total, **given)
         releases, earlier = self._database.all()
 
         def check(changed: Tables) -> Checked:
@@ -198,29 +226,27 @@ class ReleaseLog:
 
         with progress_steps("working out what the releases say together", shown=progressbar) as on:
             found = check(tables)
-            if found.findings and advise:
+            changes = []
+            if not found.nothing and advise:
                 on("looking for what would be enough")
-            changes = (
-                advice(tables, found, self.codebook, check) if found.findings and advise else []
-            )
+                changes = advice(tables, found, self.codebook, check)
         names = {int(row[0]): str(row[1]) for row in releases}
-        own = frozenset[str]().union(*(each.variables for each in tables))
-        near = {release for release, each in earlier if not own or each.variables & own}
+        left = [] if found.complete else found.not_combined(tables, earlier)
         return Verdict(
-            found.findings,
-            found.further,
-            changes,
-            limits.threshold,
-            limits.values,
-            found.complete,
-            tuple(
-                names[release] for release in sorted(near - found.combined) if not found.complete
-            ),
-            names,
-            self.id,
-            max(names, default=0),
-            tables,
-            advise,
+            findings=found.findings,
+            likely=found.likely,
+            further=found.further,
+            advice=changes,
+            threshold=limits.threshold,
+            values=limits.values,
+            certainty=limits.certainty,
+            complete=found.complete,
+            not_combined=tuple(names[release] for release in left),
+            names=names,
+            log=self.id,
+            last=max(names, default=0),
+            tables=tables,
+            advised=advise,
         )
 
     def add(
@@ -231,6 +257,8 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
+        mechanism: Mechanism | None = None,
+        keys: str | None = None,
         total: str = "Total",
         after: Verdict | None = None,
     ) -> int:
@@ -238,7 +266,7 @@ class ReleaseLog:
 
         Parameters
         ----------
-        table, where, merge, total
+        table, where, merge, mechanism, keys, total
             As for `check`.
         name : str, optional
             What the release is called; by default its number. Names are unique.
@@ -261,7 +289,8 @@ class ReleaseLog:
             A name that is taken; a table that was not the one checked, or checked by
             another log, or releases since it was checked.
         """
-        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
+        tables = published_tables(table, self.codebook, total=total, **given)
         if after is not None and after.log != self.id:
             raise ParameterError("after must be a verdict of this log, it is that of another")
         if after is not None and not _same(tables, after.tables):
@@ -278,6 +307,8 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
+        mechanism: Mechanism | None = None,
+        keys: str | None = None,
         total: str = "Total",
     ) -> int | None:
         """The number of the release of this name, if there is one: for whoever does not
@@ -285,7 +316,7 @@ class ReleaseLog:
 
         Parameters
         ----------
-        table, name, protection, where, merge, total
+        table, name, protection, where, merge, mechanism, keys, total
             As for `add`.
 
         Returns
@@ -299,7 +330,8 @@ class ReleaseLog:
         ParameterError
             The release of this name is another table, or has another protection.
         """
-        tables = published_tables(table, self.codebook, where=where, merge=merge, total=total)
+        given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
+        tables = published_tables(table, self.codebook, total=total, **given)
         releases, logged = self._database.all()
         for number, other, _, how in releases:
             if other == name:
@@ -333,7 +365,7 @@ class ReleaseLog:
         sizes = ", ".join(f"{name} ({len(labels)})" for name, labels in book.variables.items())
         levels = ", ".join(f"{name} above {v}" for name, (v, _) in book.levels.items())
         tables = self._database.tables()
-        cells = sum(int(table.informative.sum()) for _, table in tables)
+        cells = sum(int(table.shown.sum()) for _, table in tables)
         return [
             f"Release log of {sizes}{f'; {levels}' if levels else ''}",
             f"{len(self._database.releases()):,} releases, {cells:,} published counts or intervals"
@@ -352,6 +384,11 @@ def _same(some: Iterable[PublishedTable], others: Iterable[PublishedTable]) -> b
     """Whether the same is published."""
 
     def content(tables: Iterable[PublishedTable]) -> list[Any]:
-        return [(t.as_json(), t.least.tolist(), t.most.tolist()) for t in tables]
+        return [
+            (t.as_json(), t.least.tolist(), t.most.tolist())
+            if t.noise is None
+            else (t.as_json(), t.noise.as_json(), t.noise.released.tolist())
+            for t in tables
+        ]
 
     return content(some) == content(others)

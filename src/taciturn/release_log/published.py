@@ -2,7 +2,7 @@
 what is published of the count.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.attack.system import UNLIMITED
+from taciturn.release_log.noise import Noise
 
 __all__ = ["Axis", "PublishedTable"]
 
@@ -69,13 +70,16 @@ class PublishedTable:
         are counted.
     least, most : array of int64
         The interval of each cell, of the sizes of the axes; 0 and `UNLIMITED` where
-        nothing is published.
+        nothing is published. Of a perturbed count it is what its mechanism leaves.
+    noise : Noise or None
+        How its counts were perturbed; None where they were not.
     """
 
     axes: tuple[Axis, ...]
     where: Mapping[str, Booleans]
     least: Integers
     most: Integers
+    noise: Noise | None = None
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -86,6 +90,11 @@ class PublishedTable:
     def informative(self) -> Booleans:
         """The cells of which something is published."""
         return (self.least > 0) | (self.most < UNLIMITED)
+
+    @cached_property
+    def shown(self) -> Booleans:
+        """The cells that are published, as they are or not."""
+        return self.informative if self.noise is None else self.informative | self.noise.some
 
     @cached_property
     def exact(self) -> bool:
@@ -203,6 +212,23 @@ class PublishedTable:
         np.add.at(sums, target[inside], self.least[inside])
         return sums.reshape(other.least.shape)
 
+    def tells_apart(self, classes: Mapping[str, Integers], sizes: Mapping[str, int]) -> bool:
+        """Whether each of its cells is made of whole classes of these variables."""
+        for variable in self.variables:
+            own = classes.get(variable, np.zeros(sizes[variable], dtype=np.int64))
+            at = self.classes(variable, sizes[variable])
+            first = np.unique(own, return_index=True)[1]
+            if (at[first][own] != at).any():
+                return False
+        return True
+
+    def without(self, cells: Sequence[int]) -> "PublishedTable":
+        """The table with some cells, by flat position, not published."""
+        least, most = self.least.copy(), self.most.copy()
+        least.ravel()[cells], most.ravel()[cells] = 0, UNLIMITED
+        noise = None if self.noise is None else self.noise.without(cells)
+        return replace(self, least=least, most=most, noise=noise)
+
     def label(self, cell: int) -> str:
         """Who is counted in a cell, by its flat position."""
         place = np.unravel_index(cell, self.least.shape) if self.axes else ()
@@ -211,7 +237,7 @@ class PublishedTable:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, in plain types; what is not published is null."""
+        """Who is counted where, in plain types."""
         return {
             "axes": [
                 {
@@ -232,8 +258,11 @@ class PublishedTable:
         sizes: Mapping[str, int],
         least: Iterable[int],
         most: Iterable[int],
+        noise: tuple[Mapping[str, Any], Sequence[Sequence[int]]] | None = None,
     ) -> "PublishedTable":
-        """What `as_json` gave, with the intervals in flat order."""
+        """What `as_json` gave, with the intervals in flat order, and for a perturbed
+        table what `Noise.as_json` gave with what was released.
+        """
         axes = tuple(
             Axis(
                 each["name"],
@@ -249,8 +278,9 @@ class PublishedTable:
             name: np.isin(np.arange(sizes[name]), places) for name, places in given["where"].items()
         }
         shape = tuple(len(axis.labels) for axis in axes)
-        ends = (np.array(end, dtype=np.int64).reshape(shape) for end in (least, most))
-        return cls(axes, where, *ends)
+        lower, upper = (np.array(end, dtype=np.int64).reshape(shape) for end in (least, most))
+        own = None if noise is None else Noise.from_json(*noise, shape)
+        return cls(axes, where, lower, upper, own)
 
 
 def _cover(mask: Booleans, classes: Integers | None) -> Booleans:

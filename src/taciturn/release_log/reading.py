@@ -1,27 +1,44 @@
 """What is to be published as tables with their definitions: who is counted where."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from itertools import compress
+from math import prod
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import xarray as xr
 
-from taciturn.attack import Release, Total
+from taciturn.attack import Mechanism, Perturbed, Release, Total
+from taciturn.attack.mechanisms.likelihood import supports
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text, plain
+from taciturn.release_log.mechanisms import mechanism_data
+from taciturn.release_log.noise import NOT_RELEASED, Noise
 from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.rows import Rows, rows_of
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
+from taciturn.tables.spelling import check_spelling
 from taciturn.validate import quoted
 
-__all__ = ["Merged", "Where", "published_tables"]
+__all__ = ["Defined", "Merged", "Where", "published_tables"]
 
 type Where = Mapping[str, Any]
 """For each variable or level by which records are selected, one category or several."""
 type Merged = Mapping[str, Mapping[Any, Sequence[Any]]]
 """For each variable the new categories, and the ones that each combines."""
+
+
+class Defined(TypedDict):
+    """How a table was made and perturbed."""
+
+    where: Where | None
+    merge: Merged | None
+    mechanism: Mechanism | None
+    keys: str | None
+
 
 _ABSENT: Final = "(no row)"
 
@@ -33,8 +50,11 @@ def published_tables(
     where: Where | None = None,
     merge: Merged | None = None,
     total: str = "Total",
+    mechanism: Mechanism | None = None,
+    keys: str | None = None,
 ) -> list[PublishedTable]:
     """The tables that are published, each with who is counted in its cells."""
+    _check_keys(given, mechanism, keys)
     book = _Definitions(
         codebook,
         _mapping(where, "where"),
@@ -45,15 +65,35 @@ def published_tables(
     if isinstance(given, SuppressionPattern):
         given = given.release
     if isinstance(given, Release):
-        found = _of_release(given, book)
+        if mechanism is not None:
+            raise ParameterError(
+                "mechanism is given with the counts of a table: a release has its own"
+            )
+        found = _of_release(given, book, keys)
     else:
-        found = _of_rows(rows_of(given, codebook, total), book)
+        rows = rows_of(given, codebook, total, perturbed=mechanism is not None)
+        found = _of_rows(rows, book, mechanism, keys)
     unknown = [name for name in book.merge if name not in book.merged]
     if unknown:
         raise ParameterError(f"merge must name variables of the table, got {unknown}")
     _check_filter(found)
     _check_total(found, codebook)
     return found
+
+
+def _check_keys(given: Any, mechanism: Any, keys: Any) -> None:
+    """Raise unless the mechanism can be stored, and keys are those of one."""
+    if mechanism is not None:
+        mechanism_data(mechanism)
+    if keys is None:
+        return
+    if not (isinstance(keys, str) and keys):
+        raise ParameterError(f"keys must be text, got {quoted(keys)}")
+    check_spelling([keys], lambda _: "keys")
+    if mechanism is None and not isinstance(given, Perturbed):
+        raise ParameterError("keys are those of a mechanism: give mechanism as well")
+    if isinstance(given, Perturbed) and not given.keyed:
+        raise ParameterError("keys are given for noise that follows from them: same_key is False")
 
 
 def _mapping(given: Any, name: str) -> dict[Any, Any]:
@@ -120,7 +160,9 @@ class _Definitions:
         return Axis(name, variable, tuple(texts), classes)
 
 
-def _of_rows(rows: Rows, book: _Definitions) -> list[PublishedTable]:
+def _of_rows(
+    rows: Rows, book: _Definitions, mechanism: Mechanism | None, keys: str | None
+) -> list[PublishedTable]:
     """A table for each set of variables that is not summed over."""
     variables = [book.codebook.variable_of(name, "the table") for name in rows.names]
     twice = [name for name in variables if variables.count(name) > 1]
@@ -141,6 +183,7 @@ def _of_rows(rows: Rows, book: _Definitions) -> list[PublishedTable]:
             raise TableError(f"the cell {', '.join(named) or 'the grand total'} is given twice")
         own[cell] = value
     places = [{label: place for place, label in enumerate(each)} for each in labels]
+    keyed = keys is not None or (mechanism is not None and mechanism.keyed)
     found = []
     for kept, own in margins.items():
         finest = not any(
@@ -152,14 +195,43 @@ def _of_rows(rows: Rows, book: _Definitions) -> list[PublishedTable]:
         # A cell without a row holds nobody; of a total without one nothing is said.
         least = np.zeros(shape, dtype=np.int64)
         most = np.full(shape, 0 if finest else UNLIMITED, dtype=np.int64)
+        released = np.full(shape, NOT_RELEASED, dtype=np.int64)
         for cell, value in own.items():
             at = tuple(p[x] for p, x in zip(places, cell, strict=True) if x is not None)
             least[at], most[at] = (0, UNLIMITED) if value is None else (value, value)
-        found.append(PublishedTable(shown, book.where, least, most))
-    return [each for each in found if each.informative.any()]
+            released[at] = NOT_RELEASED if value is None else value
+        table = PublishedTable(shown, book.where, least, most)
+        if mechanism is not None:
+            if finest and len(own) < prod(len(each) for each in compress(labels, kept)):
+                raise TableError(
+                    "a perturbed table must have a row for each cell, with 0 where 0 is released"
+                    " and without a count where none is"
+                )
+            table = _perturbed(table, Noise(mechanism, keyed, keys, released[None]))
+        found.append(table)
+    return [each for each in found if each.shown.any()]
 
 
-def _of_release(release: Release, book: _Definitions) -> list[PublishedTable]:
+def _perturbed(table: PublishedTable, noise: Noise) -> PublishedTable:
+    """A table of which a mechanism released its counts."""
+    released = noise.released[0]
+    for cell in np.flatnonzero(released >= 0).tolist():
+        if noise.mechanism.support(int(released.flat[cell])) is None:
+            raise TableError(
+                f"the table must hold {noise.mechanism.gives}: {table.label(cell) or 'the total'}"
+                f" holds {released.flat[cell]}"
+            )
+    least, most = supports(noise.mechanism, np.maximum(noise.released, 0))
+    seen = released >= 0
+    return replace(
+        table,
+        least=np.where(seen, least, table.least),
+        most=np.where(seen, most, table.most),
+        noise=noise,
+    )
+
+
+def _of_release(release: Release, book: _Definitions, keys: str | None) -> list[PublishedTable]:
     """The cells of a release that are published or in an interval, and its totals."""
     system = release.system
     if system.decimals or system.signed:
@@ -171,7 +243,28 @@ def _of_release(release: Release, book: _Definitions) -> list[PublishedTable]:
     least[system.unknown], most[system.unknown] = system.lower, system.upper
     found = [_padded(axes, book.where, least.reshape(table.shape), most.reshape(table.shape))]
     found += [_of_total(total, table, axes, book) for total in system.totals]
-    return [each for each in found if each.informative.any()]
+    if isinstance(release, Perturbed):
+        mechanism_data(release.mechanism)
+        likelihood = release.likelihood
+        shapes = [table.shape, *(total.labels.shape for total in system.totals)]
+        seen = [likelihood.cells, *likelihood.totals]
+        found = [
+            _with_noise(each, own.reshape(-1, *shape), release, keys) if len(own) else each
+            for each, own, shape in zip(found, seen, shapes, strict=True)
+        ]
+    return [each for each in found if each.shown.any()]
+
+
+def _with_noise(
+    table: PublishedTable, released: Integers, release: Perturbed, keys: str | None
+) -> PublishedTable:
+    """A table with what was released of its cells; of those that it leaves out, which
+    hold nobody, nothing was.
+    """
+    sizes = zip(table.least.shape, released.shape[1:], strict=True)
+    more = [(0, 0), *((0, own - size) for own, size in sizes)]
+    padded = np.pad(released, more, constant_values=NOT_RELEASED)
+    return replace(table, noise=Noise(release.mechanism, release.keyed, keys, padded))
 
 
 def _of_total(

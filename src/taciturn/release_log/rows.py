@@ -50,14 +50,14 @@ class Rows:
     values: list[int | None]
 
 
-def rows_of(given: Any, codebook: Codebook, total: str) -> Rows:
+def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = False) -> Rows:
     """The cells of whatever holds a table; `total` is the label of sums over a
-    variable.
+    variable. Only of tables that are said to be `perturbed` an array may be.
     """
     if not isinstance(total, str):
         raise ParameterError(f"total must be the label of totals, got {quoted(total)}")
     if isinstance(given, xr.DataArray):
-        rows = _of_array(given)
+        rows = _of_array(given, perturbed=perturbed)
     elif type(given).__module__.startswith("pandas"):
         rows = _of_pandas(given, codebook, total)
     else:
@@ -70,11 +70,15 @@ def rows_of(given: Any, codebook: Codebook, total: str) -> Rows:
     return rows
 
 
-def _of_array(table: xr.DataArray) -> Rows:
-    if REPLICATE in table.coords:
+def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
+    if REPLICATE in table.coords and not perturbed:
         raise TableError(
-            "the table is perturbed: its counts are not the true ones. Give tc.Rounding for a"
-            " rounded table"
+            "the table is perturbed: its counts are not the true ones. Give the mechanism, or"
+            " tc.Rounding for a rounded table"
+        )
+    if REPLICATE in table.dims:
+        raise TableError(
+            "the table holds replicates: take one, or give attack.Perturbed for several answers"
         )
     unnamed = [dim for dim in table.dims if dim not in table.coords]
     if unnamed:

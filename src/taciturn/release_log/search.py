@@ -4,6 +4,7 @@ A walk among the compatible tables comes first. A total that differs enough betw
 of them is proved to be open; the few that are left get exact bounds.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,8 +20,19 @@ from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.totals import Totals
 from taciturn.release_log.walk import Walk
+from taciturn.schema import MAX_COUNT
+from taciturn.validate import real_number, whole_number
 
-__all__ = ["Limits", "bounds_of_totals", "candidates"]
+__all__ = [
+    "Limits",
+    "bounds_of_totals",
+    "candidates",
+    "compatible_tables",
+    "limited",
+    "members_of",
+    "propagated",
+    "ranges",
+]
 
 _IDLE: Final = 10  # tables in a row that settle nothing
 _MOST_TABLES: Final = 200
@@ -36,10 +48,22 @@ class Limits:
         A count from 1 to below it is small.
     values : int
         How many values a small count must be able to have.
+    certainty : float
+        The probability from which on fewer values than that count as all.
     """
 
     threshold: int
     values: int
+    certainty: float = 0.95
+
+    @classmethod
+    def checked(cls, threshold: int, values: int, certainty: float) -> "Limits":
+        """Of what a user gives."""
+        return cls(
+            whole_number(threshold, "threshold", least=2, most=MAX_COUNT),
+            whole_number(values, "values", least=2, most=MAX_COUNT),
+            real_number(certainty, "certainty", above=0, most=1),
+        )
 
     @property
     def apart(self) -> int:
@@ -70,34 +94,25 @@ def candidates(system: LinearSystem, totals: Totals, limits: Limits) -> Integers
     AttackError
         The solver finds no table.
     """
-    low, high = _ranges(system, totals, limits)
+    tables, unlimited = compatible_tables(system)
+    endless = totals.of(unlimited.astype(np.int64)) > 0
+    low, high = ranges(map(totals.of, tables), endless, limits.may_hit)
     return np.flatnonzero(limits.may_hit(low, high))
 
 
-def _ranges(system: LinearSystem, totals: Totals, limits: Limits) -> tuple[Integers, Integers]:
-    """The least and the most of each total in compatible tables that were found."""
-    system, unlimited = _limited(system)
-    lower, upper = _propagated(system)
-    open_ = np.flatnonzero(lower < upper)
-    table = lower.copy()
-    values = totals.of(table)
-    endless = totals.of(unlimited.astype(np.int64)) > 0
-    if not len(open_):
-        return values, np.where(endless, UNLIMITED, values)
-    shown = system.matrix @ np.where(lower == upper, lower, 0)
-    matrix = csr_array(system.matrix[:, open_])
-    kept = np.flatnonzero(np.diff(matrix.indptr))
-    rows = Rows(csr_array(matrix[kept]), (system.least - shown)[kept], (system.most - shown)[kept])
-    walk = Walk(rows, lower[open_], upper[open_], np.random.default_rng(0))
-    low, high = np.full(len(values), UNLIMITED), np.full(len(values), -UNLIMITED)
+def ranges(
+    values: Iterator[Integers], endless: Booleans, may: Callable[[Integers, Integers], Booleans]
+) -> tuple[Integers, Integers]:
+    """The least and the most of each total in compatible tables, of as many as settle
+    for which it may matter; no limit above those that are `endless`.
+    """
+    low, high = np.full(len(endless), UNLIMITED), np.full(len(endless), -UNLIMITED)
     idle = 0
-    before = len(values)
-    for found in walk.tables(_MOST_TABLES):
-        table[open_] = found
-        values = totals.of(table)
-        np.minimum(low, values, out=low)
-        np.maximum(high, values, out=high)
-        left = int(limits.may_hit(low, high).sum())
+    before = len(endless)
+    for each in values:
+        np.minimum(low, each, out=low)
+        np.maximum(high, each, out=high)
+        left = int(may(low, high).sum())
         idle = idle + 1 if before - left < 1 else 0
         before = left
         if idle >= _IDLE or left == 0:
@@ -105,23 +120,43 @@ def _ranges(system: LinearSystem, totals: Totals, limits: Limits) -> tuple[Integ
     return low, np.where(endless, UNLIMITED, high)
 
 
-def bounds_of_totals(
-    system: LinearSystem, totals: Totals, which: Integers, *, apart: int = UNLIMITED
-) -> tuple[Integers, Integers]:
-    """Attained bounds of some totals: each gets a column for what it leaves of the most
-    that it may be, so that its own bounds are those of a cell. Those of totals that
-    two tables set so far `apart` are valid, and need not be attained.
+def compatible_tables(system: LinearSystem) -> tuple[Iterator[Integers], Booleans]:
+    """Tables that are compatible with what is published, and the cells that have no
+    upper bound.
     """
-    if not len(which):
+    system, unlimited = limited(system)
+    lower, upper = propagated(system)
+    return _walked(system, lower, upper), unlimited
+
+
+def _walked(system: LinearSystem, lower: Integers, upper: Integers) -> Iterator[Integers]:
+    open_ = np.flatnonzero(lower < upper)
+    if not len(open_):
+        yield lower
+        return
+    shown = system.matrix @ np.where(lower == upper, lower, 0)
+    matrix = csr_array(system.matrix[:, open_])
+    kept = np.flatnonzero(np.diff(matrix.indptr))
+    rows = Rows(csr_array(matrix[kept]), (system.least - shown)[kept], (system.most - shown)[kept])
+    walk = Walk(rows, lower[open_], upper[open_], np.random.default_rng(0))
+    for found in walk.tables(_MOST_TABLES):
+        table = lower.copy()
+        table[open_] = found
+        yield table
+
+
+def bounds_of_totals(
+    system: LinearSystem, inside: Sequence[Integers], *, apart: int = UNLIMITED
+) -> tuple[Integers, Integers]:
+    """Attained bounds of the totals of some cells: each gets a column for what it
+    leaves of the most that it may be, so that its own bounds are those of a cell. Those
+    of totals that two tables set so far `apart` are valid, and need not be attained.
+    """
+    if not len(inside):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    capped, unlimited = _limited(system)
-    lower, upper = _propagated(capped)
-    inside = [totals.cells(int(total)) for total in which]
-    row = np.repeat(np.arange(len(inside)), [len(each) for each in inside])
-    members = csr_array(
-        (np.ones(len(row), dtype=np.int64), (row, np.concatenate(inside))),
-        shape=(len(inside), len(lower)),
-    )
+    capped, unlimited = limited(system)
+    lower, upper = propagated(capped)
+    members = members_of(inside, len(lower))
     most = members @ upper
     added = len(inside)
     none = np.zeros(added, dtype=np.int64)
@@ -147,7 +182,15 @@ def bounds_of_totals(
     return most - high[asked], np.where(open_, UNLIMITED, most - low[asked])
 
 
-def _limited(system: LinearSystem) -> tuple[LinearSystem, Booleans]:
+def members_of(inside: Sequence[Integers], cells: int) -> csr_array:
+    """A row for each total, with ones for its cells."""
+    row = np.repeat(np.arange(len(inside)), [len(each) for each in inside])
+    ones = np.ones(len(row), dtype=np.int64)
+    columns = np.concatenate([np.empty(0, dtype=np.int64), *inside])
+    return csr_array((ones, (row, columns)), shape=(len(inside), cells))
+
+
+def limited(system: LinearSystem) -> tuple[LinearSystem, Booleans]:
     """The system with an upper bound for every cell, and the cells that have none:
     these are left at what is low enough for all else.
     """
@@ -157,7 +200,7 @@ def _limited(system: LinearSystem) -> tuple[LinearSystem, Booleans]:
     return replace(capped, upper=np.where(free, capped.lower, capped.upper)), unlimited | free
 
 
-def _propagated(system: LinearSystem) -> tuple[Integers, Integers]:
+def propagated(system: LinearSystem) -> tuple[Integers, Integers]:
     """Bounds of cells that follow from one total after the other."""
     lower, upper = system.lower.copy(), system.upper.copy()
     try:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from taciturn.release_log.codebook import Booleans, Integers
 from taciturn.release_log.window import Window
 
-__all__ = ["Totals", "with_sums"]
+__all__ = ["Totals", "coarsest", "with_sums"]
 
 _MOST_DIFFERENCES: Final = 1_000  # of a variable
 _MOST_TOTALS: Final = 5_000_000  # with differences of one more variable
@@ -111,23 +111,27 @@ class Totals:
                 inside &= mask
         return np.flatnonzero(inside)
 
-    def coarsest(self, totals: Sequence[int], values: Mapping[int, Any]) -> list[int]:
-        """Of totals that are part of another with the same value only this other."""
-        kept: list[tuple[int, dict[str, Booleans]]] = []
-        described = [(total, self.sets(total)) for total in totals]
-        for total, taken in sorted(described, key=lambda each: (len(each[1]), _taken(each[1]))):
-            if not any(
-                values[other] == values[total] and _inside(taken, wider) for other, wider in kept
-            ):
-                kept.append((total, taken))
-        return [total for total, _ in kept]
-
 
 def with_sums(table: Numbers) -> Numbers:
     """A table with a further place along each variable for the sum over it."""
     for axis in range(table.ndim):
         table = np.concatenate([table, table.sum(axis=axis, keepdims=True)], axis=axis)
     return table
+
+
+def coarsest[Key](
+    described: Sequence[tuple[Key, Mapping[str, Booleans]]], values: Mapping[Key, Any]
+) -> list[Key]:
+    """Of totals, each with its sets, that are part of another with the same value only
+    this other.
+    """
+    kept: list[tuple[Key, Mapping[str, Booleans]]] = []
+    for total, taken in sorted(described, key=lambda each: (len(each[1]), _taken(each[1]))):
+        if not any(
+            values[other] == values[total] and _inside(taken, wider) for other, wider in kept
+        ):
+            kept.append((total, taken))
+    return [total for total, _ in kept]
 
 
 def _taken(sets: Mapping[str, Booleans]) -> int:

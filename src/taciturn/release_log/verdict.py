@@ -10,11 +10,13 @@ import pandas as pd
 
 from taciturn.release_log.advice import Advice
 from taciturn.release_log.checking import Finding
+from taciturn.release_log.likely import Likely
 from taciturn.release_log.published import PublishedTable
 
 __all__ = ["Verdict"]
 
 _SHOWN: Final = 10  # findings that are printed
+_NAMED: Final = 5  # releases of each that perturbed counts make nearly certain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,13 +27,18 @@ class Verdict:
     ----------
     findings : sequence of Finding
         Small counts that could be worked out with the table, and not without it.
+    likely : sequence of Likely
+        Small counts that perturbed counts would make nearly certain with the table, and
+        did not without it: a probability under a stated prior, no proof.
     further : int
-        Those that are part of one of these with the same bounds.
+        Those that are part of one of these with the same bounds, or likely values.
     advice : sequence of Advice
         Changes after which nothing is found; each was checked as the table was.
     threshold, values : int
         Counts from 1 to below `threshold` are small, and must be able to have at least
         so many values.
+    certainty : float
+        The probability from which on fewer values than that are nearly certain.
     complete : bool
         Whether all earlier releases were taken together at once. If not, they were in
         parts, and what follows only from several of these parts together was not looked
@@ -46,10 +53,12 @@ class Verdict:
     """
 
     findings: Sequence[Finding]
+    likely: Sequence[Likely]
     further: int
     advice: Sequence[Advice]
     threshold: int
     values: int
+    certainty: float
     complete: bool
     not_combined: tuple[str, ...]
     names: Mapping[int, str]
@@ -62,9 +71,14 @@ class Verdict:
     """Whether changes were looked for."""
 
     @property
+    def found(self) -> int:
+        """How many small counts were found, certain and nearly certain."""
+        return len(self.findings) + len(self.likely) + self.further
+
+    @property
     def passed(self) -> bool:
         """Whether nothing was found, and all was looked at."""
-        return not self.findings and not self.further and self.complete
+        return not self.found and self.complete
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -98,37 +112,77 @@ class Verdict:
         ]
         return pd.DataFrame(rows, columns=columns)
 
+    @property
+    def probable(self) -> pd.DataFrame:
+        """A row for each of `likely`: ``cell``, ``values`` (joined by ``or``),
+        ``probability`` and ``probability_before`` of these values, ``risk`` (1 over the
+        entropy of the posterior, in 1/bits; missing where nothing is left), ``lower``
+        and ``upper`` (missing where there is none), and ``releases`` (names, joined by
+        semicolons).
+        """
+        columns = [
+            *("cell", "values", "probability", "probability_before", "risk", "lower", "upper"),
+            "releases",
+        ]
+        rows = [
+            (
+                each.who,
+                " or ".join(map(str, each.likely)),
+                each.probability,
+                each.before,
+                1 / each.entropy if each.entropy > 0 else np.nan,
+                each.lower,
+                np.nan if each.upper is None else each.upper,
+                "; ".join(self.names[release] for release in each.releases),
+            )
+            for each in self.likely
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
     def lines(self) -> list[str]:
         """The answer in words."""
-        if self.passed:
-            head = "Nothing found: no small count can be worked out that could not be before."
-        elif not self.findings and not self.further:
-            head = (
-                "Nothing found, but the earlier releases were taken together in parts only, or"
-                " there were too many totals: this is no proof."
-            )
-        else:
-            number = len(self.findings) + self.further
-            counts = "1 small count" if number == 1 else f"{number:,} small counts"
-            head = f"Do not release: {counts} could be worked out."
-        lines = [head]
-        for each in self.findings[:_SHOWN]:
-            lines.append(f"  {self._line(each)}")
-        rest = len(self.findings) - _SHOWN
+        lines = [self._head()]
+        shown = [*map(self._line, self.findings), *map(self._probable_line, self.likely)]
+        lines += [f"  {line}" for line in shown[:_SHOWN]]
+        rest = len(shown) - _SHOWN
         if rest > 0:
             lines.append(f"  and {rest:,} more")
         if self.further:
             lines.append(f"  and {self.further:,} that are part of these")
         lines += [f"To release it: {each}." for each in self.advice]
-        if self.findings and self.advised and not self.advice:
+        if self.found and self.advised and not self.advice:
             lines.append("No suppression, merging or rounding that was tried is enough.")
         if self.not_combined:
-            shown = "; ".join(self.not_combined[:_SHOWN])
+            names = "; ".join(self.not_combined[:_SHOWN])
             more = len(self.not_combined) - _SHOWN
             lines.append(
-                f"Not taken together with it: {shown}{f' and {more:,} more' if more > 0 else ''}."
+                f"Not taken together with it: {names}{f' and {more:,} more' if more > 0 else ''}."
             )
         return lines
+
+    def _head(self) -> str:
+        if self.passed:
+            return "Nothing found: no small count can be worked out that could not be before."
+        if not self.found:
+            return (
+                "Nothing found, but the earlier releases were taken together in parts only, or"
+                " there were too many totals: this is no proof."
+            )
+        counts = "1 small count" if self.found == 1 else f"{self.found:,} small counts"
+        nearly = ""
+        if self.likely:
+            nearly = ", with certainty or nearly" if self.findings else ", nearly with certainty"
+        return f"Do not release: {counts} could be worked out{nearly}."
+
+    def _probable_line(self, found: Likely) -> str:
+        values = " or ".join(map(str, found.likely))
+        names = "; ".join(self.names[release] for release in found.releases[:_NAMED])
+        more = len(found.releases) - _NAMED
+        names += f" and {more:,} more" if more > 0 else ""
+        return (
+            f"{found.who}: {values} with probability {found.probability:.3f}"
+            f" ({found.before:.3f} before), {f'with {names}' if names else 'by itself'}"
+        )
 
     def _line(self, found: Finding) -> str:
         value = (

@@ -18,7 +18,7 @@ from taciturn.errors import TableError
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 
-__all__ = ["NEW", "PUBLIC", "Source", "Window", "classes_of", "told_of", "window_of"]
+__all__ = ["NEW", "PUBLIC", "Source", "Window", "classes_of", "named", "told_of", "window_of"]
 
 NEW: Final = 0
 """The number of the release that is checked."""
@@ -101,17 +101,18 @@ class Window:
 def _total(release: int, table: PublishedTable, group: Integers) -> Total:
     """The table as groups of combinations, for messages: the last is everybody else."""
     size = table.least.size
-    named = [_named(release, table, cell) for cell in range(size)]
+    shown = [named(release, table, cell) for cell in range(size)]
     labels = xr.DataArray(
         np.zeros(size + 1, dtype=np.int64),
         dims="cell",
-        coords={"cell": [*named, ""]},
+        coords={"cell": [*shown, ""]},
     )
     least, most = np.append(table.least.ravel(), 0), np.append(table.most.ravel(), 0)
     return Total(labels, group, least, most, np.append(table.informative.ravel(), False))
 
 
-def _named(release: int, table: PublishedTable, cell: int) -> str:
+def named(release: int, table: PublishedTable, cell: int) -> str:
+    """Which cell of which release, for messages."""
     by = {NEW: "this table", PUBLIC: "the log"}.get(release, f"release {release}")
     return f"{table.label(cell) or 'total'} of {by}"
 
@@ -191,9 +192,9 @@ def _check_agree(fine: Source, coarse: Source, sizes: Mapping[str, int]) -> None
     bad = np.flatnonzero((sums < coarse[1].least) | (sums > coarse[1].most))
     if len(bad):
         least, most = (int(end.flat[bad[0]]) for end in (coarse[1].least, coarse[1].most))
-        whose = _named(fine[0], fine[1], 0).rpartition(" of ")[2]
+        whose = named(fine[0], fine[1], 0).rpartition(" of ")[2]
         raise TableError(
-            f"{_named(*coarse, int(bad[0]))} is published as"
+            f"{named(*coarse, int(bad[0]))} is published as"
             f" {least if least == most else f'{least} to {most}'}, and the counts of {whose} add"
             f" up to {int(sums.flat[bad[0]])}"
         )

@@ -36,7 +36,7 @@ class Earlier:
     @property
     def found(self) -> int:
         """How many small counts could be worked out."""
-        return 0 if self.verdict is None else len(self.verdict.findings) + self.verdict.further
+        return 0 if self.verdict is None else self.verdict.found
 
 
 def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
@@ -108,24 +108,34 @@ def earlier_texts(earlier: Earlier, *, public: bool) -> dict[str, Any]:
     }
     if verdict is None:
         return shown
-    findings = [] if public else list(verdict.findings)
+    findings = [] if public else [_finding(each, verdict) for each in verdict.findings]
+    likely = [] if public else [_likely(each, verdict) for each in verdict.likely]
+    left_out = max(0, len(findings) - _MOST_FINDINGS) + max(0, len(likely) - _MOST_FINDINGS)
     return shown | {
-        "verdict": _said(verdict, earlier.found),
+        "verdict": _said(verdict),
         "bad": not verdict.passed,
         "threshold": verdict.threshold,
         "n_values": verdict.values,
-        "findings": [_finding(each, verdict) for each in findings[:_MOST_FINDINGS]],
-        "more": 0 if public else max(0, len(findings) - _MOST_FINDINGS) + verdict.further,
+        "findings": findings[:_MOST_FINDINGS],
+        "likely": likely[:_MOST_FINDINGS],
+        "certainty": f"{verdict.certainty:g}",
+        "more": 0 if public else left_out + verdict.further,
         "advice": [] if public else [legible(str(each)) for each in verdict.advice],
         "not_combined": [legible(name) for name in verdict.not_combined],
     }
 
 
-def _said(verdict: Verdict, found: int) -> str:
+def _said(verdict: Verdict) -> str:
     """The verdict in a sentence."""
-    if found:
-        counts = "A small count" if found == 1 else f"{found:,} small counts"
-        return f"{counts} could be worked out that could not be before: do not release it as it is."
+    if verdict.found:
+        counts = "A small count" if verdict.found == 1 else f"{verdict.found:,} small counts"
+        nearly = ""
+        if verdict.likely:
+            nearly = ", with certainty or nearly," if verdict.findings else " nearly with certainty"
+        return (
+            f"{counts} could be worked out{nearly} that could not be before: do not release it as"
+            " it is."
+        )
     if verdict.complete:
         return "No small count can be worked out that could not be before."
     return (
@@ -144,6 +154,22 @@ def _finding(found: Any, verdict: Verdict) -> tuple[str, list[str]]:
         [
             f"{first:,} or more" if last is None else _between(first, last),
             _between(found.lower, found.upper),
+            f"with {names}" if names else "by itself",
+        ],
+    )
+
+
+def _likely(found: Any, verdict: Verdict) -> tuple[str, list[str]]:
+    """Whom it counts; its most probable values, their probability before and with the
+    release; whose perturbed counts say so.
+    """
+    names = "; ".join(legible(verdict.names[release]) for release in found.releases)
+    return (
+        legible(found.who),
+        [
+            " or ".join(f"{value:,}" for value in found.likely),
+            f"{found.before:.3f}",
+            f"{found.probability:.3f}",
             f"with {names}" if names else "by itself",
         ],
     )

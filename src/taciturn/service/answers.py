@@ -8,6 +8,7 @@ import pandas as pd
 
 from taciturn.errors import FileFormatError, ParameterError, TaciturnError
 from taciturn.release_log import ReleaseLog, Verdict
+from taciturn.release_log.mechanisms import mechanism_of
 
 __all__ = ["Answer", "Kind", "answer"]
 
@@ -41,7 +42,7 @@ def _check(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
 
 def _release(log: ReleaseLog, asked: Mapping[str, Any]) -> Answer:
     """Add the table if it can be released, unless that was done."""
-    table, defined = _table(asked), {name: asked[name] for name in ("where", "merge", "total")}
+    table, defined = _table(asked), _defined(asked)
     named = {"name": asked["name"], "protection": asked["protection"]}
     for _ in range(_TRIES):
         try:
@@ -108,8 +109,17 @@ def _table(asked: Mapping[str, Any]) -> "pd.Series[Any] | pd.DataFrame":
 
 
 def _checked(log: ReleaseLog, asked: Mapping[str, Any], table: Any) -> Verdict:
-    names = ("where", "merge", "total", "threshold", "values", "advise")
-    return log.check(table, **{name: asked[name] for name in names}, progressbar=False)
+    limits = {name: asked[name] for name in ("threshold", "values", "certainty", "advise")}
+    return log.check(table, **_defined(asked), **limits, progressbar=False)
+
+
+def _defined(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """How the table was made and perturbed."""
+    given = asked["mechanism"]
+    mechanism = None if given is None else mechanism_of(given)
+    return {name: asked[name] for name in ("where", "merge", "total", "keys")} | {
+        "mechanism": mechanism
+    }
 
 
 def _as_json(verdict: Verdict) -> dict[str, Any]:
@@ -132,6 +142,21 @@ def _as_json(verdict: Verdict) -> dict[str, Any]:
                 "smallest": each.smallest,
             }
             for each in verdict.findings
+        ],
+        "certainty": verdict.certainty,
+        "likely": [
+            {
+                "cell": each.who,
+                "taken": {name: list(map(str, labels)) for name, labels in each.taken.items()},
+                "values": list(each.likely),
+                "probability": each.probability,
+                "probability_before": each.before,
+                "entropy": each.entropy,
+                "lower": each.lower,
+                "upper": each.upper,
+                "releases": [verdict.names[release] for release in each.releases],
+            }
+            for each in verdict.likely
         ],
         "further": verdict.further,
         "advice": [{"kind": each.kind, "what": each.what} for each in verdict.advice],

@@ -90,14 +90,19 @@ def _counts(given: Any, shape: list[int], place: str) -> list[int | float | None
 
 
 class Query(_Strict):
-    """Whether a table can be released: the parameters of `ReleaseLog.check`."""
+    """Whether a table can be released: the parameters of `ReleaseLog.check`; of a
+    mechanism its name and its parameters.
+    """
 
     table: Table
     where: dict[Text, Category | Categories] = Field(default_factory=dict)
     merge: dict[Text, dict[Text, Categories]] = Field(default_factory=dict)
+    mechanism: dict[Text, Any] | None = None
+    keys: Annotated[Plain, StringConstraints(min_length=1)] | None = None
     total: Text = "Total"
     threshold: int = 10
     values: int = 2
+    certainty: float = 0.95
     advise: bool = True
 
 

@@ -120,7 +120,7 @@ class Perturbed(Release):
             )
         if self.exact_totals and not self.totals:
             raise ParameterError("exact_totals needs the true totals themselves in totals")
-        if self._keyed and self.totals and not self.exact_totals:
+        if self.keyed and self.totals and not self.exact_totals:
             raise ParameterError(
                 "perturbed totals with the same keys as their cells have no noise of their own, so"
                 " that their likelihood is no product; accepted: no totals, exact_totals=True, or"
@@ -129,14 +129,15 @@ class Perturbed(Release):
         super().__post_init__()
 
     @property
-    def _keyed(self) -> bool:
+    def keyed(self) -> bool:
+        """Whether the noise follows from keys of the records."""
         return self.mechanism.keyed if self.same_key is None else self.same_key
 
     @cached_property
     def _repetitions(self) -> list[xr.DataArray]:
         """What is released of the table, each time; once with the same keys."""
         found = [in_steps(each, 0, name="released") for each in _each(self.released, "released")]
-        return [each.copy() for each in (_one_answer(found) if self._keyed else found)]
+        return [each.copy() for each in (_one_answer(found) if self.keyed else found)]
 
     @cached_property
     def _totals(self) -> list[list[xr.DataArray]]:

@@ -1,0 +1,330 @@
+"""What perturbed counts make nearly certain: totals that could have many values, of
+which few are likely.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from taciturn.attack.system import UNLIMITED, Booleans
+from taciturn.errors import TableError
+from taciturn.release_log.codebook import Integers
+from taciturn.release_log.evidence import Evidence
+from taciturn.release_log.search import (
+    Limits,
+    bounds_of_totals,
+    compatible_tables,
+    members_of,
+    ranges,
+)
+from taciturn.release_log.ties import Ties
+from taciturn.release_log.totals import Totals, coarsest
+from taciturn.release_log.ways import margins
+from taciturn.release_log.window import NEW, Source, Window, classes_of
+from taciturn.release_log.words import Taken, in_words, taken_of
+
+__all__ = ["Likely", "likely_totals"]
+
+Floats = npt.NDArray[np.float64]
+
+_AT_ONCE: Final = 400  # totals that get exact bounds
+_MOST_VALUES: Final = 5_000_000  # of totals that are looked at together
+_MOST_ROUNDS: Final = 10
+_DIGITS: Final = 12  # of probabilities that are told apart
+_ROUNDING: Final = 10.0**-_DIGITS
+
+
+@dataclass(frozen=True)
+class Likely:
+    r"""A small count that perturbed counts make nearly certain once the table is
+    published.
+
+    Its values from the least to the greatest that is possible are equally likely before
+    anything perturbed is published, and are weighed by the probability of all that is
+    released of it and of what is tied to it, and of counts that add up to it:
+
+    .. math:: p(t \mid y) \propto 1\{\underline t \le t \le \overline t\}
+        \prod_j P_j(y_j \mid c_j \pm t)
+
+    Attributes
+    ----------
+    who : str
+        Whom it counts, in words.
+    taken : mapping of str to tuple of str
+        The categories that it takes of each variable which it does not sum over.
+    likely : tuple of int
+        Its most probable values, one fewer than it must be able to have.
+    probability : float
+        Of these together, with the table.
+    before : float
+        Of the same values, before.
+    entropy : float
+        Of all its values, with the table, in bits.
+    lower, upper : int
+        Its bounds with the table, which are certain; None above where there is none.
+    releases : tuple of int
+        The earlier releases whose perturbed counts say something of it.
+    """
+
+    who: str
+    taken: Mapping[str, tuple[str, ...]]
+    likely: tuple[int, ...]
+    probability: float
+    before: float
+    entropy: float
+    lower: int
+    upper: int | None
+    releases: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A total of which something perturbed was released."""
+
+    sets: Mapping[str, Booleans]
+    taken: Taken
+    cells: Integers
+    evidence: Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class _Posterior:
+    """The probability of each value of a total."""
+
+    values: Integers
+    probability: Floats
+
+    @classmethod
+    def of(cls, evidence: Evidence, low: int, high: int) -> "_Posterior | None":
+        """Of values within bounds, equally likely but for the evidence; None where they
+        are so many that none of them is likely.
+
+        Raises
+        ------
+        TableError
+            None of them gives what was released.
+        """
+        low, high = evidence.ends(low, high)
+        if high - low >= _MOST_VALUES:
+            return None
+        values = np.arange(low, high + 1)
+        log_weights = evidence.log_weights(values)
+        if not (log_weights > -np.inf).any():
+            raise TableError(evidence.contradiction())
+        weights = np.exp(log_weights - log_weights.max())
+        return cls(values, weights / weights.sum())
+
+    def best(self, number: int) -> Integers:
+        """The most probable values; of those that are equally so the smallest."""
+        first = np.argsort(-self.probability.round(_DIGITS), kind="stable")[:number]
+        return np.sort(self.values[first[self.probability[first] > 0]])
+
+    def of_values(self, wanted: Integers) -> float:
+        """The probability of some values."""
+        return float(self.probability[np.isin(self.values, wanted)].sum())
+
+    def entropy(self) -> float:
+        """In bits."""
+        positive = self.probability[self.probability > 0]
+        return float(max(0.0, -(positive * np.log2(positive)).sum()))
+
+    def nearly_known(self, limits: Limits) -> bool:
+        """Whether fewer values than there must be are nearly certain, and small."""
+        best = self.best(limits.apart)
+        small = 0 < int(best.max()) < limits.threshold
+        return small and self.of_values(best) >= limits.certainty - _ROUNDING
+
+
+def likely_totals(
+    window: Window,
+    before: Window,
+    noisy: Sequence[Source],
+    limits: Limits,
+    settled: set[frozenset[Any]],
+) -> tuple[list[Likely], int, bool]:
+    """The small counts that are nearly certain with the new release and not before, how
+    many more there are that are part of these, and whether some were left out. Those
+    that are settled are not looked at; those that are found are added to them.
+    """
+    every = [*window.told, *noisy]
+    classes = classes_of(window.classes, [table for _, table in every], window.codebook)
+    fine = replace(window, classes=classes, told=every)
+    ties = Ties(fine, noisy)
+    asked, left_out = _may_be_likely(fine, ties, _asked(fine, ties, noisy, settled), limits)
+    low, high = bounds_of_totals(fine.system, [each.cells for each in asked])
+    known = limits.hit(low, high)
+    posteriors = [
+        _Posterior.of(each.evidence, *ends)
+        for each, *ends in zip(asked, low.tolist(), high.tolist(), strict=True)
+    ]
+    hit = {
+        number: own
+        for number, own in enumerate(posteriors)
+        if own is not None and own.nearly_known(limits) and not known[number]
+    }
+    if not hit:
+        return [], 0, left_out
+    old = [source for source in noisy if source[0] != NEW]
+    earlier = _earlier(
+        replace(before, classes=classes), old, [asked[number].cells for number in hit]
+    )
+    found = {
+        number: _likely(
+            asked[number], own, (int(low[number]), int(high[number])), first, window, limits
+        )
+        for (number, own), first in zip(hit.items(), earlier, strict=True)
+        if first is None or not first.nearly_known(limits)
+    }
+    settled |= {frozenset(asked[number].taken) for number in found}
+    kept = coarsest(
+        [(number, asked[number].sets) for number in found],
+        {number: each.likely for number, each in found.items()},
+    )
+    return [found[number] for number in kept], len(found) - len(kept), left_out
+
+
+def _asked(
+    window: Window, ties: Ties, noisy: Sequence[Source], settled: set[frozenset[Any]]
+) -> list[_Asked]:
+    """The totals of which something perturbed was released, of what is tied to them, or
+    of counts that add up to them: what the new release has of them first.
+    """
+    totals = Totals(window)
+    first = sorted(ties.seen, key=lambda each: each.source[0] != NEW)
+    described = [(each.sets, each.cells) for each in first if ties.hash_of(each.cells)]
+    for total in np.flatnonzero(np.isin(totals.of(ties.numbers), ties.tied)).tolist():
+        sets = {name: own[window.classes[name]] for name, own in totals.sets(total).items()}
+        if not any(own.all() for own in sets.values()):
+            described.append((sets, totals.cells(total)))
+    described += [each for _, table in noisy for each in margins(window, table)]
+    found: dict[frozenset[Any], _Asked] = {}
+    for sets, cells in described:
+        taken = taken_of(sets, window.codebook)
+        if frozenset(taken) not in settled and frozenset(taken) not in found:
+            found[frozenset(taken)] = _Asked(sets, taken, cells, ties.of(cells))
+    return [each for each in found.values() if each.evidence.every]
+
+
+@dataclass(frozen=True, eq=False)
+class _Screen:
+    """Which of some totals may be nearly known, by the least and the most of each in
+    tables that were found: the probability of small values is no more than their share
+    of what is certainly possible.
+
+    Attributes
+    ----------
+    first, last : array of int64
+        The least and the most that each practically is.
+    start : array of int64
+        Where each begins in `cumulated`.
+    cumulated : array of float64
+        Weights of the values, cumulated.
+    best : array of float64
+        The largest weight that small values can have, as many as are too few.
+    certainty : float
+        Of `Limits`.
+    """
+
+    first: Integers
+    last: Integers
+    start: Integers
+    cumulated: Floats
+    best: Floats
+    certainty: float
+
+    @classmethod
+    def of(
+        cls, evidence: Sequence[Evidence], first: Integers, last: Integers, limits: Limits
+    ) -> "_Screen":
+        """Of totals with this evidence."""
+        parts, best = [], []
+        for each, least, most in zip(evidence, first.tolist(), last.tolist(), strict=True):
+            values = np.arange(least, most + 1)
+            log_weights = each.log_weights(values)
+            possible = log_weights.max(initial=-np.inf) > -np.inf
+            weights = np.exp(log_weights - log_weights.max()) if possible else np.zeros(len(values))
+            small = np.sort(weights[values < limits.threshold])
+            # What contradicts itself is kept, for the error that says so.
+            best.append(float(small[-limits.apart :].sum()) if possible else 1.0)
+            parts.append(weights.cumsum())
+        start = np.cumsum([0, *map(len, parts[:-1])])
+        cumulated = np.concatenate([*parts, np.zeros(1)])
+        return cls(first, last, start, cumulated, np.array(best), limits.certainty)
+
+    def may(self, low: Integers, high: Integers) -> Booleans:
+        """Which totals may be nearly known."""
+        begin = np.clip(low, self.first, self.last + 1) - self.first
+        end = np.clip(high, self.first - 1, self.last) - self.first
+        inside = self._up_to(end) - self._up_to(begin - 1)
+        return self.best + _ROUNDING >= self.certainty * np.maximum(inside, self.best)
+
+    def _up_to(self, place: Integers) -> Floats:
+        return np.where(place < 0, 0.0, self.cumulated[self.start + np.maximum(place, 0)])
+
+
+def _may_be_likely(
+    window: Window, ties: Ties, asked: Sequence[_Asked], limits: Limits
+) -> tuple[list[_Asked], bool]:
+    """The totals that are not too open for it, by values that they take in tables of a
+    walk, and whether some were left out.
+    """
+    if not asked:
+        return [], False
+    members = members_of([each.cells for each in asked], len(ties.lower))
+    unlimited = ties.upper >= UNLIMITED
+    endless = np.asarray(members @ unlimited.astype(np.int64)) > 0
+    high = np.where(endless, UNLIMITED, members @ np.where(unlimited, 0, ties.upper))
+    ends = zip(asked, (members @ ties.lower).tolist(), high.tolist(), strict=True)
+    first, last = np.array([each.evidence.ends(*own) for each, *own in ends]).T
+    last = np.maximum(last, first - 1)  # of what contradicts itself
+    small = np.flatnonzero((first < limits.threshold) & ((last > 0) | (last < first)))
+    done = np.cumsum(last[small] - first[small] + 1)
+    rounds = done // _MOST_VALUES
+    found: list[int] = []
+    for number in np.unique(rounds[rounds < _MOST_ROUNDS]):
+        own = small[rounds == number]
+        evidence = [asked[place].evidence for place in own.tolist()]
+        screen = _Screen.of(evidence, first[own], last[own], limits)
+        tables = (members[own] @ table for table in compatible_tables(window.system)[0])
+        found += own[screen.may(*ranges(tables, endless[own], screen.may))].tolist()
+    left_out = len(found) > _AT_ONCE or bool((rounds >= _MOST_ROUNDS).any())
+    return [asked[place] for place in found[:_AT_ONCE]], left_out
+
+
+def _earlier(
+    before: Window, old: Sequence[Source], inside: Sequence[Integers]
+) -> list[_Posterior | None]:
+    """The posterior of each of some totals before."""
+    ties = Ties(before, old)
+    ends = zip(*bounds_of_totals(before.system, inside), strict=True)
+    return [
+        _Posterior.of(ties.of(cells), int(low), int(high))
+        for cells, (low, high) in zip(inside, ends, strict=True)
+    ]
+
+
+def _likely(
+    asked: _Asked,
+    posterior: _Posterior,
+    bounds: tuple[int, int],
+    first: _Posterior | None,
+    window: Window,
+    limits: Limits,
+) -> Likely:
+    """What is said of a total, by its posterior with the table and before."""
+    taken = dict(asked.taken)
+    best = posterior.best(limits.apart)
+    return Likely(
+        who=in_words(taken, window.codebook),
+        taken=taken,
+        likely=tuple(best.tolist()),
+        probability=posterior.of_values(best),
+        before=0.0 if first is None else first.of_values(best),
+        entropy=posterior.entropy(),
+        lower=bounds[0],
+        upper=None if bounds[1] >= UNLIMITED else bounds[1],
+        releases=tuple(sorted(asked.evidence.releases - {NEW})),
+    )
