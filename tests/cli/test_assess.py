@@ -261,7 +261,7 @@ def test_strata_and_weights(taciturn, tmp_path):
         (
             "ab",
             [],
-            "LinearPool(members={'gamma': MixedPoisson(mixing='gamma'), 'wald': MixedPoisson(",
+            "LinearPool(members={'dirichlet': DirichletLogLinear(), 'gamma': MixedPoisson(",
         ),
         ("abcdef", [], "LatentClass()"),
         (
