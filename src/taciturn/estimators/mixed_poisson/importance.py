@@ -44,7 +44,7 @@ __all__ = ["sample_main_effects"]
 
 _COARSE: Final = (8, 6)  # nodes along log ν and the power, to find where the posterior is,
 _GRID: Final = (16, 8)  # and there
-_FITTINGS: Final = 12  # of the grid to where the posterior is
+_FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
