@@ -37,12 +37,12 @@ class Constraint:
     Notes
     -----
     *How far it can be trusted.* The probability is that of the draws, and no better
-    than their upper tail. In repeated samples of a tenth and a twentieth of two census
-    tables R2 of protected tables was at most the 95 % upper end of the default
-    estimator in 75 to 92 % of them, and at most the 99 % one in 91 to 98 %. What was
-    chosen to keep tight bounds with 0.99 truly kept them in 77 to 97 %
-    (`docs/explanation/choices.md`). Where a bound must hold, ask for 0.99 of a lower
-    one, and take `LinearPool`, whose 99 % ends held in 98 to 100 %.
+    than their upper tail. In repeated samples of two census tables R2, of the sample as
+    it is and with small counts suppressed, was at most the 95 % upper end of the
+    default estimator in 88 to 100 % of them, and at most the 99 % one in 96 to 100 %.
+    What is chosen by a tight bound keeps it less often than that, as it is chosen
+    in those samples of which the fit says too little (`docs/explanation/choices.md`).
+    Where a bound must hold, ask for 0.99 of a lower one.
 
     Examples
     --------
