@@ -286,7 +286,7 @@ def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
     sample = xr.DataArray(counts, dims=tuple("abcd"[: len(shape)]))
     fits = [
         tc.MixedPoisson().fit(
-            sample, population_size=3000, draws=500, random_seed=2, method=method, **QUICK
+            sample, population_size=3000, draws=2500, random_seed=2, method=method, **QUICK
         )
         for method in ("fast", "nuts")
     ]
