@@ -19,7 +19,7 @@ from taciturn.estimators.priors import Prior
 
 __all__ = ["Concentrations"]
 
-_NODES: Final = 16  # along the logarithm of each
+_NODES: Final = 16  # along the level of each
 _NEGLIGIBLE: Final = 9.0  # a grid ends where the height is exp(-9) of the top,
 _MARGIN: Final = 1.5  # and so many nodes further
 _LEAST: Final = 0.2  # a sum, as a share of the shape of its distribution
@@ -59,10 +59,15 @@ class _Along:
         return float(self.nodes[1] - self.nodes[0])
 
     @property
+    def probabilities(self) -> Floats:
+        """That the level is near each node."""
+        own = np.exp(self.height - self.height.max())
+        return np.asarray(own / own.sum())
+
+    @property
     def chances(self) -> Floats:
         """That a proposal is near each node."""
-        own = np.exp(self.height - self.height.max())
-        return np.asarray((1 - _FLAT) * own / own.sum() + _FLAT / len(own))
+        return (1 - _FLAT) * self.probabilities + _FLAT / len(self.nodes)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -129,8 +134,7 @@ class Concentrations:
         """Logarithms at the mean levels, in their places among all."""
         found = log_a.copy()
         for own in self.each:
-            chances = np.exp(own.height - own.height.max())
-            found[own.variable] = _log_a(own.prior, own.nodes @ chances / chances.sum())
+            found[own.variable] = _log_a(own.prior, own.nodes @ own.probabilities)
         return found
 
     def propose(self, near: Points, rng: np.random.Generator) -> tuple[Points, Floats, Floats]:

@@ -53,11 +53,8 @@ _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
 _PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
 _NARROW: Final = (0.5, 0.85)  # share of narrower proposals, and their scale
-_INSIDE: Final = 0.3  # a power is at least 0 up to 1 / 0.42 standard deviations off
-_EXPONENTS: Final = (
-    0.02,
-    0.4,
-)  # of powers of rates and intensities, least and most, of either sign
+_INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off
+_EXPONENTS: Final = (0.02, 0.4)  # of rates and intensities: least and most, of either sign
 
 Floats = npt.NDArray[np.float64]
 type Grid = tuple[int, int]
