@@ -81,10 +81,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def cores_of_a_task(_: int) -> int:
-    return threads_for(2**30)
-
-
 def test_little_work_and_workers_have_one_thread(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads_for(2**30) == len(os.sched_getaffinity(0))
@@ -92,7 +88,7 @@ def test_little_work_and_workers_have_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert threads_for(2**30) == 3
     monkeypatch.delenv("OMP_NUM_THREADS")
-    found = run_all(cores_of_a_task, [1, 2], workers=2, progressbar=False, title="")
+    found = run_all(threads_for, [2**30] * 2, workers=2, progressbar=False, title="")
     assert list(found) == [1, 1]
 
 
