@@ -29,10 +29,11 @@ CANDIDATES: dict[str, tc.estimators.Estimator] = {
     ),
     POOLED: tc.LinearPool(
         {
-            "dirichlet": tc.DirichletLogLinear(),
-            "gamma": tc.MixedPoisson(mixing="gamma"),
+            "mixture": tc.MixedPoisson(),
             "wald": tc.MixedPoisson(mixing="inverse Gaussian"),
-        }
+            "dirichlet": tc.DirichletLogLinear(),
+        },
+        shares={"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15},
     ),
 }
 EVEN = "area_by_sex"

@@ -261,7 +261,7 @@ def test_strata_and_weights(taciturn, tmp_path):
         (
             "ab",
             [],
-            "LinearPool(members={'dirichlet': DirichletLogLinear(), 'gamma': MixedPoisson(",
+            "LinearPool(members={'mixture': MixedPoisson(), 'wald': MixedPoisson(mixing=",
         ),
         ("abcdef", [], "LatentClass()"),
         (

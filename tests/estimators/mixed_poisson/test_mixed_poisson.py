@@ -11,15 +11,15 @@ from scipy.special import gammaln
 from scipy.stats import beta
 
 import taciturn as tc
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.mixing import MIXING
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
 from taciturn.estimators.unlabelled import arrays_of
 
-each = pytest.mark.parametrize("mixing", MIXING)
-every = pytest.mark.parametrize("mixing", ["averaged", *MIXING])
+each = pytest.mark.parametrize("mixing", ["mixture", *MIXING])
+SHARE = 0.4  # of inverse Gaussian factors in a mixture, where it is fixed
 LOGS = np.linspace(-12, 14, 2_001)
 QUICK = {"chains": 2, "progressbar": False}
 
@@ -33,8 +33,9 @@ def table(values) -> xr.DataArray:
 def at(mixing: str, intensity, nu: float, power: float, a, b) -> Parameters:
     """Parameters that differ in the intensity alone."""
     draws, dims = len(intensity), ("chain", "draw")
-    number = list(MIXING).index(mixing)
-    values = {"intensity": intensity, "mixing": [number] * draws}
+    values = {"intensity": intensity}
+    if mixing == "mixture":
+        values["share"] = [SHARE] * draws
     values |= {"nu": [nu] * draws, "power": [power] * draws}
     single = {name: (dims, np.asarray(value)[None]) for name, value in values.items()}
     margins = {
@@ -166,14 +167,19 @@ def brute_force(sample, size, mixing, nodes=16):
     """Expectations given a 2 x 2 sample, on a grid of all parameters, with the model's
     own draws of the populations at each node; and the probability of the sample."""
     n = sample.sum()
+    shares = shares_of_equal_probability(24)
+    if mixing == "mixture":
+        nodes, shares = 12, shares_of_equal_probability(16)
     log_nu = 1 + np.log(n / 4) + 1.5 * np.linspace(-3.5, 3.5, nodes)
-    power, share = (np.arange(8) + 0.5) / 8, shares_of_equal_probability(24)
+    power = (np.arange(8) + 0.5) / 8
     log_t = np.log(n) + np.linspace(-3, 3, nodes)
-    grid = [x.ravel() for x in np.meshgrid(log_nu, power, log_t, share, share, indexing="ij")]
-    u, betas, t, a, b = grid
+    omegas = (np.arange(4) + 0.5) / 4 if mixing == "mixture" else [0.0]
+    axes = np.meshgrid(log_nu, power, log_t, shares, shares, omegas, indexing="ij")
+    u, betas, t, a, b, omega = (x.ravel() for x in axes)
     dims = ("chain", "draw")
     values = {"nu": np.exp(u), "power": betas, "intensity": np.exp(t)}
-    values["mixing"] = np.full(len(u), list(MIXING).index(mixing))
+    if mixing == "mixture":
+        values["share"] = omega
     single = {name: (dims, value[None]) for name, value in values.items()}
     margins = {
         f"margin_{d}": ((*dims, d), np.stack([m, 1 - m], axis=-1)[None])
@@ -199,7 +205,7 @@ def brute_force(sample, size, mixing, nodes=16):
         "power": own @ betas[kept],
         "log nu": own @ u[kept],
         "margin": own @ a[kept],
-        "probability": np.exp(log_weight).sum(),
+        "share": own @ omega[kept],
     }
 
 
@@ -220,34 +226,55 @@ def test_draws_follow_the_posterior_of_a_tiny_table(mixing):
     }
     assert "k_hat" in fit.attrs["importance"]
     # Some thousand effective draws: three of their standard errors, and the grid's.
-    for name, tolerance in (("empty", 0.04), ("power", 0.02), ("log nu", 0.08), ("margin", 0.01)):
+    tolerances = {"empty": 0.04, "power": 0.02, "log nu": 0.08, "margin": 0.01}
+    if mixing == "mixture":
+        found["share"], tolerances["share"] = float(posterior["share"].mean()), 0.02
+    for name, tolerance in tolerances.items():
         assert found[name] == pytest.approx(exact[name], abs=tolerance), (name, found, exact)
 
 
-def test_the_sample_decides_between_distributions():
-    """The probability of either, from those of the sample."""
+def test_the_sample_says_how_many_factors_are_inverse_gaussian():
+    """A table of a few counts that a gamma distribution explains better."""
     sample = np.array([[40, 0], [0, 3]])
-    exact = [brute_force(sample, 400, mixing)["probability"] for mixing in MIXING]
+    exact = brute_force(sample, 400, "mixture")["share"]
     fit = tc.MixedPoisson().fit(
         table(sample), population_size=400, draws=5_000, random_seed=4, **QUICK
     )
-    found = 1 - float(fit["posterior"]["mixing"].mean())  # 0 is gamma
-    # A weight of a few thousand effective draws; the grid is coarse.
-    assert abs(exact[0] / sum(exact) - 0.5) > 0.03
-    assert found == pytest.approx(exact[0] / sum(exact), abs=0.02)
+    assert exact < 0.46
+    # Of a few thousand effective draws; the grid is coarse.
+    assert float(fit["posterior"]["share"].mean()) == pytest.approx(exact, abs=0.02)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 8.0])
+def test_the_share_follows_its_prior(alpha):
+    """A sample that says nothing of it, and priors low or high in the middle."""
+    fit = tc.MixedPoisson(priors={"share": tc.Prior("Beta", alpha=alpha, beta=alpha)}).fit(
+        table([[1, 0], [1, 1]]), population_size=90, draws=4_000, random_seed=4, **QUICK
+    )
+    found = fit["posterior"]["share"].values.ravel()
+    law = beta(alpha, alpha)
+    quantiles = np.quantile(found, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(quantiles, law.ppf([0.1, 0.5, 0.9]), atol=0.03)
+
+
+def test_a_share_is_a_probability():
+    above = {"share": tc.Prior("Uniform", lower=0.0, upper=2.0)}
+    with pytest.raises(PriorError, match=r"share.*between 0 and 1"):
+        tc.MixedPoisson(priors=above)
 
 
 def check_parameters_agree(fits):
     spreads = {name for name in fits[0]["posterior"].data_vars if "concentration" in name}
-    for name in ("power", "intensity", "mixing", *sorted(spreads)):
+    shares = fits[0]["posterior"].data_vars.keys() & {"share"}
+    for name in ("power", "intensity", *shares, *sorted(spreads)):
         first, second = (fit["posterior"][name].values for fit in fits)
         if name in spreads:  # without an upper end
             first, second = first**-0.5, second**-0.5
-        spread = max(first.std(), second.std())  # of the mixing it may be 0 in one
-        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread + 1e-12)
+        spread = max(first.std(), second.std())
+        assert first.mean() == pytest.approx(second.mean(), abs=0.2 * spread)
 
 
-@every
+@each
 @pytest.mark.slow
 def test_it_agrees_with_nuts(mixing, religion_sample):
     """Mean and standard deviation of R2, and of the parameters."""
@@ -306,7 +333,7 @@ def test_structural_zeros_and_uniform_variables():
     )
     population = fit["posterior_predictive"]["population"]
     tc.fits.check_population(population, sample, population_size=90, structural_zeros=zeros)
-    single = {"nu", "power", "intensity", "mixing", "concentration_a"}
+    single = {"nu", "power", "intensity", "share", "concentration_a"}
     assert set(fit["posterior"].data_vars) == {*single, "margin_a"}
 
 

@@ -4,27 +4,40 @@ distribution of a factor given a count."""
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln
 from scipy.stats import gamma, geninvgauss, invgauss, nbinom, poisson
 
 from interpreted import INTERPRETED, interpreted
-from taciturn.estimators.mixed_poisson.mixing import MIXING
+from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
 
 COUNTS = np.arange(400.0)
 DENSITY = {
     "gamma": lambda r: gamma(r, scale=1 / r).pdf,
     "inverse Gaussian": lambda r: invgauss(1 / r, scale=r).pdf,
 }
-each = pytest.mark.parametrize("name", MIXING)
+SHARE = 0.3  # of inverse Gaussian factors in a mixture
+each = pytest.mark.parametrize("name", [*MIXING, "mixture"])
 of_moments = pytest.mark.parametrize(("mean", "shape"), [(3.0, 0.5), (0.1, 2.0), (20.0, 5.0)])
+
+
+def mixing_of(name: str, draws: int = 1) -> Mixing:
+    return MIXING[name] if name in MIXING else mixing_with(np.full(draws, SHARE))
+
+
+def density_of(name: str, shape: float):
+    if name in DENSITY:
+        return DENSITY[name](shape)
+    first, second = (density(shape) for density in DENSITY.values())
+    return lambda g: (1 - SHARE) * first(g) + SHARE * second(g)
 
 
 def log_pmf(name: str, counts, mean: float, shape: float):
     counts = np.asarray(counts, dtype=float)
     one = np.ones((1, len(counts)))
-    found = MIXING[name].log_pmf(counts, one * np.log(mean), one * np.log(shape))[0]
+    found = mixing_of(name).log_pmf(counts, one * np.log(mean), one * np.log(shape))[0]
     return found - gammaln(counts + 1)
 
 
@@ -43,7 +56,7 @@ def test_counts_sum_to_one_with_the_moments_of_a_mixture(name, mean, shape):
 def test_counts_are_what_integration_gives(name, count, mean, shape):
     def integrand(y: float) -> float:
         g = np.exp(y)
-        return float(poisson(mean * g).pmf(count) * DENSITY[name](shape)(g) * g)
+        return float(poisson(mean * g).pmf(count) * density_of(name, shape)(g) * g)
 
     middle = np.log((count + 0.5) / mean)
     direct, _ = quad(integrand, -200, 12, points=[-40, -10, -2, 0, 2, middle], limit=800)
@@ -75,7 +88,7 @@ def test_large_counts_follow_on_from_small_ones(name):
     assert np.abs(np.diff(steps, n=2)).max() < 2e-4
 
 
-@each
+@pytest.mark.parametrize("name", MIXING)
 def test_factors_given_counts(name):
     """Means of 200,000 draws against exact ones, within 5 standard errors."""
     mean, shape, rng = 1.7, 0.6, np.random.default_rng(5)
@@ -93,13 +106,44 @@ def test_factors_given_counts(name):
         assert abs((values < law.mean()).mean() - law.cdf(law.mean())) < 5 * 0.5 / 447
 
 
+def test_factors_of_a_mixture_given_counts():
+    """Means of powers of 200,000 draws against integrals, within 5 standard errors."""
+    mean, shape, rng = 1.7, 0.6, np.random.default_rng(5)
+    counts = np.array([0.0, 1.0, 2.0, 30.0])
+    one = np.ones((200_000, len(counts)))
+    drawn = mixing_of("mixture", 200_000).draw(counts, mean * one, shape * one, rng)
+    density = density_of("mixture", shape)
+
+    def integral(count, power):
+        def integrand(y):
+            g = np.exp(y)
+            return poisson(mean * g).pmf(count) * density(g) * g * g**power
+
+        return quad(integrand, -60, 6, points=[-20, -6, -1, 0, 1, 3], limit=800)[0]
+
+    for count, values in zip(counts, drawn.T, strict=True):
+        for power in (0.5, 1.0):
+            moments = [integral(count, own) for own in (0, power, 2 * power)]
+            expected, square = (moment / moments[0] for moment in moments[1:])
+            error = ((square - expected**2) / len(values)) ** 0.5
+            assert abs((values**power).mean() - expected) < 5 * error, (count, power)
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.0, "gamma"), (1.0, "inverse Gaussian")])
+def test_a_mixture_of_one_is_that_one(share, name):
+    assert mixing_with(np.full(3, share)) is MIXING[name]
+    assert mixing_with(share) is MIXING[name]
+
+
 @each
 def test_factors_without_counts_have_mean_one(name):
     rng = np.random.default_rng(6)
-    drawn = np.exp(MIXING[name].draw_log_prior(np.full((400_000, 1), 2.0), rng))
+    mixing = mixing_of(name, 400_000)
+    drawn = np.exp(mixing.draw_log_prior(np.full((400_000, 1), 2.0), rng))
     assert abs(drawn.mean() - 1) < 5 * (0.5 / 400_000) ** 0.5
     assert drawn.var() == pytest.approx(0.5, rel=0.05)
-    assert np.isfinite(MIXING[name].draw_log_prior(np.full((1000, 1), 1e-5), rng)).all()
+    mixing = mixing_of(name, 1000)
+    assert np.isfinite(mixing.draw_log_prior(np.full((1000, 1), 1e-5), rng)).all()
 
 
 @each
@@ -108,9 +152,10 @@ def test_the_pymc_model_has_the_same_probabilities(name):
     counts = np.array([0, 1, 5, 30, 31, 400])
     mean, shape = np.array([0.1, 1.0, 3.0, 9.0, 40.0, 70.0]), np.array([3, 0.2, 1, 2, 0.7, 1.5])
     with pm.Model() as model:
-        variable = MIXING[name].observe("counts", mean, shape, counts)
+        mixing = MIXING[name] if name in MIXING else mixing_with(pt.constant(SHARE))
+        variable = mixing.observe("counts", mean, shape, counts)
     found = float(pytensor.function([], model.logp(), mode=INTERPRETED)())
     one = np.ones((1, 6))
-    exact = MIXING[name].log_pmf(counts.astype(float), one * np.log(mean), one * np.log(shape))
+    exact = mixing_of(name).log_pmf(counts.astype(float), one * np.log(mean), one * np.log(shape))
     assert found == pytest.approx((exact - gammaln(counts + 1)).sum(), abs=1e-8)
     assert pm.draw(variable, random_seed=1, mode=INTERPRETED).shape == (6,)

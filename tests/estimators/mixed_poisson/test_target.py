@@ -10,12 +10,12 @@ import pytest
 import xarray as xr
 
 from taciturn.estimators.mixed_poisson.kernels import solve_factored
-from taciturn.estimators.mixed_poisson.mixing import MIXING
-from taciturn.estimators.mixed_poisson.target import Points, Target
+from taciturn.estimators.mixed_poisson.mixing import MIXING, mixing_with
+from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
 
-MIXINGS = pytest.mark.parametrize("mixing", MIXING.values(), ids=list(MIXING))
+SHARES = pytest.mark.parametrize("share", [0.0, 1.0, 0.35], ids=[*MIXING, "mixture"])
 COUNTS = np.array([0, 0, 1, 2, 7, 39, 40, 41, 60, 300.0])
 
 
@@ -42,7 +42,7 @@ PROBLEMS = {
 }
 
 
-def target_of(problem, mixing):
+def target_of(problem):
     first, *others = problem.variables
     priors = {f"margin_{dim}": Prior("Dirichlet", a=0.7) for dim in others}
     priors[f"concentration_{first}"] = Prior("Pareto", alpha=0.5, m=0.5)
@@ -50,15 +50,16 @@ def target_of(problem, mixing):
         "nu": Prior("LogNormal", mu=0.3, sigma=1.0),
         "power": Prior("Uniform", lower=0, upper=1),
     }
-    return Target(problem, list(problem.variables), priors, mixing)
+    return Target(problem, list(problem.variables), priors)
 
 
-def points_of(target, rng, rows=3):
-    points = target.start(rng.normal(0, 1, rows), rng.random(rows), target.log_a)
+def points_of(target, rng, share, rows=3):
+    shares = np.full(rows, share)
+    points = target.start(rng.normal(0, 1, rows), rng.random(rows), shares, target.log_a)
     moved = points.logs + rng.normal(0, 0.4, points.logs.shape)
     sums = points.sums * rng.uniform(0.5, 2, rows)[:, None]
     log_a = points.log_a + rng.uniform(-0.5, 1, points.log_a.shape)
-    return Points(points.log_nu, points.power, moved, sums, log_a)
+    return replace(points, logs=moved, sums=sums, log_a=log_a)
 
 
 def differences(target, points, step=2e-3):
@@ -79,11 +80,11 @@ def differences(target, points, step=2e-3):
     return slopes, bends
 
 
-@MIXINGS
+@SHARES
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_the_density_bends_as_its_differences_do(problem, mixing):
-    target = target_of(problem(), mixing)
-    points = points_of(target, np.random.default_rng(1))
+def test_the_density_bends_as_its_differences_do(problem, share):
+    target = target_of(problem())
+    points = points_of(target, np.random.default_rng(1), share)
     bends, strata = target.bends(points), len(target.strata.kept)
     slopes, seconds = differences(target, points)
     scale = np.abs(seconds).max()
@@ -97,9 +98,9 @@ def test_the_density_bends_as_its_differences_do(problem, mixing):
     np.testing.assert_allclose(apart, 0, atol=1e-4 * scale)
 
 
-@MIXINGS
-def test_slopes_of_counts_are_those_of_their_probabilities(mixing):
-    rng = np.random.default_rng(2)
+@SHARES
+def test_slopes_of_counts_are_those_of_their_probabilities(share):
+    rng, mixing = np.random.default_rng(2), mixing_with(np.full(6, share))
     means, shapes = rng.normal(0, 2, (2, 6, len(COUNTS)))
     power, step = rng.random(6), 1e-3
 

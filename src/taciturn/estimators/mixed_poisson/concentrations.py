@@ -6,19 +6,20 @@ exceeds it: near 0 for an even margin. A priori levels are uniform between 0 and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
-from taciturn.estimators.mixed_poisson.modes import EXPONENT, NEAR, log_scale, modes
+from taciturn.estimators.mixed_poisson.modes import EXPONENT, log_scale, modes
 from taciturn.estimators.mixed_poisson.target import Points, Target
 from taciturn.estimators.priors import Prior
 
 __all__ = ["Concentrations"]
 
+_NEAR: Final = 1e-6  # a step that ends the search: rates of even margins hardly vary
 _NODES: Final = 16  # along the level of each
 _NEGLIGIBLE: Final = 9.0  # a grid ends where the height is exp(-9) of the top,
 _MARGIN: Final = 1.5  # and so many nodes further
@@ -116,7 +117,7 @@ class Concentrations:
         rows = point.at(np.zeros(1 + _NODES * len(fitted), dtype=np.int64))
         for number, ((v, prior), grid) in enumerate(zip(fitted, grids, strict=True)):
             rows.log_a[1 + number * _NODES :][:_NODES, v] = _log_a(prior, grid)
-        best, bends, roots = modes(target, rows, np.full(rows.logs.shape, EXPONENT), NEAR)
+        best, bends, roots = modes(target, rows, np.full(rows.logs.shape, EXPONENT), _NEAR)
         height = target.log_density(best) - log_scale(bends, roots)
         along = []
         for number, ((v, prior), grid) in enumerate(zip(fitted, grids, strict=True)):
@@ -145,28 +146,32 @@ class Concentrations:
         number, density = len(near.logs), np.zeros(len(near.logs))
         logs, sums, log_a = near.logs.copy(), near.sums.copy(), near.log_a.copy()
         log_wider = np.zeros_like(logs)
+        shifts = []
         for own in self.each:
-            v, chances = own.variable, own.chances
+            chances, margin = own.chances, self.margins[own.variable]
             node = rng.choice(len(chances), size=number, p=chances)
             drawn = own.nodes[node] + own.width * (rng.random(number) - 0.5)
             density += np.log(chances[node] / own.width)
-            log_a[:, v] = _log_a(own.prior, drawn)
-            margin, more = self.margins[v], np.exp(log_a[:, v]) - np.exp(near.log_a[:, v])
+            log_a[:, own.variable] = _log_a(own.prior, drawn)
+            shift = own.between(own.shifts, drawn)
+            shifts.append(shift[:, margin].copy())
+            shift[:, margin] = 0
+            logs += shift
+        for own, shift in zip(self.each, shifts, strict=True):
+            v, margin = own.variable, self.margins[own.variable]
+            more = np.exp(log_a[:, v]) - np.exp(near.log_a[:, v])
             own_counts = self.counted[margin] + np.exp(near.log_a[:, v, None])
             ratio = 1 / (1 + more[:, None] / own_counts)
             log_wider[:, margin] = 0.5 * np.log(ratio)
-            # What is off the point is less so where margins are more alike.
-            off = log_softmax(near.logs[:, margin], axis=1) - log_softmax(
-                self.point.logs[:, margin]
-            )
-            logs[:, margin] -= off * (1 - np.minimum(ratio, 1))
-            logs += own.between(own.shifts, drawn)
+            # What else is off the point is less so where margins are more alike.
+            off = log_softmax(logs[:, margin], axis=1) - log_softmax(self.point.logs[:, margin])
+            logs[:, margin] += shift - off * (1 - np.minimum(ratio, 1))
             sums[:, v] += more * own_counts.shape[1]
         for v, margin in enumerate(self.margins):  # sums stay where their distributions are
             below = near.sums[:, v] - np.exp(logsumexp(near.logs[:, margin], axis=1))
             total = np.maximum(sums[:, v] - below, _LEAST * sums[:, v])
             logs[:, margin] += (np.log(total) - logsumexp(logs[:, margin], axis=1))[:, None]
-        return Points(near.log_nu, near.power, logs, sums, log_a), log_wider, density
+        return replace(near, logs=logs, sums=sums, log_a=log_a), log_wider, density
 
 
 def _log_a(prior: Prior, level: Floats) -> Floats:

@@ -3,23 +3,22 @@ each, whose spread follows a power of the cell's size.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import softmax
 
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.model import concentration_name, effect_name
 from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.importance import sample_main_effects
-from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, by_number
+from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
 from taciturn.estimators.mixed_poisson.model import build_model
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MixedPoisson"]
 
-AVERAGED: Final = "averaged"
+MIXTURE: Final = "mixture"
+WALD: Final = "inverse Gaussian"
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,30 +66,34 @@ class MixedPoisson(LogLinearEstimator):
         Hierarchical log-linear formula; main effects without one.
     priors : mapping of str to Prior, optional
         Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
-        (:math:`\beta`); ``concentration_<variable>`` for each variable in the formula,
+        (:math:`\beta`); ``share`` (:math:`\omega`) of a mixture;
+        ``concentration_<variable>`` for each variable in the formula,
         how even its margin is, or in its place ``margin_<variable>``, a Dirichlet prior
         with a concentration that is known; ``scale_<variable>_<variable>`` for the size
         of each interaction.
-    mixing : {"averaged", "gamma", "inverse Gaussian"}
+    mixing : {"mixture", "gamma", "inverse Gaussian"}
         The distribution of the factors. The inverse Gaussian has a heavier upper and a
         lighter lower tail than the gamma distribution: a few cells may be far larger
-        than the model says without most others being empty. By default either is as
-        likely before the sample is seen, and the sample decides.
+        than the model says without most others being empty. In a mixture the factor of
+        each cell is inverse Gaussian with probability :math:`\omega`, and gamma
+        otherwise.
 
     Raises
     ------
     ParameterError
         No such `mixing`. On `fit`: sampling weights with inverse Gaussian factors.
     PriorError
-        On `fit`: a prior for a parameter that the model does not have.
+        A prior of ``share`` that is not between 0 and 1. On `fit`: a prior for a
+        parameter that the model does not have.
 
     Notes
     -----
     Default priors: ``nu`` is log-normal around `e n / K`, so that :math:`\nu K` has the
     prior of :math:`\kappa` in `DirichletLogLinear`; ``power`` is uniform between 0 and
-    1; interaction scales are half-normal with scale 1. The margin of a variable is
-    Dirichlet with a concentration `a` for all categories, which is Pareto with shape
-    1/4 and at least 1/2: from Jeffreys' prior up to a margin that is even.
+    1, and so is ``share``; interaction scales are half-normal with scale 1. The margin
+    of a variable is Dirichlet with a concentration `a` for all categories, which is
+    Pareto with shape 1/4 and at least 1/2: from Jeffreys' prior up to a margin that is
+    even.
 
     *The intensity.* With counts that are Poisson with means
     :math:`\theta \pi_i g_i` and a density of :math:`\theta` proportional to
@@ -98,8 +102,7 @@ class MixedPoisson(LogLinearEstimator):
     independent, and the factors integrate out: the counts are negative binomial with
     gamma factors, and Poisson-inverse Gaussian with the others. ``intensity`` is
     :math:`\theta`, a part of the computation rather than of the model; given it and the
-    count, a factor is gamma, or generalised inverse Gaussian. ``mixing`` is the
-    distribution at each draw, 0 gamma and 1 inverse Gaussian.
+    count, a factor is gamma, or generalised inverse Gaussian.
 
     *Known margins and strata.* Given the sizes of the strata, samples and populations
     of each are multinomial of their own, whatever the sampling fractions, and there is
@@ -128,11 +131,11 @@ class MixedPoisson(LogLinearEstimator):
     True
     """
 
-    mixing: str = AVERAGED
+    mixing: str = MIXTURE
 
     sized: ClassVar[str] = "nu"
     others: ClassVar[tuple[str, ...]] = ("intensity",)
-    reserved: ClassVar[tuple[str, ...]] = ("mixing", "log_relative_intensity")
+    reserved: ClassVar[tuple[str, ...]] = ("log_relative_intensity",)
     caution: ClassVar[str] = (
         "Its intervals for R1 and R2 of large tables of flows, a few of whose cells are far larger"
         " than the others, held in half to three quarters of the samples only."
@@ -144,9 +147,12 @@ class MixedPoisson(LogLinearEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = [AVERAGED, *MIXING]
+        known = [MIXTURE, *MIXING]
         if str(self.mixing) not in known:  # from a file it may be anything
             raise ParameterError(f"mixing must be one of {known}, got {quoted(self.mixing)}")
+        share = self.priors.get("share")
+        if share is not None and share.quantile(1.0) > 1:
+            raise PriorError(f"share is a probability: a prior between 0 and 1, got {share}")
 
     @property
     def variant(self) -> str:
@@ -156,7 +162,7 @@ class MixedPoisson(LogLinearEstimator):
     def check_design(self, problem: Problem) -> None:
         """Raise `ParameterError` for weights with inverse Gaussian factors."""
         super().check_design(problem)
-        if problem.weighting is not None and self.mixing == "inverse Gaussian":
+        if problem.weighting is not None and self.mixing == WALD:
             raise ParameterError(
                 "a sample with weights needs gamma factors: use mixing='gamma', or leave it out"
             )
@@ -173,29 +179,27 @@ class MixedPoisson(LogLinearEstimator):
         return f" sampled {Strata(problem, sampled=True).kept.tobytes()!r}"
 
     def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
-        """Return the posterior without what a Markov chain did not draw: the mixing
-        distribution, and intensities of strata that have no sample.
-        """
+        """Return the posterior but the intensities of strata that have no sample."""
         intensity = posterior["intensity"]
         flat = intensity.values.reshape(*intensity.shape[:2], -1)
         sampled = flat[..., flat.any(axis=(0, 1))]
-        own = posterior.drop_vars(["mixing", "intensity"], errors="ignore")
+        own = posterior.drop_vars("intensity")
         return own.assign(intensity=(("chain", "draw", "stratum"), sampled))
 
-    def _mixings(self, problem: Problem) -> dict[int, Mixing]:
-        """The distributions of the factors, by number."""
-        names = list(MIXING) if self.mixing == AVERAGED else [self.mixing]
-        if problem.weighting is not None:
-            names = ["gamma"]
-        return {list(MIXING).index(name): MIXING[name] for name in names}
+    def _mixes(self, problem: Problem) -> bool:
+        """Whether factors may be of either kind: with weights they are gamma."""
+        return self.mixing == MIXTURE and problem.weighting is None
+
+    @property
+    def _pure(self) -> float:
+        """The share of inverse Gaussian factors where it has no prior."""
+        return float(self.mixing == WALD)
 
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
-        """Return the default priors of ``nu`` and ``power``."""
-        average = problem.sample_size / problem.cells
-        return {
-            "nu": Prior("LogNormal", mu=1 + log(average), sigma=1.5),
-            "power": Prior("Uniform", lower=0.0, upper=1.0),
-        }
+        """Return the default priors of ``nu``, ``power`` and ``share``."""
+        average, between = problem.sample_size / problem.cells, Prior("Uniform", lower=0, upper=1)
+        priors = {"nu": Prior("LogNormal", mu=1 + log(average), sigma=1.5), "power": between}
+        return priors | {"share": between} if self._mixes(problem) else priors
 
     def margin_prior(self, dim: str) -> dict[str, Prior]:
         """Return the default prior of how even a margin is, unless the margin has been
@@ -207,20 +211,7 @@ class MixedPoisson(LogLinearEstimator):
 
     def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
         """Return the PyMC model of a checked sample."""
-        return build_model(problem, terms, priors, list(self._mixings(problem).values()))
-
-    def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        """Draw the parameters by NUTS, and then the distribution of the factors."""
-        parameters = super().learn_nuts(problem, settings, seed)
-        posterior = parameters.posterior
-        assert posterior is not None
-        numbers, logs = list(self._mixings(problem)), self._log_joints(problem, parameters)
-        chance = softmax(np.stack(logs), axis=0).cumsum(axis=0)
-        rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
-        place = (rng.random(chance.shape[1]) > chance[:-1]).sum(axis=0)
-        drawn = np.array(numbers)[place].reshape(settings.chains, -1)
-        posterior = posterior.assign(mixing=(("chain", "draw"), drawn))
-        return replace(parameters, posterior=posterior)
+        return build_model(problem, terms, priors, self._pure)
 
     def sample_fast(
         self,
@@ -230,24 +221,19 @@ class MixedPoisson(LogLinearEstimator):
         draws: int,
         rng: np.random.Generator,
     ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-        """Draw ν, the power, the intensities and the mixing distribution, and the
-        margins.
-        """
-        mixings = self._mixings(problem)
+        """Draw ν, the power, the share, the intensities and the margins."""
         single, margins, diagnostics = sample_main_effects(
-            problem, dims, priors, list(mixings.values()), draws, rng
+            problem, dims, priors, self._pure, draws, rng
         )
-        single["mixing"] = np.array(list(mixings))[single["mixing"]]
         single["intensity"] = _over_strata(problem, single["intensity"])
         return single, margins, diagnostics
 
     def draw_others(
         self, problem: Problem, draws: int, rng: np.random.Generator
     ) -> dict[str, Floats]:
-        """Draw the mixing distribution; the intensity belongs to the computation."""
-        numbers = list(self._mixings(problem))
-        intensity = _over_strata(problem, np.ones((draws, len(Strata(problem, sampled=True).kept))))
-        return {"mixing": rng.choice(numbers, size=draws).astype(float), "intensity": intensity}
+        """Return an intensity, which belongs to the computation."""
+        ones = np.ones((draws, len(Strata(problem, sampled=True).kept)))
+        return {"intensity": _over_strata(problem, ones)}
 
     def complete(
         self, problem: Problem, draws: int, parameters: Arrays, rng: np.random.Generator
@@ -261,13 +247,11 @@ class MixedPoisson(LogLinearEstimator):
 
         def populations(parameters: Arrays, rng: np.random.Generator) -> Counts:
             log_shares, log_mean, log_shape = self._cells(problem, strata, parameters)
-            log_factors = np.empty_like(log_mean)
-            for mixing, rows in by_number(parameters["mixing"]):
-                at, others = (np.ix_(rows, np.flatnonzero(which)) for which in (seen, ~seen))
-                mean, shape = np.maximum(np.exp(log_mean[at]), 1e-200), np.exp(log_shape[at])
-                with np.errstate(divide="ignore"):  # r may vanish, too
-                    log_factors[at] = np.log(mixing.draw(told[seen], mean, shape, rng))
-                log_factors[others] = mixing.draw_log_prior(np.exp(log_shape[others]), rng)
+            mixing, log_factors = self._factors(problem, parameters), np.empty_like(log_mean)
+            mean, shape = np.maximum(np.exp(log_mean[:, seen]), 1e-200), np.exp(log_shape)
+            with np.errstate(divide="ignore"):  # r may vanish, too
+                log_factors[:, seen] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
+            log_factors[:, ~seen] = mixing.draw_log_prior(shape[:, ~seen], rng)
             weights = strata.shares(log_shares + log_factors)
             return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
@@ -305,9 +289,8 @@ class MixedPoisson(LogLinearEstimator):
     ) -> Floats:
         """Shares of all cells, with factors that no sample informs."""
         log_shares, _, log_shape = self._cells(problem, strata, parameters)
-        for mixing, rows in by_number(parameters["mixing"]):
-            log_shares[rows] += mixing.draw_log_prior(np.exp(log_shape[rows]), rng)
-        return strata.shares(log_shares)
+        factors = self._factors(problem, parameters).draw_log_prior(np.exp(log_shape), rng)
+        return strata.shares(log_shares + factors)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of p(sample, intensity | parameters), up to a constant."""
@@ -318,10 +301,7 @@ class MixedPoisson(LogLinearEstimator):
 
         def joint(parameters: Arrays) -> Floats:
             _, *cells = self._cells(problem, strata, parameters)
-            values = np.empty(len(cells[0]))
-            for mixing, rows in by_number(parameters["mixing"]):
-                values[rows] = mixing.log_pmf(counts, *(part[rows] for part in cells)).sum(axis=1)
-            return values
+            return self._factors(problem, parameters).log_pmf(counts, *cells).sum(axis=1)
 
         values = of_draws(joint, arrays_of(problem, parameters), len(counts))
         return values.reshape(posterior.sizes["chain"], -1)
@@ -347,26 +327,16 @@ class MixedPoisson(LogLinearEstimator):
         def ratios(parameters: Arrays) -> Floats:
             _, *cells = self._cells(problem, strata, parameters)
             cells = [part[:, occupied] for part in cells]
-            terms = np.empty_like(cells[0])
-            for mixing, rows in by_number(parameters["mixing"]):
-                own = [part[rows] for part in cells]
-                terms[rows] = mixing.log_pmf(there, *own) - mixing.log_pmf(there - 1, *own)
-            return terms
+            mixing = self._factors(problem, parameters)
+            return mixing.log_pmf(there, *cells) - mixing.log_pmf(there - 1, *cells)
 
         terms = of_draws(ratios, arrays_of(problem, parameters), len(counts))
         terms += log_stratum_chance(problem) - np.log(others)
         return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
 
-    def _log_joints(self, problem: Problem, parameters: Parameters) -> list[Floats]:
-        """`log_joint` with each distribution of the factors, (draws,)."""
-        posterior = parameters.posterior
-        assert posterior is not None
-        found = []
-        for number in self._mixings(problem):
-            numbers = xr.full_like(posterior["nu"], number, dtype=int)
-            own = replace(parameters, posterior=posterior.assign(mixing=numbers))
-            found.append(self.log_joint(problem, own).ravel())
-        return found
+    def _factors(self, problem: Problem, parameters: Arrays) -> Mixing:
+        """The distribution of the factors at each draw."""
+        return mixing_with(parameters["share"].ravel() if self._mixes(problem) else self._pure)
 
     def _cells(
         self, problem: Problem, strata: Strata, parameters: Arrays

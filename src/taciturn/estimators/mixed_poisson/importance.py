@@ -3,11 +3,10 @@ Markov chain.
 
 Importance sampling. On a grid of the two parameters of the departures, Newton's method
 finds the rates and the intensities of largest posterior density, and how it bends
-there. Around each node powers of rates and intensities are proposed as normal, with
+there; of a mixture, on a grid of three, with the share of inverse Gaussian factors.
+Around each node powers of rates and intensities are proposed as nearly normal, with
 exponents that make the third derivatives vanish: cube roots for gamma variates (Wilson
 & Hilferty 1931, PNAS 17). The grid is narrowed, and widened, to where the posterior is.
-Where the distribution of the factors is averaged over, each has proposals of its own,
-and their weights are compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +17,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import RegularGridInterpolator
-from scipy.special import logsumexp
+from scipy.ndimage import map_coordinates
 from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.log_linear.model import concentration_name
 from taciturn.estimators.mixed_poisson.concentrations import Concentrations
 from taciturn.estimators.mixed_poisson.kernels import solve_back_at
-from taciturn.estimators.mixed_poisson.mixing import Mixing
 from taciturn.estimators.mixed_poisson.modes import (
     EXPONENT,
     NEAR,
@@ -35,6 +33,7 @@ from taciturn.estimators.mixed_poisson.modes import (
     roots_of,
     step_of,
 )
+from taciturn.estimators.mixed_poisson.spread import Spread
 from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
@@ -42,22 +41,23 @@ from taciturn.estimators.sampling.importance import resample
 
 __all__ = ["sample_main_effects"]
 
-_COARSE: Final = (8, 6)  # nodes along log ν and the power, to find where the posterior is,
-_GRID: Final = (16, 8)  # and there
+_COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
+_GRID: Final = {2: (16, 8), 3: (12, 6, 5)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _TAIL: Final = 1e-7
-_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0))  # of log ν and the power
-_PROPOSALS: Final = (4_000, 40_000)  # the second where few of the first count
-_NARROW: Final = (0.5, 0.85)  # share of narrower proposals, and their scale
+_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of log ν, the power, the share
+_PROPOSALS: Final = (4_000, 8_000, 40_000)  # the next where few of them count
+_FINER: Final = 4  # parts between nodes, along each axis
+_DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
 _INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off
 _EXPONENTS: Final = (0.02, 0.4)  # of rates and intensities: least and most, of either sign
 
 Floats = npt.NDArray[np.float64]
-type Grid = tuple[int, int]
+type Grid = tuple[int, ...]
 type Ends = list[tuple[float, float]]
 
 
@@ -65,38 +65,34 @@ def sample_main_effects(
     problem: Problem,
     dims: Sequence[str],
     priors: Mapping[str, Prior],
-    mixings: Sequence[Mixing],
+    pure: float,
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
     """Draws of ``nu`` and ``power``, shape (draws,), of ``intensity``, (draws, strata
-    with a sample), of ``mixing``, the number of the distribution, and of the margin of
-    each of `dims`, (draws, categories); the other variables are uniform.
+    with a sample), of ``share``, unless it has no prior and is `pure`, and of the
+    margin of each of `dims`, (draws, categories); the other variables are uniform.
     """
-    fitted: list[_Fitted] = []
+    target = Target(problem, dims, priors)
     with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
-        for mixing in mixings:
-            target, other = Target(problem, dims, priors, mixing), fitted[-1] if fitted else None
-            fitted.append(_Fitted.to(target, priors, other))
-    highest = max(own.evidence for own in fitted)
-    counting = [k for k, own in enumerate(fitted) if own.evidence > highest - _NEGLIGIBLE]
+        fitted = _Fitted.to(target, priors, pure)
+    spread = Spread()
     for number in _PROPOSALS:
-        each = max(draws, number) // len(counting)
-        found = [fitted[k].weigh(each, rng) for k in counting]
-        log_weights = np.concatenate([weights for weights, _ in found])
+        log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged:
             break
-    if not all(fitted[k].whole for k in counting):  # what is left out, weights cannot show
+        spread = Spread.learned(log_weights, variates)
+    if not fitted.whole:  # what is left out, weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
-    kept = Points.joined([points for _, points in found]).at(chosen)
-    target = fitted[0].target
+    kept = points.at(chosen)
     single = {
         "nu": np.exp(kept.log_nu),
         "power": kept.power,
         "intensity": np.exp(kept.logs[:, : len(target.strata.kept)]),
-        "mixing": np.repeat(counting, [len(weights) for weights, _ in found])[chosen],
     }
+    if "share" in priors:
+        single["share"] = kept.share
     for dim, log_a, prior in zip(dims, kept.log_a.T, target.concentrations, strict=True):
         if prior is not None:
             single[concentration_name(dim)] = np.exp(log_a)
@@ -105,15 +101,16 @@ def sample_main_effects(
 
 @dataclass(frozen=True)
 class _Nodes:
-    """A grid of log ν and the power, with the rates and the intensities of largest
-    density at each node, and the logarithm of the posterior's height.
+    """A grid of log ν, the power and, if it has a prior, the share, with the rates and
+    the intensities of largest density at each node, and the logarithm of the
+    posterior's height.
 
     Attributes
     ----------
     best : Points
         At the nodes.
-    widths : tuple of float
-        Between nodes.
+    axes : list of array
+        The values along each axis.
     exponents : array, shape (nodes, strata + categories)
         Of the powers of intensities and rates that are proposed.
     bends : Bends
@@ -126,7 +123,7 @@ class _Nodes:
     """
 
     best: Points
-    widths: tuple[float, float]
+    axes: Sequence[Floats]
     exponents: Floats
     bends: Bends
     roots: Floats
@@ -137,61 +134,48 @@ class _Nodes:
         """The highest."""
         return self.best.at(np.array([self.height.argmax()]))
 
-    def between(self, log_nu: Floats, power: Floats) -> dict[str, Floats]:
+    @property
+    def widths(self) -> list[float]:
+        """Between nodes, along each axis."""
+        return [float(axis[1] - axis[0]) for axis in self.axes]
+
+    def between(self, *places: Floats) -> dict[str, Floats]:
         """Rates and intensities of largest density, and shapes of sums of rates,
         between nodes.
         """
-        axes = np.unique(self.best.log_nu), np.unique(self.best.power)
-        places = [
-            np.clip(own, axis[0], axis[-1]) for own, axis in zip((log_nu, power), axes, strict=True)
+        inside = [
+            np.clip(own, axis[0], axis[-1]) for own, axis in zip(places, self.axes, strict=True)
         ]
-        grid = tuple(map(len, axes))
+        grid = tuple(map(len, self.axes))
         return {
-            name: RegularGridInterpolator(axes, values.reshape(*grid, -1))(np.transpose(places))
+            name: RegularGridInterpolator(self.axes, values.reshape(*grid, -1))(
+                np.transpose(inside)
+            )
             for name, values in (("logs", self.best.logs), ("sums", self.best.sums))
         }
 
 
 @dataclass(frozen=True)
 class _Fitted:
-    """A target with the grid over what is not negligible, its ends, and whether it
-    holds all of that.
+    """The grid over what is not negligible, the concentrations near its top, and
+    whether it holds all of that.
     """
 
-    target: Target
-    ends: Ends
     nodes: _Nodes
     concentrations: Concentrations
     whole: bool
 
     @classmethod
-    def to(cls, target: Target, priors: Mapping[str, Prior], other: "_Fitted | None") -> "_Fitted":
-        """Fit the grid, from that of another target on."""
-        ends, start, concentrations, whole = _found_ends(target, priors, other)
-        nodes = _sharpened(target, _nodes(target, ends, _GRID, start, concentrations))
-        concentrations = Concentrations.near(target, nodes.top, concentrations)
-        return cls(target, ends, nodes, concentrations, whole)
-
-    @property
-    def log_area(self) -> float:
-        """Of a node: what it has of the grid."""
-        return float(np.log(self.nodes.widths).sum())
-
-    @property
-    def evidence(self) -> float:
-        """Logarithm of the probability of the sample, roughly and up to a constant."""
-        return float(logsumexp(self.nodes.height)) + self.log_area
-
-    def weigh(self, number: int, rng: np.random.Generator) -> tuple[Floats, Points]:
-        """Proposals with the logarithms of their weights, whose mean is the probability
-        of the sample up to a constant.
-        """
-        log_weights, points = _weigh(self.target, self.nodes, self.concentrations, number, rng)
-        return log_weights + self.log_area, points
+    def to(cls, target: Target, priors: Mapping[str, Prior], pure: float) -> "_Fitted":
+        """Fit the grid."""
+        ends, start, concentrations, whole = _found_ends(target, priors, pure)
+        rough = _nodes(target, ends, _GRID[len(ends)], pure, start, concentrations)
+        nodes = _sharpened(target, rough)
+        return cls(nodes, Concentrations.near(target, nodes.top, concentrations), whole)
 
 
 def _found_ends(
-    target: Target, priors: Mapping[str, Prior], other: _Fitted | None
+    target: Target, priors: Mapping[str, Prior], pure: float
 ) -> tuple[Ends, _Nodes, Concentrations, bool]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
     the priors allow, a coarse grid near it, the concentrations there, and whether it
@@ -204,19 +188,27 @@ def _found_ends(
             (log(low), log(max(high, 10 * low))),
             (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
         ]
+    along = [nu, power]
+    if "share" in priors:
+        along.append(priors["share"])
+        ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
+    grid = _COARSE[len(ends)]
     nodes: _Nodes | None = None
     concentrations: Concentrations | None = None
-    if other is not None:
-        ends, nodes, concentrations = other.ends, other.nodes, other.concentrations
     for number in range(_FITTINGS):
-        nodes = _nodes(target, ends, _COARSE, nodes, concentrations)
+        nodes = _nodes(target, ends, grid, pure, nodes, concentrations)
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
             concentrations = Concentrations.near(target, nodes.top, concentrations)
-        kept, counting = (_reach(nodes.height, below) for below in (_NEGLIGIBLE, _COUNTING))
-        fitted = [_ends(ends[axis], kept[axis], axis, (nu, power)[axis]) for axis in (0, 1)]
+        kept, counting = (_reach(nodes.height, grid, below) for below in (_NEGLIGIBLE, _COUNTING))
+        fitted = [
+            _ends(old, reached, size, limits, prior)
+            for old, reached, size, limits, prior in zip(
+                ends, kept, grid, _LIMITS, along, strict=False
+            )
+        ]
         whole = not any(
             (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
-            for at, new, old, size in zip(counting, fitted, ends, _COARSE, strict=True)
+            for at, new, old, size in zip(counting, fitted, ends, grid, strict=True)
         )
         shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
         if whole and min(shrunk) > 0.75:
@@ -227,25 +219,31 @@ def _found_ends(
     return ends, nodes, concentrations, whole
 
 
-def _reach(height: Floats, below: float) -> list[npt.NDArray[np.int64]]:
-    """First and last nodes along both parameters that are at most so far below the
-    top.
-    """
-    used = (height > height.max() - below).reshape(_COARSE)
-    return [np.flatnonzero(used.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
+def _reach(height: Floats, grid: Grid, below: float) -> list[npt.NDArray[np.int64]]:
+    """First and last nodes along each axis that are at most so far below the top."""
+    used = (height > height.max() - below).reshape(grid)
+    axes = range(len(grid))
+    return [
+        np.flatnonzero(used.any(axis=tuple(other for other in axes if other != axis)))[[0, -1]]
+        for axis in axes
+    ]
 
 
 def _ends(
-    old: tuple[float, float], kept: npt.NDArray[np.int64], axis: int, prior: Prior
+    old: tuple[float, float],
+    kept: npt.NDArray[np.int64],
+    size: int,
+    limits: tuple[float, float],
+    prior: Prior,
 ) -> tuple[float, float]:
     """Ends with some room around the nodes that count, but none where the prior has no
     density.
     """
-    width, limits = (old[1] - old[0]) / _COARSE[axis], _LIMITS[axis]
+    width = (old[1] - old[0]) / size
     low = max(old[0] + (kept[0] - _MARGIN) * width, limits[0])
     high = min(old[0] + (kept[1] + 1 + _MARGIN) * width, limits[1])
     ends = np.array([low, high])
-    reached = np.isfinite(prior.logpdf(np.exp(ends) if axis == 0 else ends))
+    reached = np.isfinite(prior.logpdf(np.exp(ends) if limits == _LIMITS[0] else ends))
     return (
         low if low > old[0] or reached[0] else old[0],
         high if high < old[1] or reached[1] else old[1],
@@ -256,26 +254,28 @@ def _nodes(
     target: Target,
     ends: Ends,
     grid: Grid,
+    pure: float,
     start: _Nodes | None,
     concentrations: Concentrations | None,
 ) -> _Nodes:
     """The nodes of a grid between ends, roughly, by Newton's method from those of an
     earlier one, with the concentrations at their means.
     """
-    widths = [(high - low) / size for (low, high), size in zip(ends, grid, strict=True)]
-    middles = [
-        low + width * (np.arange(size) + 0.5)
-        for (low, _), width, size in zip(ends, widths, grid, strict=True)
+    axes = [
+        low + (high - low) / size * (np.arange(size, dtype=float) + 0.5)
+        for (low, high), size in zip(ends, grid, strict=True)
     ]
-    log_nu, power = (part.ravel() for part in np.meshgrid(*middles, indexing="ij"))
+    places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
     log_a = target.log_a if concentrations is None else concentrations.means(target.log_a)
-    best = target.start(log_nu, power, log_a)
+    log_nu, power, *shares = places
+    share = shares[0] if shares else np.full(len(power), pure)
+    best = target.start(log_nu, power, share, log_a)
     if start is not None:
-        best = replace(best, **start.between(log_nu, power))
+        best = replace(best, **start.between(*places))
     exponents = np.full(best.logs.shape, EXPONENT)
     best, bends, roots = modes(target, best, exponents, ROUGH)
     height = target.log_density(best) - log_scale(bends, roots)
-    return _Nodes(best, (widths[0], widths[1]), exponents, bends, roots, height)
+    return _Nodes(best, axes, exponents, bends, roots, height)
 
 
 def _sharpened(target: Target, nodes: _Nodes) -> _Nodes:
@@ -294,42 +294,52 @@ def _sharpened(target: Target, nodes: _Nodes) -> _Nodes:
     pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
     best = replace(best, logs=best.logs + step_of(bends, roots, pulls))
     bends = target.bends(best)
-    return _Nodes(best, nodes.widths, exponents, bends, roots_of(bends), height)
+    return _Nodes(best, nodes.axes, exponents, bends, roots_of(bends), height)
 
 
 def _weigh(
-    target: Target,
-    nodes: _Nodes,
-    concentrations: Concentrations,
-    number: int,
-    rng: np.random.Generator,
-) -> tuple[Floats, Points]:
-    """Proposals with the logarithms of their weights."""
-    chances = np.exp(nodes.height - nodes.height.max())
-    chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
-    node = np.sort(rng.choice(len(chances), size=number, p=chances))
-    near = _moved(target, nodes, node, rng.random((2, number)) - 0.5)
-    near, log_wider, own_density = concentrations.propose(near, rng)
-    scale = np.where(rng.random(number) < _NARROW[0], _NARROW[1], 1.0)
-    normal = scale[:, None] * rng.standard_normal(near.logs.shape)
-    norm = (normal**2).sum(axis=1)
-    density = np.logaddexp(
-        log(1 - _NARROW[0]) - 0.5 * norm,
-        log(_NARROW[0]) - 0.5 * norm / _NARROW[1] ** 2 - normal.shape[1] * log(_NARROW[1]),
-    )
+    target: Target, fitted: _Fitted, spread: Spread, number: int, rng: np.random.Generator
+) -> tuple[Floats, Points, Floats]:
+    """Proposals with the logarithms of their weights, and the variates that placed
+    them.
+    """
+    nodes = fitted.nodes
+    node, off, density = _near_nodes(nodes, number, rng)
+    near = _moved(target, nodes, node, off)
+    near, log_wider, own_density = fitted.concentrations.propose(near, rng)
+    variates = spread.draw(near.logs.shape, rng)
+    density += spread.log_density(variates)
     wider = np.exp(log_wider)
     exponents = nodes.exponents[node]
     exponents /= np.maximum(wider, 1.0)
-    powers = 1.0 + exponents * _placed(nodes, node, normal, wider)
+    powers = 1.0 + exponents * _placed(nodes, node, variates, wider)
     inside = (powers > 0).all(axis=1)
     log_powers = np.log(np.where(inside[:, None], powers, 1.0))
     proposed = replace(near, logs=near.logs + log_powers / exponents)
     density += own_density - np.sum(log_wider, axis=-1)
-    density += (
-        np.log(chances[node]) + log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
-    )
+    density += log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
     log_weights = target.log_density(proposed) - density
-    return np.where(inside, log_weights, -np.inf), proposed
+    return np.where(inside, log_weights, -np.inf), proposed, variates
+
+
+def _near_nodes(
+    nodes: _Nodes, number: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+    """Nodes in order, how far off each is proposed, in widths, shape (axes, number),
+    and the logarithm of the density: by the heights between nodes.
+    """
+    grid = tuple(map(len, nodes.axes))
+    finer = [_FINER * size for size in grid]
+    places = np.meshgrid(*((np.arange(n) + 0.5) / _FINER - 0.5 for n in finer), indexing="ij")
+    height = np.maximum(nodes.height - nodes.height.max(), -_DEEPEST).reshape(grid)
+    chances = np.exp(map_coordinates(height, places, order=3, mode="nearest").ravel())
+    chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
+    chosen = rng.choice(len(chances), size=number, p=chances)
+    parts = np.array(np.unravel_index(chosen, finer))
+    node = np.ravel_multi_index(tuple(parts // _FINER), grid)
+    off = (parts % _FINER + rng.random(parts.shape)) / _FINER - 0.5
+    order = np.argsort(node, kind="stable")
+    return node[order], off[:, order], np.log(chances[chosen[order]])
 
 
 def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floats) -> Points:
@@ -338,24 +348,29 @@ def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floa
     """
     strata, best = len(target.strata.kept), nodes.best
     margins = np.concatenate([best.logs[:, :strata], *target.log_margins(best)], axis=1)
-    slopes = np.gradient(margins.reshape(*_GRID, -1), axis=(0, 1))
     logs = best.logs[node]
+    grid = tuple(map(len, nodes.axes))
+    slopes = np.gradient(margins.reshape(*grid, -1), axis=tuple(range(len(grid))))
     for along, slope in zip(off, slopes, strict=True):
         logs += along[:, None] * slope.reshape(margins.shape)[node]
-    log_nu, power = (
-        centre[node] + width * along
-        for centre, width, along in zip((best.log_nu, best.power), nodes.widths, off, strict=True)
-    )
-    return Points(log_nu, power, logs, best.sums[node], best.log_a[node])
+    own = best.at(node)
+    places = (own.log_nu, own.power, own.share)
+    moved = [
+        centre + width * along
+        for centre, width, along in zip(places, nodes.widths, off, strict=False)
+    ]
+    return replace(own, **dict(zip(("log_nu", "power", "share"), moved, strict=False)), logs=logs)
 
 
-def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], normal: Floats, wider: Floats) -> Floats:
-    """Normal variates with the information of their nodes from standard ones: of the
-    rates, that much wider, and of the intensities given these.
+def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], variates: Floats, wider: Floats) -> Floats:
+    """Variates with the information of their nodes from standard ones: of the rates,
+    that much wider, and of the intensities given these.
     """
     information = nodes.bends.intensities[node]
     strata = information.shape[1]
-    found = np.concatenate([normal[:, :strata] / np.sqrt(information), normal[:, strata:]], axis=1)
+    found = np.concatenate(
+        [variates[:, :strata] / np.sqrt(information), variates[:, strata:]], axis=1
+    )
     solve_back_at(nodes.roots, node, found[:, strata:])
     found[:, strata:] *= wider[:, strata:]
     first = np.searchsorted(node, np.arange(len(nodes.height) + 1))

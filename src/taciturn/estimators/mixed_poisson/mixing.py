@@ -1,11 +1,13 @@
 """What departures from the model may be distributed like: factors with mean 1."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
@@ -17,7 +19,7 @@ from taciturn.estimators.mixed_poisson.kernels import (
 )
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
-__all__ = ["MIXING", "Mixing", "by_number"]
+__all__ = ["MIXING", "Mixing", "mixing_with"]
 
 _NARROWEST: Final = 1e-10  # shape: below it rounding would take over, and all are empty
 _WIDEST: Final = 1e17  # shape: beyond, squares would overflow, and factors are 1
@@ -164,6 +166,77 @@ class _InverseGaussian(Mixing):
         return pm.CustomDist(name, mean, shape, dist=dist, logp=logp, observed=observed)
 
 
+@dataclass(frozen=True)
+class _Mixture(Mixing):
+    """Either of the two, cell by cell.
+
+    Attributes
+    ----------
+    share : array, shape (draws,), or a variable in PyTensor
+        The probability that a factor is inverse Gaussian.
+    """
+
+    share: Any
+
+    def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
+        return np.logaddexp(*self._joint(counts, log_mean, log_shape))
+
+    def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
+        first, second = (
+            mixing.slopes(counts, log_mean, log_shape, power) for mixing in MIXING.values()
+        )
+        chance = self._chance(*self._joint(counts, log_mean, log_shape))
+        apart = first[:2] - second[:2]
+        first += chance * (second - first)
+        # Which of the two it is varies, and bends the logarithm upwards.
+        either = chance * (1 - chance) * apart
+        first[2] -= either[0] * apart[0]
+        first[3:] -= either[1] * apart
+        return first
+
+    def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
+        with np.errstate(divide="ignore"):
+            joint = self._joint(counts, np.log(mean), np.log(shape))
+        first, second = (mixing.draw(counts, mean, shape, rng) for mixing in MIXING.values())
+        return np.where(rng.random(mean.shape) < self._chance(*joint), second, first)
+
+    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+        first, second = (mixing.draw_log_prior(shape, rng) for mixing in MIXING.values())
+        return np.where(rng.random(shape.shape) < self.share[:, None], second, first)
+
+    def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
+        import pytensor.tensor as pt
+
+        first, second = (mixing.log_probability(counts, mean, shape) for mixing in MIXING.values())
+        return pt.logaddexp(pt.log1p(-self.share) + first, pt.log(self.share) + second)
+
+    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        def dist(mean: Any, shape: Any, share: Any, size: Any) -> Any:
+            gamma = pm.Gamma.dist(alpha=shape, beta=shape, size=size)
+            wald = pm.Wald.dist(mu=1.0, lam=shape, size=size)
+            factors = pt.switch(pm.Bernoulli.dist(share, size=size), wald, gamma)
+            return pm.Poisson.dist(mu=mean * factors, size=size)
+
+        def logp(counts: Any, mean: Any, shape: Any, share: Any) -> Any:
+            return _Mixture(share).log_probability(counts, mean, shape)
+
+        return pm.CustomDist(name, mean, shape, self.share, dist=dist, logp=logp, observed=observed)
+
+    def _joint(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of ``f! p(f)`` together with either."""
+        first, second = (mixing.log_pmf(counts, log_mean, log_shape) for mixing in MIXING.values())
+        with np.errstate(divide="ignore"):
+            return first + np.log1p(-self.share)[:, None], second + np.log(self.share)[:, None]
+
+    @staticmethod
+    def _chance(first: Floats, second: Floats) -> Floats:
+        """That a factor is inverse Gaussian, given the count."""
+        return np.asarray(expit(second - first))
+
+
 def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
     """Both within what their exponentials and products can hold."""
     return np.maximum(log_mean, -460.0), np.clip(log_shape, -230.0, 40.0)
@@ -198,8 +271,11 @@ MIXING: Final[Mapping[str, Mixing]] = {
 """By name."""
 
 
-def by_number(numbers: Floats) -> Iterator[tuple[Mixing, npt.NDArray[np.int64]]]:
-    """Each distribution of the factors, and the draws that have its number."""
+def mixing_with(share: Any) -> Mixing:
+    """The distribution of factors of which so many are inverse Gaussian: a number, an
+    array of shape (draws,), or a variable in PyTensor.
+    """
     for number, mixing in enumerate(MIXING.values()):
-        if len(rows := np.flatnonzero(numbers == number)):
-            yield mixing, rows
+        if isinstance(share, float | np.ndarray) and np.all(share == number):
+            return mixing
+    return _Mixture(share)

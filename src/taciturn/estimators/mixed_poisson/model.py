@@ -1,6 +1,6 @@
 """The mixed Poisson log-linear model in PyMC."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from taciturn.estimators.log_linear.model import (
     model_counts,
     sized_variable,
 )
-from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.mixing import mixing_with
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
@@ -24,7 +24,7 @@ __all__ = ["build_model"]
 
 
 def build_model(
-    problem: Problem, terms: Terms, priors: Mapping[str, Prior], mixings: Sequence[Mixing]
+    problem: Problem, terms: Terms, priors: Mapping[str, Prior], pure: float
 ) -> "pm.Model":
     """Build the PyMC model of a sample.
 
@@ -36,8 +36,9 @@ def build_model(
         Those with something to estimate.
     priors : mapping of str to Prior
         Of all parameters.
-    mixings : sequence of Mixing
-        Of the factors, which are integrated out; several are equally likely.
+    pure : float
+        The share of inverse Gaussian factors if it has no prior, 0 or 1; the factors
+        are integrated out.
     """
     import pymc as pm
     import pytensor.tensor as pt
@@ -60,11 +61,12 @@ def build_model(
         _keep(problem, seen, intensity)
         shape = nu * (problem.cells * pi) ** power
         mean = intensity[seen.of_cell] * pi
-        if len(mixings) == 1 and problem.weighting is None:
-            mixings[0].observe("sample_counts", mean, shape, counts)
-        else:
-            logs = [mixing.log_probability(counts, mean, shape).sum() for mixing in mixings]
-            pm.Potential("sample_counts", pm.math.logsumexp(pt.stack(logs)) - np.log(len(logs)))
+        share = priors["share"].variable("share") if "share" in priors else pure
+        factors = mixing_with(share)
+        if problem.weighting is None:
+            factors.observe("sample_counts", mean, shape, counts)
+        else:  # no counts of anybody
+            pm.Potential("sample_counts", factors.log_probability(counts, mean, shape).sum())
     return model
 
 

@@ -18,7 +18,7 @@ from scipy.special import gammaln, log_softmax, logsumexp
 from taciturn.estimators.log_linear.model import concentration_name
 from taciturn.estimators.mixed_poisson.blocks import in_blocks
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
-from taciturn.estimators.mixed_poisson.mixing import Mixing
+from taciturn.estimators.mixed_poisson.mixing import mixing_with
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
@@ -49,6 +49,8 @@ class Points:
         Shapes of the distributions of the sums of rates.
     log_a : array, shape (points, variables)
         Logarithms of the concentrations of the margins.
+    share : array, shape (points,)
+        The probability that a factor is inverse Gaussian.
     """
 
     log_nu: Floats
@@ -56,6 +58,7 @@ class Points:
     logs: Floats
     sums: Floats
     log_a: Floats
+    share: Floats
 
     def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
         """Some of the points."""
@@ -92,7 +95,7 @@ class Bends:
 
 
 class Target:
-    """The posterior of a sample with one distribution of the factors.
+    """The posterior of a sample with factors of which some share is inverse Gaussian.
 
     Parameters
     ----------
@@ -102,8 +105,6 @@ class Target:
         Variables with a margin to estimate; the others are uniform.
     priors : mapping of str to Prior
         Of all parameters.
-    mixing : Mixing
-        The distribution of the factors.
 
     Attributes
     ----------
@@ -117,12 +118,10 @@ class Target:
         Logarithms of the fixed concentrations, and of the medians of the others.
     """
 
-    def __init__(
-        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], mixing: Mixing
-    ) -> None:
+    def __init__(self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> None:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
-        self._mixing, self._priors = mixing, priors
+        self._priors = priors
         self._size, self.margins, columns = 0, [], []
         self.concentrations = [priors.get(concentration_name(dim)) for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
@@ -144,7 +143,7 @@ class Target:
         by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
-    def start(self, log_nu: Floats, power: Floats, log_a: Floats) -> Points:
+    def start(self, log_nu: Floats, power: Floats, share: Floats, log_a: Floats) -> Points:
         """Points with rates and intensities as the sample has them, with the same
         concentrations, (variables,), at all.
         """
@@ -152,7 +151,7 @@ class Target:
         rates = np.log(self._levels.sums(self._counts[None])[0] + np.repeat(a, self._sizes))
         parts = np.concatenate([self.strata.log_start, rates]), self._counts.sum() + self._sizes * a
         logs, sums, log_a = (np.tile(part, (len(log_nu), 1)) for part in (*parts, log_a))
-        return Points(log_nu, power, logs, sums, log_a)
+        return Points(log_nu, power, logs, sums, log_a, share)
 
     def log_margins(self, points: Points) -> list[Floats]:
         """Logarithms of the margins."""
@@ -160,13 +159,15 @@ class Target:
         return [np.asarray(log_softmax(rates[:, own], axis=1)) for own in self.margins]
 
     def log_density(self, points: Points) -> Floats:
-        """Logarithm of the density of log ν, the power, the logarithms of intensities
-        and rates, and the probabilities with which the priors of concentrations exceed
-        them, up to a constant that is the same for all distributions of the factors.
+        """Logarithm of the density of log ν, the power, the share if that has a prior,
+        the logarithms of intensities and rates, and the probabilities with which the
+        priors of concentrations exceed them, up to a constant.
         """
         out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=1))
         out += self._priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
         out += self._priors["power"].logpdf(points.power)
+        if "share" in self._priors:
+            out += self._priors["share"].logpdf(points.share)
         every = points.logs[:, len(self.strata.kept) :]
         for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
             size = own.stop - own.start
@@ -201,13 +202,15 @@ class Target:
 
     def _log_likelihood(self, points: Points) -> Floats:
         _, *cells = self._cells(points)
-        return np.asarray(self._mixing.log_pmf(self._counts, *cells).sum(axis=1))
+        mixing = mixing_with(points.share)
+        return np.asarray(mixing.log_pmf(self._counts, *cells).sum(axis=1))
 
     def _pulls(self, points: Points, inverse: Floats) -> Floats:
         rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
         log_shares, log_mean, log_shape = self._cells(points)
+        mixing = mixing_with(points.share)
         up, down = (
-            self._mixing.slopes(self._counts, log_mean + step, log_shape, points.power)
+            mixing.slopes(self._counts, log_mean + step, log_shape, points.power)
             for step in (_STEP, -_STEP)
         )
         shares = np.exp(log_shares)
@@ -223,7 +226,7 @@ class Target:
     def _bends(self, points: Points) -> Bends:
         rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
         log_shares, log_mean, log_shape = self._cells(points)
-        by_mean, slope, mean_bend, both_bend, bend = self._mixing.slopes(
+        by_mean, slope, mean_bend, both_bend, bend = mixing_with(points.share).slopes(
             self._counts, log_mean, log_shape, points.power
         )
         # What a rate adds to a cell it takes from all cells of the stratum.
@@ -263,11 +266,11 @@ class Target:
         the latter without what it takes from other cells.
         """
         _, log_mean, log_shape = self._cells(points)
-        moved, found = _STEP * points.power[:, None], []
+        mixing, moved, found = mixing_with(points.share), _STEP * points.power[:, None], []
         for sign in (1, -1):
             mean, shape = log_mean + sign * _STEP, log_shape + sign * moved
-            by_mean = self._mixing.slopes(self._counts, mean, log_shape, points.power)[2]
-            along = self._mixing.slopes(self._counts, mean, shape, points.power)[4]
+            by_mean = mixing.slopes(self._counts, mean, log_shape, points.power)[2]
+            along = mixing.slopes(self._counts, mean, shape, points.power)[4]
             found.append((self.strata.sums(by_mean), self._levels.sums(along)))
         (of_means, of_levels), (less_means, less_levels) = found
         thirds = (of_levels - less_levels) / (2 * _STEP)
