@@ -12,12 +12,13 @@ from numba import njit
 from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
+    "LARGE",
     "add_gamma_mixed",
     "add_inverse_gaussian_mixed",
     "add_to_groups",
+    "counted_gamma",
+    "counted_inverse_gaussian",
     "draw_factors",
-    "gamma_slopes",
-    "inverse_gaussian_slopes",
     "less_highest",
     "means_and_shapes",
     "one_factor",
@@ -31,9 +32,7 @@ __all__ = [
     "sum_levels",
 ]
 
-_LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
-_STEP = 1e-3  # of differences along a logarithm
-_HIGH = 1e150  # of a term, beyond which a sum is scaled
+LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +45,7 @@ def add_gamma_mixed(counts, occupied, log_mean, log_shape, shape, excess, out): 
     for a in range(log_mean.shape[0]):
         for i in occupied:
             given = log_mean[a, i], log_shape[a, i], shape[a, i], excess[a, i]
-            out[a, i] += _counted_gamma(counts[i], *given)
+            out[a, i] += counted_gamma(counts[i], *given)
 
 
 @njit(cache=True, nogil=True)
@@ -57,117 +56,7 @@ def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, root, out)
     for a in range(log_mean.shape[0]):
         for i in occupied:
             given = log_mean[a, i], math.exp(log_shape[a, i]), root[a, i]
-            out[a, i] += _counted_inverse_gaussian(counts[i], *given)
-
-
-@njit(cache=True, nogil=True)
-def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Slopes and curvatures of the logarithm of ``f! p(f)``, negative binomial: `out`
-    is filled with the derivative by the logarithm of the mean, that along the logarithm
-    of the share, which moves the shape by `power` times as much, and, with the sign
-    changed, the second derivatives by the mean, by both, and along the share.
-
-    `ratio` is that of the mean to the shape, `excess` the logarithm of one more.
-    """
-    for a in range(log_mean.shape[0]):
-        b = power[a]
-        for i in range(counts.size):
-            f, own = counts[i], out[:, a, i]
-            if f > _LARGE or f != math.floor(f):
-                _differences(True, f, log_mean[a, i], log_shape[a, i], b, own)
-                continue
-            r = shape[a, i]
-            q = ratio[a, i] / (1.0 + ratio[a, i])
-            first, second = 0.0, 0.0
-            for k in range(int(f)):
-                term = r / (r + k)
-                first += term
-                second += term * term
-            rest = first - r * excess[a, i]
-            by_shape = rest + (1.0 - q) * (r * ratio[a, i] - f)
-            bend_mean = (r + f) * q * (1.0 - q)
-            bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio[a, i] - f)
-            _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, own)
-
-
-@njit(cache=True, nogil=True)
-def inverse_gaussian_slopes(counts, log_mean, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The same, Poisson-inverse Gaussian."""
-    for a in range(log_mean.shape[0]):
-        b = power[a]
-        for i in range(counts.size):
-            f, own = counts[i], out[:, a, i]
-            if f > _LARGE or f != math.floor(f):
-                _differences(False, f, log_mean[a, i], log_shape[a, i], b, own)
-                continue
-            m = mean[a, i]
-            s = math.sqrt(1.0 + 2.0 * ratio[a, i])
-            k, c = m / s, ratio[a, i] / (s * s)
-            by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
-            bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
-            if f > 0:  # f (log m - log s) and the Bessel functions of w = r s; d log s = c
-                slope, bend = _bessel_slopes(f, math.exp(log_shape[a, i]) * s)
-                turn = (f - slope) * c * (1.0 - 2.0 * c)
-                by_mean += f * (1.0 - c) + slope * c
-                by_shape += f * c + slope * (1.0 - c)
-                bend_mean += turn - bend * c * c
-                bend_both -= turn + bend * c * (1.0 - c)
-                bend_shape += turn - bend * (1.0 - c) ** 2
-            _combined(by_mean, by_shape, bend_mean, bend_both, bend_shape, b, own)
-
-
-@njit(cache=True, nogil=True)
-def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
-    """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
-    number, by the logarithm of `w`: minus the mean, and the variance, of the power k in
-    the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is.
-    """
-    term, total, first, second = 1.0, 1.0, 0.0, 0.0
-    for k in range(1, int(f)):
-        term *= (f - 1.0 + k) * (f - k) / (k * 2.0 * w)
-        total += term
-        first += k * term
-        second += k * k * term
-        if term > _HIGH:
-            term, total = term / _HIGH, total / _HIGH
-            first, second = first / _HIGH, second / _HIGH
-    mean = first / total
-    return -mean, second / total - mean * mean
-
-
-@njit(cache=True, nogil=True)
-def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """From values a step away in the mean, along the share, and both; of the negative
-    binomial with `gamma` factors, or of the other.
-    """
-    h, middle = _STEP, _value(gamma, f, x, y)
-    up, down = _value(gamma, f, x + h, y), _value(gamma, f, x - h, y)
-    ahead, back = _value(gamma, f, x + h, y + b * h), _value(gamma, f, x - h, y - b * h)
-    further, behind = (
-        _value(gamma, f, x + 2 * h, y + b * h),
-        _value(gamma, f, x - 2 * h, y - b * h),
-    )
-    both = 2.0 * middle - further - behind
-    out[0] = (up - down) / (2.0 * h)
-    out[1] = (ahead - back) / (2.0 * h)
-    out[2] = (2.0 * middle - up - down) / h**2
-    out[4] = (2.0 * middle - ahead - back) / h**2
-    out[3] = (both / h**2 - out[2] - out[4]) / 2.0
-
-
-@njit(cache=True, nogil=True)
-def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
-    return one_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
-
-
-@njit(cache=True, nogil=True)
-def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """From derivatives by the mean and the shape."""
-    out[0] = mean
-    out[1] = mean + power * shape
-    out[2] = bend_mean
-    out[3] = bend_mean + power * bend_both
-    out[4] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
+            out[a, i] += counted_inverse_gaussian(counts[i], *given)
 
 
 @njit(cache=True, nogil=True)
@@ -176,11 +65,11 @@ def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # p
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
     if f == 0:
         return -r * excess
-    return _counted_gamma(f, log_mean, log_shape, r, excess) - r * excess
+    return counted_gamma(f, log_mean, log_shape, r, excess) - r * excess
 
 
 @njit(cache=True, nogil=True)
-def _counted_gamma(f, log_mean, log_shape, r, excess):  # type: ignore[no-untyped-def] # pragma: no cover
+def counted_gamma(f, log_mean, log_shape, r, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a count adds to the logarithm of that of an empty cell."""
     return log_rising_over_power(f, r, log_shape) + f * (log_mean - excess)
 
@@ -194,12 +83,12 @@ def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyp
     s = math.sqrt(1.0 + 2.0 * m / r)
     value = -2.0 * m / (1.0 + s)  # r (1 - s) without cancellation
     if f > 0:
-        value += _counted_inverse_gaussian(f, log_mean, r, s)
+        value += counted_inverse_gaussian(f, log_mean, r, s)
     return value
 
 
 @njit(cache=True, nogil=True)
-def _counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def] # pragma: no cover
+def counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a count adds to the logarithm of that of an empty cell."""
     return f * (log_mean - math.log(s)) + _log_bessel_ratio(f, r * s)
 
@@ -209,7 +98,7 @@ def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: upwards from order to order, or by
     the uniform expansion for large orders (DLMF 10.41.4).
     """
-    if f > _LARGE:
+    if f > LARGE:
         order = f - 0.5
         z = w / order
         root = math.sqrt(1.0 + z * z)

@@ -7,15 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
     add_gamma_mixed,
     add_inverse_gaussian_mixed,
     draw_factors,
+)
+from taciturn.estimators.mixed_poisson.slopes import (
     gamma_slopes,
     inverse_gaussian_slopes,
+    mixture_slopes,
 )
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
@@ -182,17 +185,14 @@ class _Mixture(Mixing):
         return np.logaddexp(*self._joint(counts, log_mean, log_shape))
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
-        first, second = (
-            mixing.slopes(counts, log_mean, log_shape, power) for mixing in MIXING.values()
-        )
-        chance = self._chance(*self._joint(counts, log_mean, log_shape))
-        apart = first[:2] - second[:2]
-        first += chance * (second - first)
-        # Which of the two it is varies, and bends the logarithm upwards.
-        either = chance * (1 - chance) * apart
-        first[2] -= either[0] * apart[0]
-        first[3:] -= either[1] * apart
-        return first
+        out, log_odds = np.empty((5, *log_mean.shape)), logit(self.share)
+        for rows in in_cache(log_mean):
+            x, y = _representable(log_mean[rows], log_shape[rows])
+            with np.errstate(over="ignore"):
+                ratio = np.exp(x - y)
+            given = (x, y, np.exp(x), np.exp(y), ratio, np.log1p(ratio), log_odds[rows])
+            mixture_slopes(counts, *given, power[rows], out[:, rows])
+        return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         with np.errstate(divide="ignore"):

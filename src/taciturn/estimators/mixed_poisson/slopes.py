@@ -1,0 +1,170 @@
+"""Compiled loops over cells and draws: how the logarithm of the probability of a count
+changes, whose Poisson mean is multiplied by a gamma or an inverse Gaussian factor, or
+by either with some probability.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from taciturn.estimators.mixed_poisson.kernels import (
+    LARGE,
+    counted_gamma,
+    counted_inverse_gaussian,
+    one_gamma_mixed,
+    one_inverse_gaussian_mixed,
+)
+
+__all__ = ["gamma_slopes", "inverse_gaussian_slopes", "mixture_slopes"]
+
+_STEP = 1e-3  # of differences along a logarithm
+_HIGH = 1e150  # of a term, beyond which a sum is scaled
+
+
+@njit(cache=True, nogil=True)
+def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Slopes and curvatures of the logarithm of ``f! p(f)``, negative binomial: `out`
+    is filled with the derivative by the logarithm of the mean, that along the logarithm
+    of the share, which moves the shape by `power` times as much, and, with the sign
+    changed, the second derivatives by the mean, by both, and along the share.
+
+    `ratio` is that of the mean to the shape, `excess` the logarithm of one more.
+    """
+    for a in range(log_mean.shape[0]):
+        for i in range(counts.size):
+            given = log_mean[a, i], log_shape[a, i], shape[a, i], ratio[a, i], excess[a, i]
+            _gamma(counts[i], *given, power[a], out[:, a, i])
+
+
+@njit(cache=True, nogil=True)
+def inverse_gaussian_slopes(counts, log_mean, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, Poisson-inverse Gaussian."""
+    for a in range(log_mean.shape[0]):
+        for i in range(counts.size):
+            given = log_mean[a, i], log_shape[a, i], mean[a, i], ratio[a, i]
+            _inverse_gaussian(counts[i], *given, power[a], out[:, a, i])
+
+
+@njit(cache=True, nogil=True)
+def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
+    counts, log_mean, log_shape, mean, shape, ratio, excess, log_odds, power, out
+):
+    """The same of factors that are inverse Gaussian with odds given for each row, and
+    gamma otherwise.
+    """
+    first, second = np.empty(5), np.empty(5)
+    for a in range(log_mean.shape[0]):
+        b = power[a]
+        for i in range(counts.size):
+            f, x, y, r = counts[i], log_mean[a, i], log_shape[a, i], shape[a, i]
+            _gamma(f, x, y, r, ratio[a, i], excess[a, i], b, first)
+            _inverse_gaussian(f, x, y, mean[a, i], ratio[a, i], b, second)
+            s = math.sqrt(1.0 + 2.0 * ratio[a, i])
+            odds = log_odds[a] + r * excess[a, i] - 2.0 * mean[a, i] / (1.0 + s)
+            if f > 0:
+                odds += counted_inverse_gaussian(f, x, r, s)
+                odds -= counted_gamma(f, x, y, r, excess[a, i])
+            chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+            # Which of the two it is varies, and bends the logarithm upwards.
+            either = chance * (1.0 - chance)
+            by_mean, along = first[0] - second[0], first[1] - second[1]
+            for k in range(5):
+                out[k, a, i] = first[k] + chance * (second[k] - first[k])
+            out[2, a, i] -= either * by_mean * by_mean
+            out[3, a, i] -= either * by_mean * along
+            out[4, a, i] -= either * along * along
+
+
+@njit(cache=True, nogil=True)
+def _gamma(f, x, y, r, ratio, excess, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Those of one cell."""
+    if f > LARGE or f != math.floor(f):
+        _differences(True, f, x, y, b, out)
+        return
+    q = ratio / (1.0 + ratio)
+    first, second = 0.0, 0.0
+    for k in range(int(f)):
+        term = r / (r + k)
+        first += term
+        second += term * term
+    rest = first - r * excess
+    by_shape = rest + (1.0 - q) * (r * ratio - f)
+    bend_mean = (r + f) * q * (1.0 - q)
+    bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio - f)
+    _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, out)
+
+
+@njit(cache=True, nogil=True)
+def _inverse_gaussian(f, x, y, m, ratio, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Those of one cell."""
+    if f > LARGE or f != math.floor(f):
+        _differences(False, f, x, y, b, out)
+        return
+    s = math.sqrt(1.0 + 2.0 * ratio)
+    k, c = m / s, ratio / (s * s)
+    by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
+    bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
+    if f > 0:  # f (log m - log s) and the Bessel functions of w = r s; d log s = c
+        slope, bend = _bessel_slopes(f, math.exp(y) * s)
+        turn = (f - slope) * c * (1.0 - 2.0 * c)
+        by_mean += f * (1.0 - c) + slope * c
+        by_shape += f * c + slope * (1.0 - c)
+        bend_mean += turn - bend * c * c
+        bend_both -= turn + bend * c * (1.0 - c)
+        bend_shape += turn - bend * (1.0 - c) ** 2
+    _combined(by_mean, by_shape, bend_mean, bend_both, bend_shape, b, out)
+
+
+@njit(cache=True, nogil=True)
+def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+    """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
+    number, by the logarithm of `w`: minus the mean, and the variance, of the power k in
+    the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is.
+    """
+    term, total, first, second = 1.0, 1.0, 0.0, 0.0
+    for k in range(1, int(f)):
+        term *= (f - 1.0 + k) * (f - k) / (k * 2.0 * w)
+        total += term
+        first += k * term
+        second += k * k * term
+        if term > _HIGH:
+            term, total = term / _HIGH, total / _HIGH
+            first, second = first / _HIGH, second / _HIGH
+    mean = first / total
+    return -mean, second / total - mean * mean
+
+
+@njit(cache=True, nogil=True)
+def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """From values a step away in the mean, along the share, and both; of the negative
+    binomial with `gamma` factors, or of the other.
+    """
+    h, middle = _STEP, _value(gamma, f, x, y)
+    up, down = _value(gamma, f, x + h, y), _value(gamma, f, x - h, y)
+    ahead, back = _value(gamma, f, x + h, y + b * h), _value(gamma, f, x - h, y - b * h)
+    further, behind = (
+        _value(gamma, f, x + 2 * h, y + b * h),
+        _value(gamma, f, x - 2 * h, y - b * h),
+    )
+    both = 2.0 * middle - further - behind
+    out[0] = (up - down) / (2.0 * h)
+    out[1] = (ahead - back) / (2.0 * h)
+    out[2] = (2.0 * middle - up - down) / h**2
+    out[4] = (2.0 * middle - ahead - back) / h**2
+    out[3] = (both / h**2 - out[2] - out[4]) / 2.0
+
+
+@njit(cache=True, nogil=True)
+def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
+    return one_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
+
+
+@njit(cache=True, nogil=True)
+def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """From derivatives by the mean and the shape."""
+    out[0] = mean
+    out[1] = mean + power * shape
+    out[2] = bend_mean
+    out[3] = bend_mean + power * bend_both
+    out[4] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
