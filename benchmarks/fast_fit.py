@@ -89,7 +89,8 @@ def main() -> None:
             f"the default, N = {size:,}: {min(wall):.3f} s, median {statistics.median(wall):.3f} s"
         )
     sample = large_sample()
-    for model in (tc.MixedPoisson(mixing="gamma"), tc.MixedPoisson(mixing="inverse Gaussian")):
+    mixings = ("gamma", "inverse Gaussian", "mixture")
+    for model in (*(tc.MixedPoisson(mixing=name) for name in mixings), default):
         fit(model, 50_000, "fast", 0, sample, 250)
         times = [fit(model, 50_000, "fast", seed, sample, 250) for seed in range(ROUNDS_LARGE)]
         _, wall, processor = zip(*times, strict=True)

@@ -22,21 +22,13 @@ from default_estimator import FRACTIONS, HERE, joined, populations, study_parser
 
 import taciturn as tc
 
-FAMILIES, POOLED = "families", "pooled"
+FAMILIES, POOLED, EVEN = "families", "pooled", "area_by_sex"
 CANDIDATES: dict[str, tc.estimators.Estimator] = {
     FAMILIES: tc.LinearPool(
         {"dirichlet": tc.DirichletLogLinear(), "restaurant": tc.ChineseRestaurant()}
     ),
-    POOLED: tc.LinearPool(
-        {
-            "mixture": tc.MixedPoisson(),
-            "wald": tc.MixedPoisson(mixing="inverse Gaussian"),
-            "dirichlet": tc.DirichletLogLinear(),
-        },
-        shares={"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15},
-    ),
+    POOLED: tc.default_estimator(tc.load_dataset(EVEN)),
 }
-EVEN = "area_by_sex"
 
 
 # What is shown of R2, and how.

@@ -138,7 +138,7 @@ class MixedPoisson(LogLinearEstimator):
     reserved: ClassVar[tuple[str, ...]] = ("log_relative_intensity",)
     caution: ClassVar[str] = (
         "Its intervals for R1 and R2 of large tables of flows, a few of whose cells are far larger"
-        " than the others, held in half to three quarters of the samples only."
+        " than the others, are often too narrow."
     )
     keeps_margins: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
