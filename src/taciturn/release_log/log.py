@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from taciturn.attack import Mechanism
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_steps
 from taciturn.release_log.advice import Tables, advice
 from taciturn.release_log.checking import Checked, check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.database import Database, create
+from taciturn.release_log.mechanisms import Stored
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.reading import Defined, Merged, Where, published_tables
 from taciturn.release_log.search import Limits
@@ -130,7 +130,7 @@ class ReleaseLog:
         *,
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         threshold: int = 10,
         values: int = 2,
@@ -257,7 +257,7 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         total: str = "Total",
         after: Verdict | None = None,
@@ -307,7 +307,7 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         total: str = "Total",
     ) -> int | None:
