@@ -148,6 +148,19 @@ def test_a_mechanism_is_named_or_in_a_file(run, folder):
     assert run(*keys, "--where", "age=66+", "--add", "keys")[0] == 0
     (_, table), *_ = [x for x in tc.ReleaseLog(LOG[1])._database.tables() if x[0] == 12]
     assert table.noise.as_json() == {"mechanism": data, "keyed": True, "keys": "2026"}
+    data = {
+        "name": "record-swapping",
+        "geography": "sex",
+        "categories": {"sex": ["f", "m"]},
+        "sizes": [5, 5],
+        "moves": 0,
+    }
+    (folder / "swapping.json").write_text(json.dumps(data))
+    (folder / "swapped.csv").write_text("sex,count\nf,5\nm,6\n")
+    keys = ["check", "swapped.csv", *LOG, "--mechanism", "swapping.json"]
+    status, _, said = run(*keys)
+    assert status == 1
+    assert "add up to" in said or "is published as" in said or "no table" in said
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,10 @@ def test_what_is_left_out_of_large_files_is_too_improbable_to_matter() -> None:
             assert np.exp(log_p[true == t][0]) == pytest.approx(p, rel=1e-6, abs=1e-30)
 
 
+class ByChanceError(Exception):
+    """A count follows from others in whole numbers only, as they are so small."""
+
+
 class Swapped:
     """A random base with tables of it and of swapped files, and a new table."""
 
@@ -243,14 +247,33 @@ class Swapped:
         for mask, least, most in rows:
             sums = self.every[:, mask].sum(axis=1)
             ok &= (sums >= least) & (sums <= most)
-        # The sum of cells of which some are known.
+        # A sum of counts and of cells that are known.
         closed = np.ptp(self.every[ok], axis=0) == 0
         exact = [mask for mask, least, most in rows if least == most]
-        matrix = np.array(exact, dtype=float)[:, ~closed]
-        more = np.vstack([matrix, own[~closed]])
-        if own[~closed].any() and np.linalg.matrix_rank(more) > np.linalg.matrix_rank(matrix):
+        follows = self.follows(own, exact, closed)
+        if follows != self.follows(own, exact, self.propagated(rows)):
+            raise ByChanceError
+        if not follows:
             return None
         return int(self.files[file].values.ravel()[own].sum())
+
+    def follows(self, own: np.ndarray, exact: list[np.ndarray], closed: np.ndarray) -> bool:
+        """Whether a total is a sum, or a difference, of others and of closed cells."""
+        matrix = np.array(exact, dtype=float)[:, ~closed]
+        more = np.vstack([matrix, own[~closed]])
+        rank = np.linalg.matrix_rank
+        return not own[~closed].any() or bool(rank(more) == rank(matrix))
+
+    def propagated(self, rows: list) -> np.ndarray:
+        """The cells that are known from one total after the other."""
+        low, high = np.zeros(self.base.size, dtype=int), np.full(self.base.size, 99)
+        for _ in range(20):
+            for mask, least, most in rows:
+                for cell in np.flatnonzero(mask):
+                    others = np.flatnonzero(mask)[np.flatnonzero(mask) != cell]
+                    low[cell] = max(low[cell], least - high[others].sum())
+                    high[cell] = min(high[cell], most - low[others].sum())
+        return low == high
 
     def posterior(self, released: Sequence, own: np.ndarray) -> Any:
         """Bounds, values and probabilities of a total, and whether anything is known
@@ -306,8 +329,14 @@ class Swapped:
 
 
 def check_against_all_choices(seed: int) -> int:
-    """How many were found."""
-    case = Swapped(seed)
+    """How many were found; -1 where something is known by chance."""
+    try:
+        return _check_against_all_choices(Swapped(seed))
+    except ByChanceError:
+        return -1
+
+
+def _check_against_all_choices(case: Swapped) -> int:
     new = [table for number, table, _ in case.released if number == 0]
     if not new or all(table.noise is None for _, table, _ in case.released):
         return 0

@@ -172,16 +172,17 @@ class ReleaseLog:
         merge : mapping of str to mapping, optional
             The categories that each merged category of the table combines, as in
             `GlobalRecoding`.
-        mechanism : Mechanism, optional
+        mechanism : Mechanism or RecordSwapping, optional
             By which the counts of the table were perturbed, each for itself, if they
             were: `RandomRounding`, `ConventionalRounding`, `SmallCellAdjustment`,
-            `GeometricNoise` or `CellKeys` of `taciturn.attack`. It is logged, so it
-            must be public.
+            `GeometricNoise` or `CellKeys` of `taciturn.attack`; or how the records that
+            it counts were swapped. It is logged, so it must be public.
         keys : str, optional
-            What the keys of the records are called from which the noise follows. Where
-            two releases with the same keys count the same records, this is one answer.
-            By default no other release has the same: attackers learn most from answers
-            with noise of their own, so that nothing is missed.
+            What the keys of the records are called from which the noise follows, or the
+            file of swapped records. Where two releases with the same keys count the
+            same records, this is one answer. By default no other release has the same:
+            attackers learn most from answers with noise of their own, so that nothing
+            is missed.
         threshold : int
             Counts below it are small.
         values : int
