@@ -152,15 +152,13 @@ def test_a_mechanism_is_named_or_in_a_file(run, folder):
         "name": "record-swapping",
         "geography": "sex",
         "categories": {"sex": ["f", "m"]},
-        "sizes": [5, 5],
-        "moves": 0,
+        "sizes": [51, 48],
+        "moves": 3,
     }
     (folder / "swapping.json").write_text(json.dumps(data))
-    (folder / "swapped.csv").write_text("sex,count\nf,5\nm,6\n")
-    keys = ["check", "swapped.csv", *LOG, "--mechanism", "swapping.json"]
-    status, _, said = run(*keys)
-    assert status == 1
-    assert "add up to" in said or "is published as" in said or "no table" in said
+    (folder / "swapped.csv").write_text("sex,count\nf,50\nm,49\n")
+    status, _, said = run("check", "swapped.csv", *LOG, "--mechanism", "swapping.json")
+    assert (status, "is published as" in said) == (1, True)
 
 
 @pytest.mark.parametrize(
