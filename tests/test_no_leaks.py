@@ -81,6 +81,8 @@ HOLD_NO_TABLE = {
     tc.release_log.Finding,
     tc.release_log.Likely,
     tc.release_log.Advice,
+    # Sizes of areas, which must be public.
+    tc.release_log.RecordSwapping,
     # What an estimator believes and how it samples.
     many.SharedProfile,
     estimators.Prior,

@@ -148,6 +148,17 @@ def test_a_mechanism_is_named_or_in_a_file(run, folder):
     assert run(*keys, "--where", "age=66+", "--add", "keys")[0] == 0
     (_, table), *_ = [x for x in tc.ReleaseLog(LOG[1])._database.tables() if x[0] == 12]
     assert table.noise.as_json() == {"mechanism": data, "keyed": True, "keys": "2026"}
+    data = {
+        "name": "record-swapping",
+        "geography": "sex",
+        "categories": {"sex": ["f", "m"]},
+        "sizes": [51, 48],
+        "moves": 3,
+    }
+    (folder / "swapping.json").write_text(json.dumps(data))
+    (folder / "swapped.csv").write_text("sex,count\nf,50\nm,49\n")
+    status, _, said = run("check", "swapped.csv", *LOG, "--mechanism", "swapping.json")
+    assert (status, "is published as" in said) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def perturbed(table: PublishedTable, generator: np.random.Generator, keys: str |
     found = replace(table, noise=None)
     for time in range(repetitions):
         noise = Noise(mechanism, keyed, keys, released[time : time + 1])
-        again = _perturbed(table, noise)
+        again = _perturbed(table, mechanism, noise)
         both = np.maximum(found.least, again.least), np.minimum(found.most, again.most)
         least, most = both if found.noise is not None else (again.least, again.most)
         found = replace(again, least=least, most=most)

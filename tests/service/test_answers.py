@@ -211,3 +211,14 @@ def test_repeated_answers_are_averaged_and_the_one_too_many_is_refused(ask: Any)
         assert ask.post("/release", json=body | {"name": f"keys {number}"}).status_code == 201
     again = ask.post("/release", json=body | {"name": "keys 3"})
     assert (again.status_code, again.json()["added"]) == (200, False)
+    swapping = {
+        "name": "record-swapping",
+        "geography": "sex",
+        "categories": {"sex": ["f", "m"]},
+        "sizes": [60, 70],
+        "moves": 5,
+    }
+    body = by_sex(60, 70, mechanism=swapping, keys="a file", advise=False)
+    assert ask.post("/release", json=body | {"name": "swapped"}).status_code == 201
+    bad = ask.post("/check", json=body | {"mechanism": swapping | {"moves": 61}})
+    assert (bad.status_code, "moves must be" in bad.text) == (422, True)

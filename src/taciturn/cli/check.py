@@ -92,7 +92,7 @@ class Assigned(click.ParamType[tuple[str, tuple[str, ...]]]):
     "--mechanism",
     type=Specified(),
     help="By which the counts were perturbed, such as geometric-noise:epsilon=0.5 or"
-    " random-rounding:base=3; for cell-keys a JSON file with the perturbation table.",
+    " random-rounding:base=3; for cell-keys and record-swapping a JSON file with their tables.",
 )
 @click.option(
     "--keys",
@@ -121,7 +121,7 @@ def check(
     merge: tuple[tuple[str, tuple[str, ...]], ...],
     threshold: int,
     values: int,
-    mechanism: "tc.attack.Mechanism | None",
+    mechanism: "tc.attack.Mechanism | tc.release_log.RecordSwapping | None",
     keys: str | None,
     certainty: float,
     add: str | None,

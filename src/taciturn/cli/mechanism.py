@@ -11,7 +11,7 @@ from taciturn.errors import FileFormatError, ParameterError
 from taciturn.files import check_readable
 
 if TYPE_CHECKING:
-    import taciturn as tc
+    from taciturn.release_log.mechanisms import Stored
 
 __all__ = ["Specified"]
 
@@ -19,18 +19,19 @@ _SHORT: Final = re.compile(r"([a-z-]+):([a-z]+)=([0-9]{1,17}|[0-9]{0,17}\.[0-9]{
 _MOST_BYTES: Final = 5_000_000
 
 
-class Specified(click.ParamType["tc.attack.Mechanism"]):
+class Specified(click.ParamType["Stored"]):
     """``name:parameter=number``, or a JSON file with the name and the parameters."""
 
     name = "name:parameter=number|file.json"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "tc.attack.Mechanism":
+    ) -> "Stored":
         """Read ``random-rounding:base=3``."""
         from taciturn.attack import Mechanism
+        from taciturn.release_log import RecordSwapping
 
-        if isinstance(value, Mechanism):
+        if isinstance(value, Mechanism | RecordSwapping):
             return value
         text = str(value)
         short = _SHORT.fullmatch(text)

@@ -4,6 +4,7 @@ from taciturn.release_log.advice import Advice
 from taciturn.release_log.checking import Finding
 from taciturn.release_log.likely import Likely
 from taciturn.release_log.log import ReleaseLog
+from taciturn.release_log.swapping import RecordSwapping
 from taciturn.release_log.verdict import Verdict
 
-__all__ = ["Advice", "Finding", "Likely", "ReleaseLog", "Verdict"]
+__all__ = ["Advice", "Finding", "Likely", "RecordSwapping", "ReleaseLog", "Verdict"]

@@ -13,6 +13,7 @@ from taciturn.release_log.likely import Likely, likely_totals
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.search import Limits, bounds_of_totals, candidates
 from taciturn.release_log.smallest import Effort, SmallestSets
+from taciturn.release_log.swapped import spelled_out, with_sizes
 from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 from taciturn.release_log.words import Taken, in_words, taken_of
@@ -130,6 +131,8 @@ def check_tables(
     if codebook.total is not None:
         everybody = np.array(codebook.total)
         earlier = [(PUBLIC, PublishedTable((), {}, everybody, everybody)), *earlier]
+    earlier = spelled_out(earlier, codebook)
+    new = [table for _, table in spelled_out([(NEW, table) for table in new], codebook)]
     windows, complete = _windows(new, earlier, codebook)
     found: list[Finding] = []
     likely: list[Likely] = []
@@ -152,7 +155,11 @@ def check_tables(
         for each in small:
             found.append(_finding(window, each, sets, prove=len(found) < _MOST_PROVED))
         sizes = {name: len(labels) for name, labels in codebook.variables.items()}
-        whole = [source for source in noisy if source[1].tells_apart(classes, sizes)]
+        whole = [
+            source
+            for source in noisy
+            if all(each.tells_apart(classes, sizes) for each in with_sizes(source[1], codebook))
+        ]
         if whole:
             combined |= {release for release, _ in whole} - {NEW}
             nearly, more, left_out = likely_totals(window, before, whole, limits, settled)

@@ -31,33 +31,41 @@ class Seen:
     ----------
     source : Source
         The release, and its table.
-    cell : int
-        The cell of the table.
+    cell : int or None
+        The cell of the table; None for a sum of its cells, or what follows from several
+        tables.
     cells : array of int64
         The combinations of classes that it counts.
     value : int
         What was released.
     keys : hashable
         What the noise follows from; another for each that has noise of its own.
+    mechanism : Mechanism
+        How it was perturbed.
+    others : frozenset of int
+        Further releases that it follows from.
     """
 
     source: Source
-    cell: int
+    cell: int | None
     cells: Integers
     value: int
     keys: Hashable
+    mechanism: Mechanism
+    others: frozenset[int] = frozenset()
 
     @property
-    def mechanism(self) -> Mechanism:
-        """How it was perturbed."""
-        noise = self.source[1].noise
-        assert noise is not None, "only perturbed tables are seen"
-        return noise.mechanism
+    def name(self) -> str:
+        """Which count it is, for messages."""
+        if self.cell is None:
+            return f"a count of {named(*self.source, 0).rpartition(' of ')[2]}"
+        return named(*self.source, self.cell)
 
     @property
     def sets(self) -> dict[str, Booleans]:
         """For each variable the categories that it counts, where these are not all."""
         table = self.source[1]
+        assert self.cell is not None, "asked of cells only"
         place = np.unravel_index(self.cell, table.least.shape) if table.axes else ()
         taken = dict(table.where)
         for axis, at in zip(table.axes, place, strict=True):
@@ -80,10 +88,13 @@ class Evidence:
         What was released, and of what.
     ways : sequence of Way
         Counts that add up to it.
+    lacking : bool
+        Whether something was released of it that could not be weighed.
     """
 
     seen: Sequence[Tied]
     ways: "Sequence[Way]" = ()
+    lacking: bool = False
 
     @cached_property
     def every(self) -> list[Seen]:
@@ -93,11 +104,11 @@ class Evidence:
     @property
     def releases(self) -> frozenset[int]:
         """The releases that it comes from."""
-        return frozenset(each.source[0] for each in self.every)
+        return frozenset[int]().union(*({x.source[0]} | x.others for x in self.every))
 
     def contradiction(self) -> str:
         """That no count gives all this, in words."""
-        shown = [f"{named(*x.source, x.cell)} as {x.value}" for x in self.every[:_SHOWN]]
+        shown = [f"{x.name} as {x.value}" for x in self.every[:_SHOWN]]
         more = len(self.every) - len(shown)
         return (
             f"no count gives all that is published of one: {', '.join(shown)}"

@@ -153,7 +153,11 @@ def likely_totals(
     classes = classes_of(window.classes, [table for _, table in every], window.codebook)
     fine = replace(window, classes=classes, told=every)
     ties = Ties(fine, noisy)
-    asked, left_out = _may_be_likely(fine, ties, _asked(fine, ties, noisy, settled), limits)
+    every_asked = _asked(fine, ties, noisy, settled)
+    lacking = any(each.evidence.lacking for each in every_asked)
+    every_asked = [each for each in every_asked if each.evidence.every]
+    asked, left_out = _may_be_likely(fine, ties, every_asked, limits)
+    left_out = left_out or lacking
     low, high = bounds_of_totals(fine.system, [each.cells for each in asked])
     known = limits.hit(low, high)
     posteriors = [
@@ -194,8 +198,12 @@ def _asked(
     """
     totals = Totals(window)
     first = sorted(ties.seen, key=lambda each: each.source[0] != NEW)
-    described = [(each.sets, each.cells) for each in first if ties.hash_of(each.cells)]
-    for total in np.flatnonzero(np.isin(totals.of(ties.numbers), ties.tied)).tolist():
+    described = [(each.sets, each.cells) for each in first if ties.known.hash_of(each.cells)]
+    hashes = totals.of(ties.known.numbers)
+    may = np.isin(hashes, ties.tied)
+    for file in ties.swapped:
+        may |= (hashes != 0) & (totals.of(file.numbers) == 0)
+    for total in np.flatnonzero(may).tolist():
         sets = {name: own[window.classes[name]] for name, own in totals.sets(total).items()}
         if not any(own.all() for own in sets.values()):
             described.append((sets, totals.cells(total)))
@@ -205,7 +213,7 @@ def _asked(
         taken = taken_of(sets, window.codebook)
         if frozenset(taken) not in settled and frozenset(taken) not in found:
             found[frozenset(taken)] = _Asked(sets, taken, cells, ties.of(cells))
-    return [each for each in found.values() if each.evidence.every]
+    return [x for x in found.values() if x.evidence.every or x.evidence.lacking]
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,11 +281,11 @@ def _may_be_likely(
     """
     if not asked:
         return [], False
-    members = members_of([each.cells for each in asked], len(ties.lower))
-    unlimited = ties.upper >= UNLIMITED
+    members = members_of([each.cells for each in asked], len(ties.known.lower))
+    unlimited = ties.known.upper >= UNLIMITED
     endless = np.asarray(members @ unlimited.astype(np.int64)) > 0
-    high = np.where(endless, UNLIMITED, members @ np.where(unlimited, 0, ties.upper))
-    ends = zip(asked, (members @ ties.lower).tolist(), high.tolist(), strict=True)
+    high = np.where(endless, UNLIMITED, members @ np.where(unlimited, 0, ties.known.upper))
+    ends = zip(asked, (members @ ties.known.lower).tolist(), high.tolist(), strict=True)
     first, last = np.array([each.evidence.ends(*own) for each, *own in ends]).T
     last = np.maximum(last, first - 1)  # of what contradicts itself
     small = np.flatnonzero((first < limits.threshold) & ((last > 0) | (last < first)))

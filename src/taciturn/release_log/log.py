@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from taciturn.attack import Mechanism
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_steps
 from taciturn.release_log.advice import Tables, advice
 from taciturn.release_log.checking import Checked, check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.database import Database, create
+from taciturn.release_log.mechanisms import Stored
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.reading import Defined, Merged, Where, published_tables
 from taciturn.release_log.search import Limits
@@ -130,7 +130,7 @@ class ReleaseLog:
         *,
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         threshold: int = 10,
         values: int = 2,
@@ -172,16 +172,17 @@ class ReleaseLog:
         merge : mapping of str to mapping, optional
             The categories that each merged category of the table combines, as in
             `GlobalRecoding`.
-        mechanism : Mechanism, optional
+        mechanism : Mechanism or RecordSwapping, optional
             By which the counts of the table were perturbed, each for itself, if they
             were: `RandomRounding`, `ConventionalRounding`, `SmallCellAdjustment`,
-            `GeometricNoise` or `CellKeys` of `taciturn.attack`. It is logged, so it
-            must be public.
+            `GeometricNoise` or `CellKeys` of `taciturn.attack`; or how the records that
+            it counts were swapped. It is logged, so it must be public.
         keys : str, optional
-            What the keys of the records are called from which the noise follows. Where
-            two releases with the same keys count the same records, this is one answer.
-            By default no other release has the same: attackers learn most from answers
-            with noise of their own, so that nothing is missed.
+            What the keys of the records are called from which the noise follows, or the
+            file of swapped records. Where two releases with the same keys count the
+            same records, this is one answer. By default no other release has the same:
+            attackers learn most from answers with noise of their own, so that nothing
+            is missed.
         threshold : int
             Counts below it are small.
         values : int
@@ -257,7 +258,7 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         total: str = "Total",
         after: Verdict | None = None,
@@ -307,7 +308,7 @@ class ReleaseLog:
         protection: str = "",
         where: Where | None = None,
         merge: Merged | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Stored | None = None,
         keys: str | None = None,
         total: str = "Total",
     ) -> int | None:

@@ -16,9 +16,13 @@ from taciturn.attack import (
     SmallCellAdjustment,
 )
 from taciturn.errors import ParameterError
+from taciturn.release_log.swapping import RecordSwapping
 from taciturn.validate import quoted
 
-__all__ = ["MECHANISMS", "canonical", "mechanism_data", "mechanism_of"]
+__all__ = ["MECHANISMS", "Stored", "canonical", "mechanism_data", "mechanism_of"]
+
+type Stored = Mechanism | RecordSwapping
+"""What a log can hold: how each count was perturbed, or all of a table together."""
 
 _ONE_NUMBER: Final[Mapping[str, tuple[type[Mechanism], str]]] = {
     "random-rounding": (RandomRounding, "base"),
@@ -28,11 +32,13 @@ _ONE_NUMBER: Final[Mapping[str, tuple[type[Mechanism], str]]] = {
 }
 """Mechanisms with one parameter, and what it is called."""
 _CELL_KEYS: Final = "cell-keys"
+_SWAPPING: Final = "record-swapping"
 _MOST_ENTRIES: Final = 100_000  # of a perturbation table
 
 MECHANISMS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: (parameter,) for name, (_, parameter) in _ONE_NUMBER.items()},
     _CELL_KEYS: ("perturbed", "probabilities"),
+    _SWAPPING: ("geography", "categories", "sizes", "moves"),
 }
 """The mechanisms that a log can hold, and the parameters of each."""
 
@@ -56,14 +62,16 @@ def mechanism_data(mechanism: Any) -> dict[str, Any]:
             "perturbed": table["perturbed"].values.tolist(),
             "probabilities": table.values.astype(np.float64).tolist(),
         }
+    if type(mechanism) is RecordSwapping:
+        return {"name": _SWAPPING, **mechanism.as_json()}
     raise ParameterError(
         "a log stores mechanisms as data: mechanism must be RandomRounding,"
         " ConventionalRounding, SmallCellAdjustment, GeometricNoise or CellKeys of"
-        f" taciturn.attack, got {quoted(mechanism)}"
+        f" taciturn.attack, or RecordSwapping of taciturn.release_log, got {quoted(mechanism)}"
     )
 
 
-def mechanism_of(data: Any) -> Mechanism:
+def mechanism_of(data: Any) -> Stored:
     """The mechanism of this name and these parameters.
 
     Raises
@@ -83,6 +91,8 @@ def mechanism_of(data: Any) -> Mechanism:
         )
     if name == _CELL_KEYS:
         return _cell_keys(**given)
+    if name == _SWAPPING:
+        return RecordSwapping.from_json(**given)
     kind, parameter = _ONE_NUMBER[name]
     return kind(**{parameter: given[parameter]})
 
@@ -117,6 +127,6 @@ def _cell_keys(perturbed: Any, probabilities: Any) -> CellKeys:
     return CellKeys(table)
 
 
-def canonical(mechanism: Mechanism) -> str:
+def canonical(mechanism: Stored) -> str:
     """The same text for the same mechanism."""
     return json.dumps(mechanism_data(mechanism), sort_keys=True)

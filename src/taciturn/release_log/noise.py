@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.attack.mechanisms import Mechanism
-from taciturn.release_log.mechanisms import mechanism_data, mechanism_of
+from taciturn.release_log.mechanisms import Stored, mechanism_data, mechanism_of
 from taciturn.schema import MAX_COUNT
 
 __all__ = ["NOT_RELEASED", "Noise"]
@@ -24,11 +24,11 @@ class Noise:
 
     Attributes
     ----------
-    mechanism : Mechanism
-        How each count was perturbed.
+    mechanism : Stored
+        How each count was perturbed, or the records were swapped.
     keyed : bool
         Whether the noise follows from keys of the records: the same records have the
-        same noise in all tables of the release.
+        same noise in all tables of the release; so are swapped records.
     keys : str or None
         What these keys are called, if other releases have the same; None for keys, or
         noise, that no other release has.
@@ -36,7 +36,7 @@ class Noise:
         What was released of each cell, each time; -1 where it was not.
     """
 
-    mechanism: Mechanism
+    mechanism: Stored
     keyed: bool
     keys: str | None
     released: Integers
@@ -79,7 +79,8 @@ class Noise:
         mechanism = mechanism_of(given["mechanism"])
         values = np.array(released, dtype=np.int64).reshape(-1, *shape)
         for value in np.unique(values[values != NOT_RELEASED]).tolist():
-            if not 0 <= value <= MAX_COUNT or mechanism.support(value) is None:
+            gives = not isinstance(mechanism, Mechanism) or mechanism.support(value) is not None
+            if not (0 <= value <= MAX_COUNT and gives):
                 raise ValueError(f"{mechanism!r} does not give {value}")
         if not len(values) or (keyed and len(values) > 1):
             raise ValueError("so many repetitions are not possible")

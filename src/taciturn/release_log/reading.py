@@ -14,10 +14,12 @@ from taciturn.attack.mechanisms.likelihood import supports
 from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Booleans, Codebook, Integers, label_text, plain
-from taciturn.release_log.mechanisms import mechanism_data
+from taciturn.release_log.mechanisms import Stored, mechanism_data
 from taciturn.release_log.noise import NOT_RELEASED, Noise
 from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.rows import Rows, rows_of
+from taciturn.release_log.swapped import swapped_tables
+from taciturn.release_log.swapping import RecordSwapping
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
 from taciturn.tables.spelling import check_spelling
@@ -36,7 +38,7 @@ class Defined(TypedDict):
 
     where: Where | None
     merge: Merged | None
-    mechanism: Mechanism | None
+    mechanism: Stored | None
     keys: str | None
 
 
@@ -50,7 +52,7 @@ def published_tables(
     where: Where | None = None,
     merge: Merged | None = None,
     total: str = "Total",
-    mechanism: Mechanism | None = None,
+    mechanism: Stored | None = None,
     keys: str | None = None,
 ) -> list[PublishedTable]:
     """The tables that are published, each with who is counted in its cells."""
@@ -72,12 +74,15 @@ def published_tables(
         found = _of_release(given, book, keys)
     else:
         rows = rows_of(given, codebook, total, perturbed=mechanism is not None)
-        found = _of_rows(rows, book, mechanism, keys)
+        each_for_itself = None if isinstance(mechanism, RecordSwapping) else mechanism
+        found = _of_rows(rows, book, each_for_itself, keys)
     unknown = [name for name in book.merge if name not in book.merged]
     if unknown:
         raise ParameterError(f"merge must name variables of the table, got {unknown}")
     _check_filter(found)
     _check_total(found, codebook)
+    if isinstance(mechanism, RecordSwapping):
+        return swapped_tables(found, mechanism, keys, codebook)
     return found
 
 
@@ -207,21 +212,21 @@ def _of_rows(
                     "a perturbed table must have a row for each cell, with 0 where 0 is released"
                     " and without a count where none is"
                 )
-            table = _perturbed(table, Noise(mechanism, keyed, keys, released[None]))
+            table = _perturbed(table, mechanism, Noise(mechanism, keyed, keys, released[None]))
         found.append(table)
     return [each for each in found if each.shown.any()]
 
 
-def _perturbed(table: PublishedTable, noise: Noise) -> PublishedTable:
+def _perturbed(table: PublishedTable, mechanism: Mechanism, noise: Noise) -> PublishedTable:
     """A table of which a mechanism released its counts."""
     released = noise.released[0]
     for cell in np.flatnonzero(released >= 0).tolist():
-        if noise.mechanism.support(int(released.flat[cell])) is None:
+        if mechanism.support(int(released.flat[cell])) is None:
             raise TableError(
-                f"the table must hold {noise.mechanism.gives}: {table.label(cell) or 'the total'}"
+                f"the table must hold {mechanism.gives}: {table.label(cell) or 'the total'}"
                 f" holds {released.flat[cell]}"
             )
-    least, most = supports(noise.mechanism, np.maximum(noise.released, 0))
+    least, most = supports(mechanism, np.maximum(noise.released, 0))
     seen = released >= 0
     return replace(
         table,

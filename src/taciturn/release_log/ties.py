@@ -8,25 +8,22 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from taciturn.attack.posterior.lattice import kernel_basis
-from taciturn.attack.system import UNLIMITED
+from taciturn.attack import Mechanism
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.evidence import Evidence, Seen, Tied
+from taciturn.release_log.known import Hashes, Known, random_hashes
 from taciturn.release_log.mechanisms import canonical
-from taciturn.release_log.search import compatible_tables, limited, members_of, propagated
+from taciturn.release_log.search import members_of
+from taciturn.release_log.swapped import is_swapped
+from taciturn.release_log.swapped_file import swapped_files
 from taciturn.release_log.ways import Ways
-from taciturn.release_log.window import Source, Window, named
+from taciturn.release_log.window import Source, Window
 
 __all__ = ["Ties"]
 
-Hashes = npt.NDArray[np.uint64]
-
-_SAME: Final = 0  # seeds of the numbers that tell sets of cells apart
-_TIED: Final = 1
+_SAME: Final = 0  # a seed of the numbers that tell sets of cells apart
 
 
 class Ties:
@@ -40,6 +37,15 @@ class Ties:
     noisy : sequence of Source
         Perturbed tables whose cells are made of whole classes.
 
+    Attributes
+    ----------
+    known : Known
+        What follows of totals from what is published as it is.
+    seen : list of Seen
+        All counts that were perturbed each for itself.
+    swapped : list of SwappedFile
+        The swapped files that tables are from.
+
     Raises
     ------
     TableError
@@ -48,33 +54,19 @@ class Ties:
     """
 
     def __init__(self, window: Window, noisy: Sequence[Source]) -> None:
-        self._window = window
-        system, unlimited = limited(window.system)
-        lower, upper = propagated(system)
-        self.lower, self.upper = lower, np.where(unlimited, UNLIMITED, upper)
-        self._table = next(compatible_tables(window.system)[0])
-        open_ = self.lower < self.upper
-        nobody = self.upper == 0
-        same = np.where(nobody, np.uint64(0), _numbers(_SAME, len(lower)))
-        exact = np.flatnonzero(system.least == system.most)
-        basis = kernel_basis(csr_array(system.matrix[exact][:, open_])).astype(np.uint64)
-        # Sums of these are equal where totals differ by a constant.
-        self.numbers = np.zeros(len(lower), dtype=np.uint64)
-        self.numbers[open_] = basis.T @ _numbers(_TIED, basis.shape[0])
-        self.seen = _once(list(_all_seen(window, noisy)), same)
+        self.known = Known(window)
+        nobody = self.known.upper == 0
+        same = np.where(nobody, np.uint64(0), random_hashes(_SAME, len(nobody)))
+        counted = [source for source in noisy if not is_swapped(source[1])]
+        self.seen = _once(list(_all_seen(window, counted)), same)
+        self.swapped = swapped_files(window, [each for each in noisy if is_swapped(each[1])])
         self._ways = Ways(window, self.seen)
         self._by_hash: dict[int, list[Seen]] = {}
         for each in self.seen:
-            if own := self.hash_of(each.cells):
+            if own := self.known.hash_of(each.cells):
                 self._by_hash.setdefault(own, []).append(each)
             else:
                 self._check_known(each)
-
-    def hash_of(self, cells: Integers) -> int:
-        """A number for a total, equal for those that differ by a constant; 0 for what
-        is known.
-        """
-        return int(self.numbers[cells].sum())
 
     @cached_property
     def tied(self) -> Hashes:
@@ -86,24 +78,27 @@ class Ties:
 
     def of(self, cells: Integers) -> Evidence:
         """What was released of a total, of all that is tied to it, and of counts that
-        add up to it.
+        add up to it; of swapped records what is known of the total itself.
         """
-        own = self.hash_of(cells)
-        total = int(self._table[cells].sum())
+        own = self.known.hash_of(cells)
+        total = self.known.value(cells)
         found = []
         for sign, wanted in ((1, own), (-1, (-own) % 2**64)):
             for seen in self._by_hash.get(wanted, []) if own else []:
-                found.append((sign, int(self._table[seen.cells].sum()) - sign * total, seen))
+                found.append((sign, self.known.value(seen.cells) - sign * total, seen))
         found = self._independent(found)
         used = {seen.keys for _, _, seen in found}
-        return Evidence(found, self._ways.of(cells, used))
+        ways = self._ways.of(cells, used)
+        files = self.swapped if own else []
+        found += [(1, 0, count) for file in files if (count := file.of(cells)) is not None]
+        return Evidence(found, ways, any(file.lacks(cells) for file in files))
 
     def _check_known(self, seen: Seen) -> None:
         """Raise where what is known does not give what was released of it."""
-        true = self._table[seen.cells].sum()
+        true = self.known.value(seen.cells)
         if np.isneginf(seen.mechanism.log_probability(seen.value, np.array([true]))[0]):
             raise TableError(
-                f"{named(*seen.source, seen.cell)} is published as {seen.value}, and can only be"
+                f"{seen.name} is published as {seen.value}, and can only be"
                 f" {true}, from which {seen.mechanism!r} does not give it"
             )
 
@@ -120,13 +115,8 @@ class Ties:
         return [each for own in kept.values() for each in own]
 
     def _rank(self, found: Sequence[Tied]) -> int:
-        rows = members_of([seen.cells for _, _, seen in found], len(self.numbers)).toarray()
-        return int(np.linalg.matrix_rank(rows[:, self.upper > 0]))
-
-
-def _numbers(seed: int, size: int) -> Hashes:
-    """Random numbers by whose sums, modulo ``2**64``, sets are told apart."""
-    return np.random.default_rng(seed).integers(0, 2**64, size, dtype=np.uint64)
+        rows = members_of([seen.cells for _, _, seen in found], len(self.known.upper)).toarray()
+        return int(np.linalg.matrix_rank(rows[:, self.known.upper > 0]))
 
 
 def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
@@ -135,6 +125,7 @@ def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
         release, table = source
         noise = table.noise
         assert noise is not None, "only perturbed tables are given"
+        assert isinstance(noise.mechanism, Mechanism), "of each count for itself"
         group = window.group(table)
         order = np.argsort(group, kind="stable")
         cells, first = np.unique(group[order], return_index=True)
@@ -148,7 +139,7 @@ def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
                 own: Hashable = (place, repetition, cell)
                 if noise.keyed:
                     own = ("own", release) if noise.keys is None else ("named", noise.keys)
-                yield Seen(source, cell, parts[cell], int(released[cell]), own)
+                yield Seen(source, cell, parts[cell], int(released[cell]), own, noise.mechanism)
 
 
 def _once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
@@ -160,8 +151,8 @@ def _once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
         alike = first.value == each.value
         if not alike and canonical(first.mechanism) == canonical(each.mechanism):
             raise TableError(
-                f"{named(*first.source, first.cell)} is published as {first.value}, and"
-                f" {named(*each.source, each.cell)} as {each.value}: with the same keys the same"
+                f"{first.name} is published as {first.value}, and"
+                f" {each.name} as {each.value}: with the same keys the same"
                 " records have one answer"
             )
     return list(kept.values())

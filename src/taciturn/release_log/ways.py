@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from taciturn.attack import Mechanism
 from taciturn.release_log.codebook import Booleans, Integers
 from taciturn.release_log.evidence import Evidence, Seen, Way
 from taciturn.release_log.published import PublishedTable
@@ -42,6 +43,7 @@ class Ways:
                 self._tables.append(table)
                 groups.append(window.group(table))
                 self._seen.append({})
+            assert each.cell is not None, "counts of cells"
             self._seen[places[id(table)]].setdefault(each.cell, []).append(each)
         self._groups = np.array(groups).reshape(len(groups), prod(window.shape))
         # A cell that is in a total as a whole adds 1 to the sum of these over it.
@@ -100,14 +102,16 @@ def _split(table: PublishedTable, cells: Sequence[int]) -> frozenset[str]:
 def margins(
     window: Window, table: PublishedTable
 ) -> Iterator[tuple[dict[str, Booleans], Integers]]:
-    """The sums of a table over some of its variables: the categories that each takes,
-    and the combinations of classes that it counts.
+    """The sums of a table over some of its variables, and of a swapped one its cells:
+    the categories that each takes, and the combinations of classes that it counts.
     """
+    assert table.noise is not None, "of perturbed tables"
+    by_itself = isinstance(table.noise.mechanism, Mechanism)
     group = window.group(table)
     inside = group < table.least.size
     places = np.unravel_index(np.where(inside, group, 0), table.least.shape) if table.axes else ()
     for kept in product((False, True), repeat=len(table.axes)):
-        if all(kept):
+        if all(kept) and by_itself:  # its cells are seen
             continue
         for at in np.ndindex(*(n for n, k in zip(table.least.shape, kept, strict=True) if k)):
             own = iter(at)

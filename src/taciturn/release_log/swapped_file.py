@@ -1,0 +1,154 @@
+"""What all tables of one swapped file say of a total: swapped records are records, of
+which counts, sums and differences are exact; only the area of some is another one.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from taciturn.errors import TableError
+from taciturn.release_log.codebook import Integers
+from taciturn.release_log.evidence import Seen
+from taciturn.release_log.known import Hashes, Known
+from taciturn.release_log.mechanisms import canonical
+from taciturn.release_log.noise import NOT_RELEASED
+from taciturn.release_log.swapped import sizes_of, swapped_as_released
+from taciturn.release_log.swapping import RecordSwapping, SwappedCount
+from taciturn.release_log.window import NEW, Source, Window, named, window_of
+
+__all__ = ["SwappedFile", "swapped_files"]
+
+
+def swapped_files(window: Window, swapped: Sequence[Source]) -> "list[SwappedFile]":
+    """The swapped files that tables are from: those with the same keys are from one.
+
+    Raises
+    ------
+    TableError
+        Tables of one file that contradict each other, or whose mechanisms differ.
+    """
+    found: dict[Hashable, list[Source]] = {}
+    for source in sorted(swapped, key=lambda each: each[0] != NEW):
+        noise = source[1].noise
+        assert noise is not None, "swapped"
+        keys: Hashable = ("own", source[0]) if noise.keys is None else ("named", noise.keys)
+        found.setdefault(keys, []).append(source)
+    return [SwappedFile(window, keys, own) for keys, own in found.items()]
+
+
+class SwappedFile:
+    """One swapped file in a window.
+
+    Parameters
+    ----------
+    window : Window
+        What is published as it is, or as intervals, over classes that the tables of the
+        file and the sizes of its areas tell apart.
+    keys : hashable
+        Which file it is.
+    sources : sequence of Source
+        Its tables, the new ones first.
+    """
+
+    def __init__(self, window: Window, keys: Hashable, sources: Sequence[Source]) -> None:
+        self._keys, self._sources = keys, sources
+        swapping = _same_mechanism(sources)
+        sizes = sizes_of(swapping, window.codebook)
+        variable = sizes.axes[0].variable
+        # What swapping keeps is true of the swapped records as well.
+        kept = [source for source in window.told if variable not in source[1].variables]
+        kept.append((sources[0][0], sizes))
+        kept += [(release, swapped_as_released(table)) for release, table in sources]
+        own = window_of(window.classes, kept, window.codebook)
+        self._known = Known(replace(own, classes=window.classes))
+        self._sizes = swapping.sizes.values.reshape(2, -1)
+        self._moves = np.asarray(swapping.moves).ravel()
+        self._area, self._stratum = np.divmod(window.group(sizes), self._sizes.shape[1])
+        self._rest = _without(window, variable)
+        self._groups = [window.group(table) for _, table in sources]
+
+    @property
+    def numbers(self) -> Hashes:
+        """Numbers of the cells whose sum is 0 where a count of the swapped records is
+        known.
+        """
+        return self._known.numbers
+
+    def of(self, cells: Integers) -> Seen | None:
+        """What is known of a total of swapped records, if it has a known probability
+        given the true one.
+        """
+        if self._known.hash_of(cells):
+            return None
+        both = self._both(cells)
+        strata = np.unique(self._stratum[cells])
+        if len(both) == len(cells):  # of both areas: swapping changes nothing
+            kind = self._known.value(cells)
+            return self._seen(cells, SwappedCount(kind, 0, 0, kind))
+        area = int(self._area[cells[0]])
+        whole = np.array_equal(cells, both[self._area[both] == area])
+        if len(strata) > 1 or not whole or self._known.hash_of(both):
+            return None
+        own, other = (int(self._sizes[x, strata[0]]) for x in (area, 1 - area))
+        moves, kind = int(self._moves[strata[0]]), self._known.value(both)
+        return self._seen(cells, SwappedCount(own, other, moves, kind))
+
+    def lacks(self, cells: Integers) -> bool:
+        """Whether a total is known of swapped records, and has no known probability as
+        the sum over the areas is not published, at least not by the new release.
+        """
+        new = self._sources[0][0] == NEW
+        open_ = not self._known.hash_of(cells) and self._known.hash_of(self._both(cells))
+        return new and bool(open_)
+
+    def _both(self, cells: Integers) -> Integers:
+        """The same cells of both areas."""
+        return np.flatnonzero(np.isin(self._rest, self._rest[cells]))
+
+    def _seen(self, cells: Integers, count: SwappedCount) -> Seen:
+        """What is known of a total, from one table if there is one that says it."""
+        value = self._known.value(cells)
+        source, others = self._sources[0], {release for release, _ in self._sources}
+        for each, group in zip(self._sources, self._groups, strict=True):
+            place, size = np.unique(group[cells], return_counts=True)
+            noise = each[1].noise
+            assert noise is not None, "swapped"
+            if place[-1] == each[1].least.size:
+                continue
+            all_of = np.array_equal(size, np.bincount(group)[place])
+            if all_of and (noise.released[0].ravel()[place] != NOT_RELEASED).all():
+                source, others = each, set()
+                break
+        if count.support(value) is None:
+            raise TableError(
+                f"a count of {named(*source, 0).rpartition(' of ')[2]} is {value} after swapping,"
+                f" which no true count gives: are the sizes and the moves of its areas true?"
+            )
+        return Seen(source, None, cells, value, self._keys, count, frozenset(others))
+
+
+def _same_mechanism(sources: Sequence[Source]) -> RecordSwapping:
+    """The mechanism of all tables of a file."""
+    found: dict[str, Source] = {}
+    for source in sources:
+        noise = source[1].noise
+        assert noise is not None, "swapped"
+        assert isinstance(noise.mechanism, RecordSwapping)
+        found.setdefault(canonical(noise.mechanism), source)
+        first = noise.mechanism
+    if len(found) > 1:
+        one, two = (named(*source, 0).rpartition(" of ")[2] for source in [*found.values()][:2])
+        raise TableError(
+            f"{one} and {two} are said to be of the same swapped records, with other sizes or moves"
+        )
+    return first
+
+
+def _without(window: Window, variable: str) -> Integers:
+    """The combination of classes of all variables but one that each cell is of."""
+    place = list(window.classes).index(variable)
+    shape = [1 if i == place else size for i, size in enumerate(window.shape)]
+    rest = np.arange(prod(shape)).reshape(shape)
+    return np.broadcast_to(rest, window.shape).ravel()
