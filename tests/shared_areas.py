@@ -16,6 +16,9 @@ LAYOUT = Layout({"a": 2, "b": 3}, np.ones(6, dtype=bool))
 PRIORS = {
     "nu": tc.Prior("LogNormal", mu=1, sigma=1),
     "interactions": tc.Prior("HalfNormal", sigma=0.5),
+    "outliers": tc.Prior("Beta", alpha=0.5, beta=10),
+    "outlier_size": tc.Prior("LogNormal", mu=0, sigma=1),
+    **{f"spread_{name}": tc.Prior("HalfNormal", sigma=0.5) for name in "ab"},
     **{f"main_{name}": tc.Prior("HalfNormal", sigma=1) for name in "ab"},
     **{f"tilt_{name}": tc.Prior("HalfNormal", sigma=0.5) for name in "ab"},
 }
@@ -30,7 +33,9 @@ def ranks(seed: int) -> dict[str, int]:
     truth = {name: float(prior.draw(rng, 1)[0]) for name, prior in priors.items()}
     profile = LAYOUT.profile(rng.standard_normal(2 + 3 + 6), truth)
     sizes = rng.integers(20, 200, AREAS)
-    shares = [_share(profile, truth, rng) for _ in range(AREAS)]
+    spreads = LAYOUT.members @ (LAYOUT.spreads(truth) * rng.standard_normal(5))
+    log_shapes = np.log(truth["nu"]) + truth["power"] * profile + spreads
+    shares = [_share(profile, log_shapes, truth, rng) for _ in range(AREAS)]
     samples = [rng.multinomial(max(2, int(0.3 * n)), p) for n, p in zip(sizes, shares, strict=True)]
     population = samples[0] + rng.multinomial(sizes[0] - samples[0].sum(), shares[0])
 
@@ -60,9 +65,13 @@ def ranks(seed: int) -> dict[str, int]:
     return found
 
 
-def _share(profile: np.ndarray, truth: dict[str, float], rng: np.random.Generator) -> np.ndarray:
+def _share(
+    profile: np.ndarray, log_shapes: np.ndarray, truth: dict[str, float], rng: np.random.Generator
+) -> np.ndarray:
     """Of the cells of an area."""
     tilts = LAYOUT.members @ (LAYOUT.tilts(truth) * rng.standard_normal(5))
-    shape = truth["nu"] * np.exp(truth["power"] * profile)
+    shape = np.exp(log_shapes)
     share = np.exp(profile + tilts) * np.maximum(rng.gamma(shape) / shape, 1e-200)
+    outlier = rng.random(6) < truth["outliers"]
+    share[outlier] = truth["outlier_size"] * 6 * rng.exponential(size=outlier.sum())
     return share / share.sum()

@@ -1,7 +1,7 @@
 """Areas that share a profile beside each area by itself: repeated samples from areas
 that are known.
 
-Run as ``python docs/studies/areas.py``, about an hour on two cores. It can be
+Run as ``python docs/studies/areas.py``, some hours on two cores. It can be
 interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The results are ``docs/studies/areas.csv`` and
 ``docs/explanation/_areas.md``. Seeds are fixed."""
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--seed", type=int, default=2033)
     parser.add_argument(
-        "--tables", nargs="+", help="only those whose name has one of these; others keep their rows"
+        "--tables", nargs="+", help="only these, by name or kind; others keep their rows"
     )
     parser.add_argument("--store", type=Path, default=HERE / "_store")
     parser.add_argument("--output", type=Path, default=HERE / "areas.csv")
@@ -46,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     for name, population, samples in populations(given.seed):
-        if given.tables and not any(some in name for some in given.tables):
+        if given.tables and not {name, name.split()[0]} & set(given.tables):
             continue
         for fraction in FRACTIONS:
             print(name, fraction, file=sys.stderr, flush=True)

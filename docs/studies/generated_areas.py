@@ -31,7 +31,9 @@ def area_populations(kind: str, areas: int, random_seed: int) -> xr.DataArray:
         ``institutions`` (as margins, 0.3; in one area of ten a single cell has half of
         all), ``minorities`` (as margins, 0.3; each age of two origins lives in a fifth
         of the areas and is fifty times rarer elsewhere), ``nothing`` (each area a
-        profile of its own).
+        profile of its own), ``campuses`` (as margins, 0.3; in one area of eight one age
+        is ten times as common), ``heavy`` (effects of categories and factors of cells
+        are 0.3 times Student t with three degrees of freedom, as logarithms).
     areas, random_seed : int
         Number of areas; of everything.
     """
@@ -123,6 +125,29 @@ def _nothing(_: np.random.Generator) -> Share:
     return lambda own: np.exp(_profile(own))
 
 
+def _campuses(rng: np.random.Generator) -> Share:
+    profile = _profile(rng)
+
+    def share(own: np.random.Generator) -> Floats:
+        found = np.exp(profile + _tilt(own, 0.3))
+        if own.random() < 1 / 8:
+            found[own.integers(SIZES["age"])] *= 10
+        return found
+
+    return share
+
+
+def _heavy(rng: np.random.Generator) -> Share:
+    profile = _profile(rng)
+
+    def share(own: np.random.Generator) -> Floats:
+        age, status, origin = (own.standard_t(3, size) for size in _SHAPE)
+        tilt = age[:, None, None] + status[:, None] + origin
+        return np.exp(profile + 0.3 * tilt + 0.3 * own.standard_t(3, _SHAPE))
+
+    return share
+
+
 AREA_KINDS: Final[dict[str, Callable[[np.random.Generator], Share]]] = {
     "same": _same,
     "dirichlet": _dirichlet,
@@ -132,4 +157,6 @@ AREA_KINDS: Final[dict[str, Callable[[np.random.Generator], Share]]] = {
     "institutions": _institutions,
     "minorities": _minorities,
     "nothing": _nothing,
+    "campuses": _campuses,
+    "heavy": _heavy,
 }

@@ -62,10 +62,15 @@ def test_counts_are_negative_binomial(nu):
     assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-6)
 
 
-def shared(profile: list[float], nu: float, power: float, scale: float, draws: int) -> Populations:
+def shared(
+    profile: list[float], nu: float, power: float, scale: float, draws: int,
+    outliers: tuple[float, float] = (1e-12, 1.0),
+) -> Populations:  # fmt: skip
     layout = Layout({"a": 2, "b": 2}, np.ones(4, dtype=bool))
     x = np.tile(profile, (draws, 1))
-    return Populations(x, np.log(nu) + power * x, np.full((draws, 4), scale), layout)
+    own = layout.outliers(dict(zip(("outliers", "outlier_size"), outliers, strict=True)))
+    scales = np.full((draws, 4), scale)
+    return Populations(x, np.log(nu) + power * x, scales, np.tile(own, (draws, 1)), layout)
 
 
 def drawn(own: Populations, size: int, seed: int) -> np.ndarray:
@@ -90,17 +95,19 @@ def test_without_effects_of_areas_populations_are_dirichlet_multinomial():
 def test_effects_of_an_area_are_drawn_given_its_sample():
     """Against a million draws of everything from the model, weighted by the probability
     of the sample. Tolerance: five standard errors of both."""
-    profile, nu, scale = np.array([0.3, -0.5, 0.1, 0.0]), 2.0, 0.8
+    profile, nu, scale, chance, size = np.array([0.3, -0.5, 0.1, 0.0]), 2.0, 0.8, 0.1, 1.5
     rng = np.random.default_rng(3)
     effects = scale * rng.standard_normal((1_000_000, 4))
     members = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
     shape = nu * np.exp(0.5 * profile)
     share = np.exp(profile + effects @ members.T) * rng.gamma(shape, size=effects.shape) / shape
+    outlier = rng.random(share.shape) < chance
+    share[outlier] = 4 * size * rng.exponential(size=outlier.sum())
     share /= share.sum(axis=1, keepdims=True)
     weight = share[:, 0] ** 2 * share[:, 2]
     exact = weight @ share / weight.sum()
     error = np.sqrt(((weight[:, None] * (share - exact)) ** 2).sum(axis=0)) / weight.sum()
-    rows = drawn(shared(list(profile), nu, 0.5, scale, 20_000), 1003, 4) / 1000
+    rows = drawn(shared(list(profile), nu, 0.5, scale, 20_000, (chance, size)), 1003, 4) / 1000
     own = rows.std(axis=0) / np.sqrt(len(rows) / 3)  # neighbouring draws are alike a little
     assert np.all(np.abs(rows.mean(axis=0) - exact) < 5 * np.hypot(error, own))
 
@@ -132,13 +139,23 @@ def test_the_chain_agrees_with_nuts():
             2000, tune=2000, chains=2, cores=1, random_seed=1, progressbar=False,
             target_accept=0.98, nuts_sampler="nutpie",
         )  # fmt: skip
-    for name in ("power", "main_a", "main_b", "interactions", "tilt_a", "tilt_b"):
+    for name in (
+        "power",
+        "main_a",
+        "main_b",
+        "interactions",
+        "tilt_a",
+        "tilt_b",
+        "spread_a",
+        "spread_b",
+    ):
         ours, theirs = learned.posterior[name].values, trace["posterior"][name].values
         errors = [x.std() / np.sqrt(float(az.ess(x))) for x in (ours, theirs)]
         assert abs(ours.mean() - theirs.mean()) < 5 * np.hypot(*errors), name
-    logs = [np.log(learned.posterior["nu"].values), np.log(trace["posterior"]["nu"].values)]
-    errors = [x.std() / np.sqrt(float(az.ess(x))) for x in logs]
-    assert abs(logs[0].mean() - logs[1].mean()) < 5 * np.hypot(*errors)
+    for name in ("nu", "outliers", "outlier_size"):
+        logs = [np.log(x[name].values) for x in (learned.posterior, trace["posterior"])]
+        errors = [x.std() / np.sqrt(float(az.ess(x))) for x in logs]
+        assert abs(logs[0].mean() - logs[1].mean()) < 5 * np.hypot(*errors), name
     shares = [np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True)) for x in (
         learned.posterior["profile"].values, trace["posterior"]["profile"].values)]  # fmt: skip
     for cell in range(6):

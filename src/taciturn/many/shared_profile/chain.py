@@ -1,15 +1,17 @@
 """The Markov chain over what areas share, given the counts of all of them.
 
-Its state are the standardised effects of the profile, the scales of all effects, the
-size and power of the departures, and the effects of each area; the departures
-themselves are integrated out. Scales are moved twice, with the effects held and with
-them following as the data let them, so that neither many nor few counts keep them in
-place (Yu & Meng 2011, Journal of Computational and Graphical Statistics 20).
+Its state are the standardised effects of the profile and those on the size of
+departures, the scales of all effects, the size and power of the departures, the effects
+of each area, and which of its cells are outliers. The departures themselves are
+integrated out, and so are the outliers where the effects of an area move. Scales are
+moved twice, with the effects held and with them following as the data let them, so that
+neither many nor few counts keep them in place (Yu & Meng 2011, Journal of Computational
+and Graphical Statistics 20).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, log1p
 from typing import Final
 
 import numpy as np
@@ -19,10 +21,11 @@ from taciturn.estimators.priors import Prior
 from taciturn.many.shared_profile.kernels import (
     LARGEST_SHAPE,
     add_effects,
+    draw_outliers,
     find_modes,
     log_probability,
     step_areas,
-    step_profile,
+    step_effects,
 )
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.slices import step_along_line, step_on_ellipse
@@ -45,16 +48,19 @@ class Chain:
         self, counts: Floats, layout: Layout, priors: Mapping[str, Prior], rng: np.random.Generator
     ) -> None:
         self.counts, self.layout, self.priors, self.rng = counts, layout, priors, rng
-        self.parameters = dict.fromkeys(priors, 0.5) | {"nu": 5.0}
+        self.parameters = dict.fromkeys(priors, 0.5)
+        self.parameters |= {"nu": 5.0, "outliers": 0.1 / layout.cells, "outlier_size": 1.0}
         self.parameters["power"] = priors["power"].quantile(0.5)
         size = 1 + len(layout.variable_of)
         self.effects = np.zeros((len(counts), size))
         self.effects[:, 0] = np.log(counts.sum(axis=1) / layout.cells)
         self.modes = self.effects.copy()
         self.roots = np.zeros((len(counts), size, size))
+        self.spreads = np.zeros(len(layout.variable_of))
         self.shared = np.zeros(max(where.stop for where in layout.effects.values()))
         # By cell, as loops over the areas of a cell are many.
         self.of_cells = np.ascontiguousarray(counts.T)
+        self.outliers = np.zeros(self.of_cells.shape, dtype=bool)
         self.sums, self.means = np.empty_like(self.of_cells), np.empty_like(self.of_cells)
         self.hints = _all_hints(counts, layout)
         self.widths = dict.fromkeys(priors, _WIDTH)
@@ -70,19 +76,28 @@ class Chain:
     def log_shapes(
         self, profile: Floats, *, nu: float | None = None, power: float | None = None
     ) -> Floats:
-        """Of the gamma factors: ``log ν + β x``."""
+        """Of the gamma factors: ``log ν + β x_i + Σ s_{v,v(i)}``."""
+        log_shapes = self._free_log_shapes(profile, nu=nu, power=power)
+        return np.clip(log_shapes, -LARGEST_SHAPE, LARGEST_SHAPE)
+
+    def _free_log_shapes(
+        self, profile: Floats, *, nu: float | None = None, power: float | None = None
+    ) -> Floats:
         size = self.parameters["nu"] if nu is None else nu
         by = self.parameters["power"] if power is None else power
-        return np.clip(log(size) + by * profile, -LARGEST_SHAPE, LARGEST_SHAPE)
+        own = self.layout.members @ (self.layout.spreads(self.parameters) * self.spreads)
+        return log(size) + by * profile + own
 
     def sweep(self) -> None:
         """Move everything once."""
         refit = self.warming and (self.sweeps < _REFITTED or self.sweeps % _REFITTED == 0)
         for number in range(_ROUNDS):
             self._move_areas(refit=refit and number == 0)
+            self._move_outliers()
             self._move_tilts()
             self._move_departures()
         self._move_profile()
+        self._move_spreads()
         self._move_between()
         self.sweeps += 1
 
@@ -93,20 +108,42 @@ class Chain:
 
     def _move_areas(self, *, refit: bool) -> None:
         profile, scales = self.profile, self.layout.tilts(self.parameters)
-        shared = (profile, self.log_shapes(profile), self.layout.levels, scales)
+        outliers = self.layout.outliers(self.parameters)
+        shared = (profile, self.log_shapes(profile), self.layout.levels, scales, outliers)
         if refit:
             self.modes[:] = self.effects
-            find_modes(self.counts, *shared, self.modes, self.roots)
+            find_modes(self.counts, shared, self.modes, self.roots)
             self.level = float(profile.mean())
         # Where the profile has moved as a whole, intensities have moved the other way.
         modes = self.modes.copy()
         modes[:, 0] += self.level - profile.mean()
-        step_areas(self.counts, *shared, self.effects, modes, self.roots, _STEPS, self.rng)
+        step_areas(self.counts, shared, self.effects, modes, self.roots, _STEPS, self.rng)
+        draw_outliers(self.counts, shared, self.effects, self.rng, self.outliers)
+        # Without people and with means of 0 they have no part in what is usual.
+        self.of_cells = np.where(self.outliers, 0.0, self.counts.T)
         self._add_effects()
+
+    def _move_outliers(self) -> None:
+        """Move their probability and their size."""
+        number, every = int(self.outliers.sum()), self.outliers.size
+
+        def chance(y: float) -> float:
+            return number * y + (every - number) * log1p(-exp(y)) if y < 0 else -np.inf
+
+        self._move_line("outliers", chance)
+        cells, areas = np.nonzero(self.outliers)
+        counts = self.counts[areas, cells]
+        means = self.layout.cells * np.exp(self.effects[areas, 0])
+
+        def size(y: float) -> float:
+            return float((counts * y - (1 + counts) * np.log1p(means * exp(y))).sum())
+
+        self._move_line("outlier_size", size)
 
     def _add_effects(self) -> None:
         scales, levels = self.layout.tilts(self.parameters), self.layout.levels
         add_effects(self.effects, scales, levels, self.sums, self.means)
+        self.means[self.outliers] = 0.0
 
     def _log_probability(self, profile: Floats, shapes: Floats) -> float:
         return float(log_probability(self.of_cells, self.sums, self.means, profile, shapes))
@@ -151,17 +188,54 @@ class Chain:
         """Move main effects and interactions, what is in one instead of the other, and
         then their scales.
         """
-        profile, layout = self.profile, self.layout
+        profile, layout, power = self.profile, self.layout, self.parameters["power"]
+        logs = (profile, self._free_log_shapes(profile))
         for name, where in layout.effects.items():
-            cells, starts = layout.cells_of[name]
-            step_profile(
-                self.of_cells, self.sums, self.means, profile, cells, starts, self.parameters[name],
-                log(self.parameters["nu"]), self.parameters["power"], self.shared[where], self.rng,
-            )  # fmt: skip
+            scale = self.parameters[name]
+            self._move_effects(name, self.shared[where], logs, (scale, power * scale))
         self._exchange()
         self._level()
         for name, where in layout.effects.items():
             self._move_scale(name, self.shared[where], self._likelihood)
+
+    def _move_spreads(self) -> None:
+        """Move by how much more the cells of each category depart, what this is on
+        average instead of in `nu`, and then its scale.
+        """
+        profile = self.profile
+        for variable in self.layout.tilted:
+            name, where = f"spread_{variable}", self.layout.of_variable[variable]
+            own, scale = self.spreads[where], self.parameters[name]
+            logs = (profile, self._free_log_shapes(profile))
+            self._move_effects(f"main_{variable}", own, logs, (0.0, scale))
+            self._shift(own, scale, {"nu": -1.0})
+            self._move_scale(name, own, self._likelihood)
+
+    def _move_effects(
+        self, name: str, effects: Floats, logs: tuple[Floats, Floats], slopes: tuple[float, float]
+    ) -> None:
+        cells, starts = self.layout.cells_of[name]
+        step_effects(
+            self.of_cells, self.sums, self.means, *logs, cells, starts, slopes, effects, self.rng
+        )
+
+    def _shift(self, standard: Floats, scale: float, following: Mapping[str, float]) -> float:
+        """Move the level of effects, and with it the logarithms of parameters, so many
+        times as much, such that nothing else changes.
+        """
+        before = {name: log(self.parameters[name]) for name in following}
+
+        def height(level: float) -> float:
+            density = -0.5 * float(((standard + level / scale) ** 2).sum())
+            for name, times in following.items():
+                density += self._log_prior(name, before[name] + times * level)
+            return density
+
+        level = step_along_line(0.0, height, scale, self.rng)
+        standard += level / scale
+        for name, times in following.items():
+            self.parameters[name] = exp(before[name] + times * level)
+        return level
 
     def _likelihood(self) -> float:
         profile = self.profile
@@ -185,23 +259,13 @@ class Chain:
 
     def _level(self) -> None:
         """Move the level of each variable's main effects, and with it the size of the
-        departures and the intensities, which leaves all means and shapes as they are.
+        departures, that of outliers and the intensities, which leaves all means and
+        shapes as they are.
         """
-        power = self.parameters["power"]
+        following = {"nu": -self.parameters["power"], "outlier_size": 1.0}
         for variable, where in self.layout.of_variable.items():
-            scale, main = self.parameters[f"main_{variable}"], self.shared[where]
-            log_nu = log(self.parameters["nu"])
-
-            def height(
-                level: float, main: Floats = main, scale: float = scale, log_nu: float = log_nu
-            ) -> float:
-                density = self._log_prior("nu", log_nu - power * level)
-                return density - 0.5 * float(((main + level / scale) ** 2).sum())
-
-            level = step_along_line(0.0, height, scale, self.rng)
-            main += level / scale
-            self.effects[:, 0] -= level
-            self.parameters["nu"] = exp(log_nu - power * level)
+            scale = self.parameters[f"main_{variable}"]
+            self.effects[:, 0] -= self._shift(self.shared[where], scale, following)
         self._add_effects()
 
     def _move_between(self) -> None:
@@ -219,7 +283,7 @@ class Chain:
         spread = 1 / np.sqrt(precision)
         profile, members = self.profile, self.layout.members
         sums = self.sums + profile[:, None]
-        means, nothing = np.exp(sums), np.zeros_like(profile)
+        means, nothing = np.where(self.outliers, 0.0, np.exp(sums)), np.zeros_like(profile)
 
         def log_ratio(standard: Floats) -> float:
             shapes = self.log_shapes(profile + members @ (middle + spread * standard))
@@ -309,6 +373,7 @@ def _all_hints(counts: Floats, layout: Layout) -> dict[str, _Hints]:
         own, of_area = of_category[where], counts @ members[:, where]
         found[f"main_{variable}"] = _Hints.of(own, np.full(len(own), own.mean()))
         found[f"tilt_{variable}"] = _Hints.of(of_area, np.outer(counts.sum(axis=1), own) / total)
+        found[f"spread_{variable}"] = _Hints(np.zeros(len(own)), np.zeros(len(own)))
         product *= members[:, where] @ (own / total)
     product *= total / product.sum()
     found["interactions"] = _Hints.of(counts.sum(axis=0), product)

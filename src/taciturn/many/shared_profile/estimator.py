@@ -42,20 +42,30 @@ class SharedProfile(Specified):
 
     .. math::
 
-        p_{ai} &\propto \exp\Bigl(x_i + \sum_v u_{a,v,v(i)}\Bigr) \, g_{ai} \\
+        p_{ai} &\propto w_{ai} =
+        \begin{cases}
+            \exp\bigl(x_i + \sum_v u_{a,v,v(i)}\bigr) \, g_{ai}
+                & \text{with probability } 1 - \varepsilon \\
+            \text{exponential with mean } \kappa K
+                & \text{with probability } \varepsilon
+        \end{cases} \\
         x_i &= \sum_v m_{v,v(i)} + z_i, \qquad
         m_{v,l} \sim N(0, M_v^2), \quad z_i \sim N(0, \omega^2) \\
         u_{a,v,l} &\sim N(0, \tau_v^2), \qquad
-        g_{ai} \sim \text{Gamma}(r_i, r_i), \quad r_i = \nu e^{\beta x_i} \\
+        g_{ai} \sim \text{Gamma}(r_i, r_i), \quad
+        r_i = \nu \exp\bigl(\beta x_i + \sum_v s_{v,v(i)}\bigr), \quad
+        s_{v,l} \sim N(0, \sigma_v^2) \\
         f_a \mid p_a &\sim \text{Multinomial}(n_a, p_a), \qquad
         F_a - f_a \mid f_a, p_a \sim \text{Multinomial}(N_a - n_a, p_a)
 
-    `i` is a cell and `v(i)` its category of variable `v`. The profile `x` has main
-    effects and interactions; an area `a` tilts it by effects of its own for each
+    `i` is one of `K` cells and `v(i)` its category of variable `v`. The profile `x` has
+    main effects and interactions; an area `a` tilts it by effects of its own for each
     category, and a factor with mean 1 and variance :math:`1/r_i` departs from that in
-    each cell. How much of all this there is, the data of all areas say: with
-    :math:`\tau = 0` and :math:`\nu \to \infty` areas are alike, with large
-    :math:`\tau` and small :math:`\nu` each stands alone.
+    each cell, more in some categories than in others. A few cells are outliers, an
+    institution in one area, say, which no profile tells of. How much of all this there
+    is, the data of all areas say: with :math:`\tau = \varepsilon = 0` and
+    :math:`\nu \to \infty` areas are alike, with large :math:`\tau` and small
+    :math:`\nu` each stands alone.
 
     It is given to `assess_many`, which learns what areas share in a first pass and
     then draws the populations of each area, with the uncertainty of both.
@@ -64,8 +74,10 @@ class SharedProfile(Specified):
     ----------
     priors : mapping of str to Prior, optional
         Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
-        (:math:`\beta`), ``interactions`` (:math:`\omega`), and for each variable
-        ``main_<variable>`` (:math:`M_v`) and ``tilt_<variable>`` (:math:`\tau_v`).
+        (:math:`\beta`), ``outliers`` (:math:`\varepsilon`), ``outlier_size``
+        (:math:`\kappa`), ``interactions`` (:math:`\omega`), and for each variable
+        ``main_<variable>`` (:math:`M_v`), ``tilt_<variable>`` (:math:`\tau_v`) and
+        ``spread_<variable>`` (:math:`\sigma_v`).
     areas : int
         The first pass learns from at most so many areas, a random choice of all.
     draws, tune, chains : int
@@ -81,12 +93,16 @@ class SharedProfile(Specified):
     Notes
     -----
     Default priors: ``nu`` is log-normal around `e` with scale 2; ``power`` is uniform
-    between 0 and 1; ``main_<variable>`` is half-normal with scale 2.5;
-    ``tilt_<variable>`` and ``interactions`` are, with scale 1. A table of one variable
-    has neither interactions nor tilts, which would be departures, too.
+    between 0 and 1; ``outliers`` is beta with 1/2 and 2.5 `K`, so that an area is
+    expected to have 0.2 of them; ``outlier_size`` is log-normal around 1 with scale 2;
+    ``main_<variable>`` is half-normal with scale 2.5; ``tilt_<variable>``,
+    ``spread_<variable>`` and ``interactions`` are, with scale 1. A table of one
+    variable has neither interactions nor tilts nor spreads, which would be departures,
+    too.
 
     *Computation.* Given an intensity for each area, with a density proportional to its
-    inverse, counts are negative binomial once the factors are integrated out. What
+    inverse, counts are negative binomial once the factors are integrated out, or a
+    mixture of two with outliers. What
     areas share is drawn by a Markov chain of slice samplers, in which the effects of an
     area are moved together by elliptical slice sampling relative to a normal
     distribution at their mode. `build` returns the same model in PyMC.
@@ -119,10 +135,12 @@ class SharedProfile(Specified):
 
     def priors_for(self, layout: Layout) -> dict[str, Prior]:
         """Return the priors of all parameters but the effects."""
-        scale = {"main": 2.5, "tilt": 1.0, "interactions": 1.0}
+        scale = {"main": 2.5, "tilt": 1.0, "spread": 1.0, "interactions": 1.0}
         defaults = {
             "nu": Prior("LogNormal", mu=1.0, sigma=2.0),
             "power": Prior("Uniform", lower=0.0, upper=1.0),
+            "outliers": Prior("Beta", alpha=0.5, beta=2.5 * layout.cells),
+            "outlier_size": Prior("LogNormal", mu=0.0, sigma=2.0),
         }
         for name in layout.names[len(defaults) :]:
             defaults[name] = Prior("HalfNormal", sigma=scale[name.partition("_")[0]])
@@ -254,7 +272,13 @@ class LearnedProfile:
             own = stacked[f"tilt_{name}"].values[at]
             tilts[:, self.layout.of_variable[name]] = own[:, None]
         profiles, log_shapes = stacked["profile"].values[at], stacked["log_shape"].values[at]
-        return Populations(profiles, log_shapes, tilts, self.layout)
+        outliers = self.layout.outliers(
+            {name: stacked[name].values[at] for name in ("outliers", "outlier_size")}
+        )
+        # With shares that sum to 1 an area's intensity is about the same at all draws.
+        level = logsumexp(profiles, axis=1, keepdims=True)
+        outliers = outliers - level * np.array([0.0, 0.0, 1.0])
+        return Populations(profiles - level, log_shapes, tilts, outliers, self.layout)
 
 
 @dataclass(frozen=True)
@@ -266,18 +290,26 @@ class Populations:
     profiles, log_shapes : array, shape (draws, cells)
     scales : array, shape (draws, effects)
         Of an area's effects.
+    outliers : array, shape (draws, 3)
+        Their probability and size, see `Layout.outliers`.
     layout : Layout
     """
 
     profiles: Floats
     log_shapes: Floats
     scales: Floats
+    outliers: Floats
     layout: Layout
+
+    @property
+    def shared(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """All that is shared."""
+        return self.profiles, self.log_shapes, self.scales, self.outliers
 
     @cached_property
     def middle(self) -> list[Floats]:
         """Means over the draws, near which the mode of each area is looked for."""
-        return [x.mean(axis=0) for x in (self.profiles, self.log_shapes, self.scales)]
+        return [x.mean(axis=0) for x in self.shared]
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> Counts:
         """Populations of an area, (draws, cells of the table)."""
@@ -287,11 +319,10 @@ class Populations:
         effects = len(middle[2]) + 1
         modes, roots = np.zeros((1, effects)), np.zeros((1, effects, effects))
         modes[0, 0] = np.log(own.sum()) - logsumexp(middle[0])
-        find_modes(own[None], *middle[:2], levels, middle[2], modes, roots)
+        find_modes(own[None], (*middle[:2], levels, *middle[2:]), modes, roots)
         found = np.zeros((len(self.profiles), len(own)), dtype=np.int64)
         rest = problem.population_size - problem.sample_size
-        shared = (self.profiles, self.log_shapes, self.scales)
-        draw_populations(own, rest, shared, levels, (modes[0], roots[0]), _STEPS, rng, found)
+        draw_populations(own, rest, self.shared, levels, (modes[0], roots[0]), _STEPS, rng, found)
         whole = np.zeros((len(found), problem.sample.size), dtype=np.int64)
         whole[:, self.layout.fillable] = found
         return whole

@@ -4,6 +4,8 @@ of an area given everything that areas share, and populations given these.
 A count is negative binomial: Poisson, with a gamma factor that is integrated out. An
 area has the logarithm of its intensity and standard normal effects, one of each
 category; their scales, the profile and the shapes of the factors are shared.
+Functions of single areas take `shared`: the logarithms of the profile and of shapes,
+the levels of cells, the scales of effects, and what `Layout.outliers` returns.
 """
 
 import math
@@ -17,11 +19,12 @@ from taciturn.estimators.sampling.kernels import split_sparse
 __all__ = [
     "LARGEST_SHAPE",
     "add_effects",
+    "draw_outliers",
     "draw_populations",
     "find_modes",
     "log_probability",
     "step_areas",
-    "step_profile",
+    "step_effects",
 ]
 
 _STEPS = 25  # of Newton's method, at most
@@ -87,19 +90,48 @@ def _log_cell(counts, sums, means, log_share, log_shape):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def find_modes(counts, profile, log_shapes, levels, scales, effects, roots):  # type: ignore[no-untyped-def] # pragma: no cover
+def _outliers_of(intensity, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Outliers of one area: logarithms of the probabilities of one and of none, of its
+    mean, and of the probability that it is empty.
+    """
+    log_mean = min(intensity + outliers[2], _HIGHEST)
+    return outliers[0], outliers[1], log_mean, -math.log1p(math.exp(log_mean))
+
+
+@njit(cache=True, nogil=True)
+def _usual_and_outlier(f, log_mean, log_shape, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithms of the probability of a count together with its being none or one."""
+    usual = outliers[1] + one_gamma_mixed(f, log_mean, log_shape)
+    other = outliers[3] if f == 0 else one_gamma_mixed(f, outliers[2], 0.0)
+    return usual, outliers[0] + other
+
+
+@njit(cache=True, nogil=True)
+def draw_outliers(counts, shared, effects, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out`, (cells, areas), with which cells are outliers."""
+    profile, log_shapes, levels, scales, outliers = shared
+    for a in range(counts.shape[0]):
+        own = _outliers_of(effects[a, 0], outliers)
+        for i in range(profile.size):
+            log_mean = min(profile[i] + _sum_effects(effects[a], scales, levels, i), _HIGHEST)
+            usual, other = _usual_and_outlier(counts[a, i], log_mean, log_shapes[i], own)
+            out[i, a] = rng.random() * (1.0 + math.exp(usual - other)) < 1.0
+
+
+@njit(cache=True, nogil=True)
+def find_modes(counts, shared, effects, roots):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move the effects of each area to where they have the largest density; fill
     `roots` with lower triangular factors of the information there.
     """
     for a in range(counts.shape[0]):
-        _find_mode(counts[a], profile, log_shapes, levels, scales, effects[a], roots[a])
+        _find_mode(counts[a], shared, effects[a], roots[a])
 
 
 @njit(cache=True, nogil=True)
-def _find_mode(counts, profile, log_shapes, levels, scales, effects, root):  # type: ignore[no-untyped-def] # pragma: no cover
+def _find_mode(counts, shared, effects, root):  # type: ignore[no-untyped-def] # pragma: no cover
     slopes = np.empty(effects.size)
     for step in range(_STEPS + 1):
-        _inform(counts, profile, log_shapes, levels, scales, effects, slopes, root)
+        _inform(counts, shared, effects, slopes, root)
         _factor(root)
         if step == _STEPS:
             return
@@ -112,9 +144,10 @@ def _find_mode(counts, profile, log_shapes, levels, scales, effects, root):  # t
 
 
 @njit(cache=True, nogil=True)
-def _inform(counts, profile, log_shapes, levels, scales, effects, slopes, information):  # type: ignore[no-untyped-def] # pragma: no cover
+def _inform(counts, shared, effects, slopes, information):  # type: ignore[no-untyped-def] # pragma: no cover
     """Slopes of the log density of the effects, and the information about them."""
-    variables = levels.shape[0]
+    profile, log_shapes, levels, scales, outliers = shared
+    own, variables = _outliers_of(effects[0], outliers), levels.shape[0]
     columns, values = np.zeros(variables + 1, np.int64), np.ones(variables + 1)
     slopes[0], slopes[1:] = 0.0, -effects[1:]
     information[:] = 0.0
@@ -123,16 +156,27 @@ def _inform(counts, profile, log_shapes, levels, scales, effects, slopes, inform
         information[j, j] = 1.0
     for i in range(profile.size):
         log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
-        ratio = math.exp(log_mean - log_shapes[i])
-        share = ratio / (1.0 + ratio)
-        whole = math.exp(log_shapes[i]) + counts[i]
-        slope, bend = counts[i] - whole * share, whole * share * (1.0 - share)
+        usual, other = _usual_and_outlier(counts[i], log_mean, log_shapes[i], own)
+        chance = 1.0 / (1.0 + math.exp(other - usual))
+        slope, bend = _slope_and_bend(counts[i], own[2], 0.0, 1.0 - chance)
+        slopes[0] += slope
+        information[0, 0] += bend
+        slope, bend = _slope_and_bend(counts[i], log_mean, log_shapes[i], chance)
         for v in range(variables):
             columns[v + 1], values[v + 1] = 1 + levels[v, i], scales[levels[v, i]]
         for a in range(variables + 1):
             slopes[columns[a]] += values[a] * slope
             for b in range(variables + 1):
                 information[columns[a], columns[b]] += values[a] * values[b] * bend
+
+
+@njit(cache=True, nogil=True)
+def _slope_and_bend(f, log_mean, log_shape, weight):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the log probability of a count along the logarithm of its mean."""
+    ratio = math.exp(log_mean - log_shape)
+    share = ratio / (1.0 + ratio)
+    whole = weight * (math.exp(log_shape) + f)
+    return weight * f - whole * share, whole * share * (1.0 - share)
 
 
 @njit(cache=True, nogil=True)
@@ -147,17 +191,14 @@ def _factor(matrix):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def step_areas(counts, profile, log_shapes, levels, scales, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def step_areas(counts, shared, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move the effects of all areas by steps that leave their distribution as it is."""
     for a in range(counts.shape[0]):
-        _step(
-            counts[a], profile, log_shapes, levels, scales, effects[a], modes[a], roots[a], steps,
-            rng,
-        )  # fmt: skip
+        _step(counts[a], shared, effects[a], modes[a], roots[a], steps, rng)
 
 
 @njit(cache=True, nogil=True)
-def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def _step(counts, shared, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Elliptical slice sampling relative to the normal distribution at a mode
     (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
     current point, drawn closer until one is accepted.
@@ -168,7 +209,7 @@ def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, step
         now[j] = 0.0
         for k in range(j, size):
             now[j] += root[k, j] * (effects[k] - mode[k])
-    height = _log_density(counts, profile, log_shapes, levels, scales, effects)
+    height = _log_density(counts, shared, effects)
     height += 0.5 * np.dot(now, now)
     for _ in range(steps):
         for j in range(size):
@@ -181,7 +222,7 @@ def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, step
             placed[:] = tried
             solve_back(root, placed)
             placed += mode
-            height = _log_density(counts, profile, log_shapes, levels, scales, placed)
+            height = _log_density(counts, shared, placed)
             height += 0.5 * np.dot(tried, tried)
             if height > least or high - low < 1e-12:
                 break
@@ -194,25 +235,33 @@ def _step(counts, profile, log_shapes, levels, scales, effects, mode, root, step
 
 
 @njit(cache=True, nogil=True)
-def _log_density(counts, profile, log_shapes, levels, scales, effects):  # type: ignore[no-untyped-def] # pragma: no cover
-    total = 0.0
+def _log_density(counts, shared, effects):  # type: ignore[no-untyped-def] # pragma: no cover
+    profile, log_shapes, levels, scales, outliers = shared
+    own = _outliers_of(effects[0], outliers)
+    total, product = 0.0, 1.0
     for i in range(profile.size):
         log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
-        total += one_gamma_mixed(counts[i], log_mean, log_shapes[i])
+        usual, other = _usual_and_outlier(counts[i], log_mean, log_shapes[i], own)
+        total += max(usual, other)
+        product *= 1.0 + math.exp(-abs(usual - other))
+        if product > 1e200:
+            total += math.log(product)
+            product = 1.0
+    total += math.log(product)
     for j in range(1, effects.size):
         total -= 0.5 * effects[j] * effects[j]
     return total
 
 
 @njit(cache=True, nogil=True)
-def step_profile(counts, sums, means, profile, cells, starts, scale, log_nu, power, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Move effects of the profile by slice sampling, each with the others held, and the
-    profile with them. Effect `j` is that of `cells` from ``starts[j]`` to ``starts[j +
-    1]``.
+def step_effects(counts, sums, means, profile, log_shapes, cells, starts, slopes, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move shared effects by slice sampling, each with the others held, and with them
+    the profile and the logarithms of shapes, which `slopes` times as much are added to.
+    Effect `j` is that of `cells` from ``starts[j]`` to ``starts[j + 1]``.
     """
     for j in range(effects.size):
         own, now = cells[starts[j] : starts[j + 1]], effects[j]
-        given = (counts, sums, means, profile, own, scale, log_nu, power, now)
+        given = (counts, sums, means, profile, log_shapes, own, slopes, now)
         least = _log_effect(*given, now) + math.log(1.0 - rng.random())
         low = now - _WIDTH * rng.random()
         high = low + _WIDTH
@@ -231,18 +280,20 @@ def step_profile(counts, sums, means, profile, cells, starts, scale, log_nu, pow
                 high = tried
         effects[j] = tried
         for i in own:
-            profile[i] += scale * (tried - now)
+            profile[i] += slopes[0] * (tried - now)
+            log_shapes[i] += slopes[1] * (tried - now)
 
 
 @njit(cache=True, nogil=True)
-def _log_effect(counts, sums, means, profile, own, scale, log_nu, power, now, tried):  # type: ignore[no-untyped-def] # pragma: no cover
+def _log_effect(counts, sums, means, profile, log_shapes, own, slopes, now, tried):  # type: ignore[no-untyped-def] # pragma: no cover
     """Of the density of an effect: all areas' counts of its cells, and its prior, which
     ends every line.
     """
     total = -0.5 * tried * tried
     for i in own:
-        log_share = profile[i] + scale * (tried - now)
-        log_shape = min(max(log_nu + power * log_share, -LARGEST_SHAPE), LARGEST_SHAPE)
+        log_share = profile[i] + slopes[0] * (tried - now)
+        log_shape = log_shapes[i] + slopes[1] * (tried - now)
+        log_shape = min(max(log_shape, -LARGEST_SHAPE), LARGEST_SHAPE)
         total += _log_cell(counts[i], sums[i], means[i], log_share, log_shape)
     return total
 
@@ -255,23 +306,25 @@ def draw_populations(counts, rest, shared, levels, start, steps, rng, out):  # t
     `shared` are the profile, the logarithms of shapes and the scales of effects at each
     draw; `start` is the mode of an area's effects, and the root of the information.
     """
-    profiles, log_shapes, scales = shared
+    profiles, log_shapes, scales, outliers = shared
     mode, root = start
     draws, cells = profiles.shape
     effects = mode.copy()
     shares, left = np.empty((1, cells)), np.full(1, rest)
     for r in range(-_SETTLING, draws):
         d = max(r, 0)
-        _step(
-            counts, profiles[d], log_shapes[d], levels, scales[d], effects, mode, root, steps, rng
-        )
+        own = (profiles[d], log_shapes[d], levels, scales[d], outliers[d])
+        _step(counts, own, effects, mode, root, steps, rng)
         if r < 0:
             continue
+        exceptional = _outliers_of(effects[0], outliers[d])
         for i in range(cells):
-            mean = math.exp(
-                min(profiles[d, i] + _sum_effects(effects, scales[d], levels, i), _HIGHEST)
-            )
-            shape = math.exp(log_shapes[d, i])
+            log_mean = min(profiles[d, i] + _sum_effects(effects, scales[d], levels, i), _HIGHEST)
+            log_shape = log_shapes[d, i]
+            usual, other = _usual_and_outlier(counts[i], log_mean, log_shape, exceptional)
+            if rng.random() * (1.0 + math.exp(usual - other)) < 1.0:
+                log_mean, log_shape = exceptional[2], 0.0
+            mean, shape = math.exp(log_mean), math.exp(log_shape)
             factor = rng.standard_gamma(shape + counts[i]) / (shape + mean)
             shares[0, i] = max(mean * factor, 1e-300)
         split_sparse(left, shares, rng, out[r : r + 1])

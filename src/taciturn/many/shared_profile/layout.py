@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,8 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all parameters but the effects."""
-        return ("nu", "power", *self.effects, *(f"tilt_{name}" for name in self.tilted))
+        own = (f"{what}_{name}" for what in ("tilt", "spread") for name in self.tilted)
+        return ("nu", "power", "outliers", "outlier_size", *self.effects, *own)
 
     def profile(self, shared: Floats, parameters: Mapping[str, float]) -> Floats:
         """Logarithms of the shares of cells from standardised effects."""
@@ -104,9 +106,21 @@ class Layout:
         scales = [parameters.get(f"tilt_{name}", 0.0) for name in self.sizes]
         return np.array(scales)[self.variable_of]
 
+    def spreads(self, parameters: Mapping[str, float]) -> Floats:
+        """Scale of each category's effect on the size of departures."""
+        scales = [parameters.get(f"spread_{name}", 0.0) for name in self.sizes]
+        return np.array(scales)[self.variable_of]
+
     def mains(self, parameters: Mapping[str, float]) -> Floats:
         """Scale of each main effect of the profile."""
         return np.array([parameters[f"main_{name}"] for name in self.sizes])[self.variable_of]
+
+    def outliers(self, parameters: Mapping[str, Any]) -> Floats:
+        """Logarithms of the probabilities of an outlier and of none, and of its mean
+        relative to the intensity of its area.
+        """
+        chance, size = parameters["outliers"], parameters["outlier_size"]
+        return np.stack([np.log(chance), np.log1p(-chance), np.log(size * self.cells)], axis=-1)
 
     @cached_property
     def members(self) -> Floats:

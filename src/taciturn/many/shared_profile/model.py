@@ -26,6 +26,7 @@ def build_model(
     with pm.Model() as model:
         parameters = {name: prior.variable(name) for name, prior in priors.items()}
         profile: Any = pt.zeros(cells)
+        log_shape: Any = pm.math.log(parameters["nu"])
         tilts: Any = pt.zeros((areas, cells))
         for (variable, size), level in zip(layout.sizes.items(), layout.levels, strict=True):
             own = level - layout.of_variable[variable].start
@@ -34,15 +35,22 @@ def build_model(
             if variable in layout.tilted:
                 tilt = pm.Normal(f"area_effect_{variable}", 0, 1, shape=(areas, size))
                 tilts = tilts + parameters[f"tilt_{variable}"] * tilt[:, own]
+                spread = pm.Normal(f"spread_effect_{variable}", 0, 1, shape=size)
+                log_shape = log_shape + parameters[f"spread_{variable}"] * spread[own]
         if "interactions" in parameters:
             effects = pm.Normal("interaction", 0, 1, shape=cells)
             profile = profile + parameters["interactions"] * effects
         pm.Deterministic("profile", profile)
-        shape = parameters["nu"] * pm.math.exp(parameters["power"] * profile)
+        log_shape = log_shape + parameters["power"] * profile
         # Flat in their logarithms, relative to what gives the samples.
         expected = pm.math.exp(profile + tilts)
         start = np.log(counts.sum(axis=1)) - pm.math.log(expected.sum(axis=1))
         intensity = pm.math.exp(start + pm.Flat("log_relative_intensity", shape=areas))
-        mean = intensity[:, None] * expected
-        pm.NegativeBinomial("count", mu=mean, alpha=shape[None, :], observed=counts)
+        usual = pm.NegativeBinomial.dist(
+            mu=intensity[:, None] * expected, alpha=pm.math.exp(log_shape)[None, :]
+        )
+        size = parameters["outlier_size"] * cells * intensity[:, None] * pt.ones((1, cells))
+        outlier = pm.NegativeBinomial.dist(mu=size, alpha=1.0)
+        chance = parameters["outliers"]
+        pm.Mixture("count", pt.stack([1 - chance, chance]), [usual, outlier], observed=counts)
     return model
