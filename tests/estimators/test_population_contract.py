@@ -165,7 +165,8 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
     own = {"kappa": positive}
     if isinstance(estimator, tc.MixedPoisson):
         own = {"nu": positive, "power": st.floats(0, 1), "intensity": positive}
-        own["mixing"] = st.sampled_from([0.0, 1.0])  # gamma, inverse Gaussian
+        if estimator.mixing == "mixture":
+            own["share"] = st.floats(0, 1)
     values = {
         parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
         for parameter, elements in own.items()
@@ -202,7 +203,7 @@ def test_bayesian_estimators_at_any_parameters(
     models = {
         "DirichletLogLinear": tc.DirichletLogLinear(formula),
         "MixedPoisson": tc.MixedPoisson(
-            formula, mixing="gamma" if base == "uniform" else "inverse Gaussian"
+            formula, mixing="mixture" if base == "uniform" else "inverse Gaussian"
         ),
         "ChineseRestaurant": restaurant,
     }
