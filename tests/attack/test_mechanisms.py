@@ -6,7 +6,7 @@ from math import exp, inf
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import taciturn as tc
 from taciturn.attack import (
@@ -207,6 +207,8 @@ def test_probabilities_sum_to_one(mechanism, true):
 
 @SETTINGS
 @given(mechanism=mechanisms(), released_count=st.integers(-2, 40))
+@example(mechanism=RandomRounding(2), released_count=-2)
+@example(mechanism=ConventionalRounding(2), released_count=-2)
 def test_the_support_is_where_probabilities_are_positive(mechanism, released_count):
     x = np.arange(0, 80)
     positive = np.flatnonzero(np.isfinite(mechanism.log_probability(released_count, x)))

@@ -54,7 +54,7 @@ class ConventionalRounding(Mechanism):
 
     def support(self, released: int) -> tuple[int, float] | None:
         """Half a base to either side of the released count."""
-        if released % self.base:
+        if released < 0 or released % self.base:
             return None
         return max(released - self.base // 2, 0), released + (self.base - 1) // 2
 

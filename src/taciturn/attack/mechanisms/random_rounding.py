@@ -57,7 +57,7 @@ class RandomRounding(Mechanism):
 
     def support(self, released: int) -> tuple[int, float] | None:
         """Less than a base from the released count."""
-        if released % self.base:
+        if released < 0 or released % self.base:
             return None
         return max(released - self.base + 1, 0), released + self.base - 1
 
