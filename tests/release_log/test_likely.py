@@ -123,6 +123,17 @@ def sum_of(answers: list, t: int) -> float:
     return float(p.mean())
 
 
+def most_probable(values, p, limits: Limits) -> tuple[bool, np.ndarray, float]:
+    """Whether the values that are the most probable are small and nearly certain, which
+    these are, and their probability.
+    """
+    order = np.argsort(-p.round(10), kind="stable")[: limits.values - 1]
+    order = order[p[order] > 0]
+    best, mass = np.sort(values[order]), p[order].sum()
+    small = 0 < best.max() < limits.threshold
+    return small and mass >= limits.certainty - 1e-9, best, mass
+
+
 @dataclass
 class Noisy:
     """A random base with exact and perturbed releases, and a new one."""
@@ -198,11 +209,7 @@ class Noisy:
 
     def nearly_known(self, found) -> tuple[bool, np.ndarray, float]:
         _, _, values, p, _ = found
-        order = np.argsort(-p.round(10), kind="stable")[: self.limits.values - 1]
-        order = order[p[order] > 0]
-        best, mass = np.sort(values[order]), p[order].sum()
-        small = 0 < best.max() < self.limits.threshold
-        return small and mass >= self.limits.certainty - 1e-9, best, mass
+        return most_probable(values, p, self.limits)
 
     def totals(self):
         """What is looked at, by the categories it takes, and whether that is so without

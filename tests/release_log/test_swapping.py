@@ -14,7 +14,7 @@ from scipy.stats import hypergeom
 
 import taciturn as tc
 from release_log.bases import all_tables, random_base, random_release
-from release_log.test_likely import masks
+from release_log.test_likely import masks, most_probable
 from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation.swapping_method import _pairs
 from taciturn.release_log import RecordSwapping
@@ -306,11 +306,7 @@ class Swapped:
 
     def nearly_known(self, found: Any) -> tuple[bool, np.ndarray, float]:
         _, _, values, p, _ = found
-        order = np.argsort(-p.round(10), kind="stable")[: self.limits.values - 1]
-        order = order[p[order] > 0]
-        best, mass = np.sort(values[order]), p[order].sum()
-        small = 0 < best.max() < self.limits.threshold
-        return small and mass >= self.limits.certainty - 1e-9, best, mass
+        return most_probable(values, p, self.limits)
 
     def totals(self) -> dict[frozenset, np.ndarray]:
         """Every category of every variable, and all of it."""

@@ -30,9 +30,9 @@ def default_estimator(
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
     factors and with inverse Gaussian factors alone, in equal shares, and a little of
-    `DirichletLogLinear`. For six or more it is `LatentClass`. With
-    what latent classes cannot take, a formula, known margins or strata, it is the pool
-    for any number of variables; with weights, `MixedPoisson` with gamma departures.
+    `DirichletLogLinear`. For six or more it is `LatentClass`. With what latent classes
+    cannot take, a formula, known margins or strata, it is the pool for any number of
+    variables; with weights, `MixedPoisson` with gamma departures.
 
     Parameters
     ----------

@@ -16,18 +16,19 @@ from taciturn.release_log.window import Source
 from taciturn.validate import quoted
 
 __all__ = [
-    "is_swapped",
     "sizes_of",
     "spelled_out",
     "swapped_as_released",
     "swapped_tables",
+    "swapping_of",
     "with_sizes",
 ]
 
 
-def is_swapped(table: PublishedTable) -> bool:
-    """Whether a table is of swapped records."""
-    return table.noise is not None and isinstance(table.noise.mechanism, RecordSwapping)
+def swapping_of(table: PublishedTable) -> RecordSwapping | None:
+    """By which the records of a table were swapped; None if they were not."""
+    mechanism = None if table.noise is None else table.noise.mechanism
+    return mechanism if isinstance(mechanism, RecordSwapping) else None
 
 
 def sizes_of(swapping: RecordSwapping, codebook: Codebook) -> PublishedTable:
@@ -58,9 +59,8 @@ def sizes_of(swapping: RecordSwapping, codebook: Codebook) -> PublishedTable:
 
 def with_sizes(table: PublishedTable, codebook: Codebook) -> list[PublishedTable]:
     """A table, and of swapped records the sizes of the areas."""
-    if table.noise is None or not isinstance(table.noise.mechanism, RecordSwapping):
-        return [table]
-    return [table, sizes_of(table.noise.mechanism, codebook)]
+    swapping = swapping_of(table)
+    return [table] if swapping is None else [table, sizes_of(swapping, codebook)]
 
 
 def swapped_tables(
@@ -129,7 +129,7 @@ def spelled_out(sources: Iterable[Source], codebook: Codebook) -> list[Source]:
     """
     found: list[Source] = []
     for release, table in sources:
-        if is_swapped(table):
+        if swapping_of(table):
             parts = _Parts(table, codebook)
             found += [(release, each) for each in (parts.bounded, parts.summed, parts.sizes)]
         else:
@@ -167,9 +167,9 @@ class _Parts:
 
     @cached_property
     def _swapping(self) -> RecordSwapping:
-        assert self.table.noise is not None, "swapped"
-        assert isinstance(self.table.noise.mechanism, RecordSwapping)
-        return self.table.noise.mechanism
+        swapping = swapping_of(self.table)
+        assert swapping is not None
+        return swapping
 
     @cached_property
     def sizes(self) -> PublishedTable:

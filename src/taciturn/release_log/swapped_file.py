@@ -14,7 +14,7 @@ from taciturn.release_log.evidence import Seen
 from taciturn.release_log.known import Hashes, Known
 from taciturn.release_log.mechanisms import canonical
 from taciturn.release_log.noise import NOT_RELEASED
-from taciturn.release_log.swapped import sizes_of, swapped_as_released
+from taciturn.release_log.swapped import sizes_of, swapped_as_released, swapping_of
 from taciturn.release_log.swapping import RecordSwapping, SwappedCount
 from taciturn.release_log.window import NEW, Source, Window, named, window_of
 
@@ -131,15 +131,14 @@ class SwappedFile:
 
 def _same_mechanism(sources: Sequence[Source]) -> RecordSwapping:
     """The mechanism of all tables of a file."""
-    found: dict[str, Source] = {}
+    found: dict[str, tuple[RecordSwapping, Source]] = {}
     for source in sources:
-        noise = source[1].noise
-        assert noise is not None, "swapped"
-        assert isinstance(noise.mechanism, RecordSwapping)
-        found.setdefault(canonical(noise.mechanism), source)
-        first = noise.mechanism
-    if len(found) > 1:
-        one, two = (named(*source, 0).rpartition(" of ")[2] for source in [*found.values()][:2])
+        swapping = swapping_of(source[1])
+        assert swapping is not None
+        found.setdefault(canonical(swapping), (swapping, source))
+    (first, _), *others = found.values()
+    if others:
+        one, two = (named(*source, 0).rpartition(" of ")[2] for _, source in [*found.values()][:2])
         raise TableError(
             f"{one} and {two} are said to be of the same swapped records, with other sizes or moves"
         )

@@ -16,7 +16,7 @@ from taciturn.release_log.evidence import Evidence, Seen, Tied
 from taciturn.release_log.known import Hashes, Known, random_hashes
 from taciturn.release_log.mechanisms import canonical
 from taciturn.release_log.search import members_of
-from taciturn.release_log.swapped import is_swapped
+from taciturn.release_log.swapped import swapping_of
 from taciturn.release_log.swapped_file import swapped_files
 from taciturn.release_log.ways import Ways
 from taciturn.release_log.window import Source, Window
@@ -57,9 +57,9 @@ class Ties:
         self.known = Known(window)
         nobody = self.known.upper == 0
         same = np.where(nobody, np.uint64(0), random_hashes(_SAME, len(nobody)))
-        counted = [source for source in noisy if not is_swapped(source[1])]
+        counted = [source for source in noisy if not swapping_of(source[1])]
         self.seen = _once(list(_all_seen(window, counted)), same)
-        self.swapped = swapped_files(window, [each for each in noisy if is_swapped(each[1])])
+        self.swapped = swapped_files(window, [each for each in noisy if swapping_of(each[1])])
         self._ways = Ways(window, self.seen)
         self._by_hash: dict[int, list[Seen]] = {}
         for each in self.seen:

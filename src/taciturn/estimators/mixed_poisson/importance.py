@@ -41,6 +41,7 @@ from taciturn.estimators.sampling.importance import resample
 
 __all__ = ["sample_main_effects"]
 
+_AXES: Final = ("log_nu", "power", "share")  # of the grid; without the last if it is known
 _COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
 _GRID: Final = {2: (16, 8), 3: (12, 6, 5)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
@@ -49,7 +50,7 @@ _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _TAIL: Final = 1e-7
-_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of log ν, the power, the share
+_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
 _PROPOSALS: Final = (4_000, 8_000, 40_000, 120_000)  # the next where few of them count
 _FINER: Final = 4  # parts between nodes, along each axis
 _DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
@@ -354,12 +355,11 @@ def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floa
     for along, slope in zip(off, slopes, strict=True):
         logs += along[:, None] * slope.reshape(margins.shape)[node]
     own = best.at(node)
-    places = (own.log_nu, own.power, own.share)
-    moved = [
-        centre + width * along
-        for centre, width, along in zip(places, nodes.widths, off, strict=False)
-    ]
-    return replace(own, **dict(zip(("log_nu", "power", "share"), moved, strict=False)), logs=logs)
+    moved = {
+        name: getattr(own, name) + width * along
+        for name, width, along in zip(_AXES, nodes.widths, off, strict=False)
+    }
+    return replace(own, **moved, logs=logs)
 
 
 def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], variates: Floats, wider: Floats) -> Floats:

@@ -196,9 +196,9 @@ class _Mixture(Mixing):
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         with np.errstate(divide="ignore"):
-            joint = self._joint(counts, np.log(mean), np.log(shape))
+            gamma, other = self._joint(counts, np.log(mean), np.log(shape))
         first, second = (mixing.draw(counts, mean, shape, rng) for mixing in MIXING.values())
-        return np.where(rng.random(mean.shape) < self._chance(*joint), second, first)
+        return np.where(rng.random(mean.shape) < expit(other - gamma), second, first)
 
     def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
         first, second = (mixing.draw_log_prior(shape, rng) for mixing in MIXING.values())
@@ -230,11 +230,6 @@ class _Mixture(Mixing):
         first, second = (mixing.log_pmf(counts, log_mean, log_shape) for mixing in MIXING.values())
         with np.errstate(divide="ignore"):
             return first + np.log1p(-self.share)[:, None], second + np.log(self.share)[:, None]
-
-    @staticmethod
-    def _chance(first: Floats, second: Floats) -> Floats:
-        """That a factor is inverse Gaussian, given the count."""
-        return np.asarray(expit(second - first))
 
 
 def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
