@@ -12,6 +12,7 @@ _FACTORS = 40  # of a product, up to which it is quicker than gamma functions
 _LARGE = 100.0  # argument from which three terms of Stirling's series are exact enough
 # Of a product before its logarithm is taken: factors are from 1e-300 to 1e16.
 _MOST, _LEAST = 1e250, 1e-5
+_HIGH = 1e5  # the same for factors up to 1e302
 
 
 def log_rising(a: Any, n: Any) -> Any:
@@ -25,10 +26,15 @@ def log_rising(a: Any, n: Any) -> Any:
 def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``Γ(a + n) / (Γ(a) a^n)``, which is near 0 where `a` is large."""
     if n <= _FACTORS and n == math.floor(n):
-        total = 0.0
+        if n < 2:
+            return 0.0
+        total, more = 0.0, 0.0  # one more is the product, which may be near 1
         for k in range(1, int(n)):
-            total += math.log1p(k / a)
-        return total
+            more += (1.0 + more) * (k / a)
+            if more > _HIGH:
+                total += math.log1p(more)
+                more = 0.0
+        return total + math.log1p(more)
     if a > _LARGE:
         top = a + n
         rest = (1.0 / top - 1.0 / a) / 12.0 - (1.0 / top**3 - 1.0 / a**3) / 360.0

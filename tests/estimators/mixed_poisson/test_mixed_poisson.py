@@ -247,13 +247,13 @@ def test_the_sample_says_how_many_factors_are_inverse_gaussian():
 
 @pytest.mark.parametrize("alpha", [0.5, 8.0])
 def test_the_share_follows_its_prior(alpha):
-    """A sample that says nothing of it, and priors low or high in the middle."""
+    """A sample of one person says nothing of it; priors low or high in the middle."""
     fit = tc.MixedPoisson(priors={"share": tc.Prior("Beta", alpha=alpha, beta=alpha)}).fit(
-        table([[1, 0], [1, 1]]), population_size=90, draws=4_000, random_seed=4, **QUICK
+        table([[1, 0], [0, 0]]), population_size=90, draws=20_000, random_seed=4, **QUICK
     )
     found = fit["posterior"]["share"].values.ravel()
     law = beta(alpha, alpha)
-    quantiles = np.quantile(found, [0.1, 0.5, 0.9])
+    quantiles = np.quantile(found, [0.1, 0.5, 0.9])  # the median's standard error is 0.006
     np.testing.assert_allclose(quantiles, law.ppf([0.1, 0.5, 0.9]), atol=0.03)
 
 

@@ -50,7 +50,7 @@ def target_of(problem):
         "nu": Prior("LogNormal", mu=0.3, sigma=1.0),
         "power": Prior("Uniform", lower=0, upper=1),
     }
-    return Target(problem, list(problem.variables), priors)
+    return Target(problem, list(problem.variables), priors, pure=0.0)
 
 
 def points_of(target, rng, share, rows=3):

@@ -43,7 +43,7 @@ __all__ = ["sample_main_effects"]
 
 _AXES: Final = ("log_nu", "power", "share")  # of the grid; without the last if it is known
 _COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
-_GRID: Final = {2: (16, 8), 3: (12, 6, 5)}  # and there
+_GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
@@ -74,9 +74,9 @@ def sample_main_effects(
     with a sample), of ``share``, unless it has no prior and is `pure`, and of the
     margin of each of `dims`, (draws, categories); the other variables are uniform.
     """
-    target = Target(problem, dims, priors)
+    target = Target(problem, dims, priors, pure)
     with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
-        fitted = _Fitted.to(target, priors, pure)
+        fitted = _Fitted.to(target)
     spread = Spread()
     for number in _PROPOSALS:
         log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
@@ -167,22 +167,20 @@ class _Fitted:
     whole: bool
 
     @classmethod
-    def to(cls, target: Target, priors: Mapping[str, Prior], pure: float) -> "_Fitted":
+    def to(cls, target: Target) -> "_Fitted":
         """Fit the grid."""
-        ends, start, concentrations, whole = _found_ends(target, priors, pure)
-        rough = _nodes(target, ends, _GRID[len(ends)], pure, start, concentrations)
+        ends, start, concentrations, whole = _found_ends(target)
+        rough = _nodes(target, ends, _GRID[len(ends)], start, concentrations)
         nodes = _sharpened(target, rough)
         return cls(nodes, Concentrations.near(target, nodes.top, concentrations), whole)
 
 
-def _found_ends(
-    target: Target, priors: Mapping[str, Prior], pure: float
-) -> tuple[Ends, _Nodes, Concentrations, bool]:
+def _found_ends(target: Target) -> tuple[Ends, _Nodes, Concentrations, bool]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
     the priors allow, a coarse grid near it, the concentrations there, and whether it
     holds all of that.
     """
-    nu, power = priors["nu"], priors["power"]
+    nu, power = target.priors["nu"], target.priors["power"]
     with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
         low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
         ends = [
@@ -190,14 +188,14 @@ def _found_ends(
             (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
         ]
     along = [nu, power]
-    if "share" in priors:
-        along.append(priors["share"])
+    if "share" in target.priors:
+        along.append(target.priors["share"])
         ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
     grid = _COARSE[len(ends)]
     nodes: _Nodes | None = None
     concentrations: Concentrations | None = None
     for number in range(_FITTINGS):
-        nodes = _nodes(target, ends, grid, pure, nodes, concentrations)
+        nodes = _nodes(target, ends, grid, nodes, concentrations)
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
             concentrations = Concentrations.near(target, nodes.top, concentrations)
         kept, counting = (_reach(nodes.height, grid, below) for below in (_NEGLIGIBLE, _COUNTING))
@@ -255,7 +253,6 @@ def _nodes(
     target: Target,
     ends: Ends,
     grid: Grid,
-    pure: float,
     start: _Nodes | None,
     concentrations: Concentrations | None,
 ) -> _Nodes:
@@ -269,7 +266,7 @@ def _nodes(
     places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
     log_a = target.log_a if concentrations is None else concentrations.means(target.log_a)
     log_nu, power, *shares = places
-    share = shares[0] if shares else np.full(len(power), pure)
+    share = shares[0] if shares else np.full(len(power), target.pure)
     best = target.start(log_nu, power, share, log_a)
     if start is not None:
         best = replace(best, **start.between(*places))

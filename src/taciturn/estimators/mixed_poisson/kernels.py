@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
+_HIGH = 1e150  # of a product before its logarithm is taken: factors are below 1e155
 
 
 @njit(cache=True, nogil=True)
@@ -110,11 +111,16 @@ def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
         series = 1.0 - u1 / order + u2 / order**2 - u3 / order**3
         beyond = order / (z + root) + order * math.log(z / (1.0 + root))  # without cancellation
         return -beyond + 0.5 * math.log(z / root) + math.log(series)
-    total, ratio = 0.0, 1.0
+    if f < 2:
+        return 0.0
+    total, product, ratio = 0.0, 1.0, 1.0
     for n in range(1, int(f)):
         ratio = 1.0 / ratio + (2.0 * n - 1.0) / w
-        total += math.log(ratio)
-    return total
+        product *= ratio
+        if product > _HIGH:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
 
 
 @njit(cache=True, nogil=True)

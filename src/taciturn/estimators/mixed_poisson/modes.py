@@ -33,23 +33,22 @@ def log_scale(bends: Bends, roots: Floats) -> Floats:
 def modes(
     target: Target, best: Points, exponents: Floats, near: float
 ) -> tuple[Points, Bends, Floats]:
-    """Where powers of rates and intensities have the largest density, how it bends, and
-    roots of the information about the rates.
+    """Where powers of rates and intensities have the largest density, and, less than a
+    last step from there, how it bends and roots of the information about the rates.
     """
     moving = np.arange(len(best.logs))
-    best = best.at(moving)
-    for _ in range(_STEPS):
-        own = best.at(moving)
-        bends = target.bends(own)
-        roots = roots_of(bends)
-        step = step_of(bends, roots, bends.slopes - exponents[moving])
+    best, found = best.at(moving), target.bends(best)
+    bends = found
+    for steps in range(1, _STEPS + 1):
+        step = step_of(bends, roots_of(bends), bends.slopes - exponents[moving])
         best.logs[moving] += step
         best.sums[moving] = bends.sums
         moving = moving[np.abs(step).max(axis=1) > near]
-        if len(moving) == 0:
+        if len(moving) == 0 or steps == _STEPS:
             break
-    bends = target.bends(best)
-    return best, bends, roots_of(bends)
+        bends = target.bends(best.at(moving))
+        found.put(moving, bends)
+    return best, found, roots_of(found)
 
 
 def roots_of(bends: Bends) -> Floats:

@@ -5,7 +5,6 @@ by either with some probability.
 
 import math
 
-import numpy as np
 from numba import njit
 
 from taciturn.estimators.mixed_poisson.kernels import (
@@ -34,7 +33,7 @@ def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
             given = log_mean[a, i], log_shape[a, i], shape[a, i], ratio[a, i], excess[a, i]
-            _gamma(counts[i], *given, power[a], out[:, a, i])
+            _fill(_gamma(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
@@ -42,8 +41,9 @@ def inverse_gaussian_slopes(counts, log_mean, log_shape, mean, ratio, power, out
     """The same, Poisson-inverse Gaussian."""
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            given = log_mean[a, i], log_shape[a, i], mean[a, i], ratio[a, i]
-            _inverse_gaussian(counts[i], *given, power[a], out[:, a, i])
+            root = math.sqrt(1.0 + 2.0 * ratio[a, i])
+            given = log_mean[a, i], log_shape[a, i], mean[a, i], ratio[a, i], root
+            _fill(_inverse_gaussian(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
@@ -53,14 +53,12 @@ def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
     """The same of factors that are inverse Gaussian with odds given for each row, and
     gamma otherwise.
     """
-    first, second = np.empty(5), np.empty(5)
     for a in range(log_mean.shape[0]):
-        b = power[a]
         for i in range(counts.size):
             f, x, y, r = counts[i], log_mean[a, i], log_shape[a, i], shape[a, i]
-            _gamma(f, x, y, r, ratio[a, i], excess[a, i], b, first)
-            _inverse_gaussian(f, x, y, mean[a, i], ratio[a, i], b, second)
             s = math.sqrt(1.0 + 2.0 * ratio[a, i])
+            first = _gamma(f, x, y, r, ratio[a, i], excess[a, i])
+            second = _inverse_gaussian(f, x, y, mean[a, i], ratio[a, i], s)
             odds = log_odds[a] + r * excess[a, i] - 2.0 * mean[a, i] / (1.0 + s)
             if f > 0:
                 odds += counted_inverse_gaussian(f, x, r, s)
@@ -68,20 +66,35 @@ def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
             chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
             # Which of the two it is varies, and bends the logarithm upwards.
             either = chance * (1.0 - chance)
-            by_mean, along = first[0] - second[0], first[1] - second[1]
-            for k in range(5):
-                out[k, a, i] = first[k] + chance * (second[k] - first[k])
-            out[2, a, i] -= either * by_mean * by_mean
-            out[3, a, i] -= either * by_mean * along
-            out[4, a, i] -= either * along * along
+            by_mean, by_shape = first[0] - second[0], first[1] - second[1]
+            mixed = (
+                first[0] - chance * by_mean,
+                first[1] - chance * by_shape,
+                first[2] + chance * (second[2] - first[2]) - either * by_mean * by_mean,
+                first[3] + chance * (second[3] - first[3]) - either * by_mean * by_shape,
+                first[4] + chance * (second[4] - first[4]) - either * by_shape * by_shape,
+            )
+            _fill(mixed, power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
-def _gamma(f, x, y, r, ratio, excess, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Those of one cell."""
+def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Those of one cell, from derivatives by the mean and the shape: first ones, and,
+    with the sign changed, second ones by the mean, by both and by the shape.
+    """
+    mean, shape, bend_mean, bend_both, bend_shape = slopes
+    out[0, a, i] = mean
+    out[1, a, i] = mean + power * shape
+    out[2, a, i] = bend_mean
+    out[3, a, i] = bend_mean + power * bend_both
+    out[4, a, i] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
+
+
+@njit(cache=True, nogil=True)
+def _gamma(f, x, y, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Derivatives by the mean and the shape, of one cell."""
     if f > LARGE or f != math.floor(f):
-        _differences(True, f, x, y, b, out)
-        return
+        return _differences(True, f, x, y)
     q = ratio / (1.0 + ratio)
     first, second = 0.0, 0.0
     for k in range(int(f)):
@@ -92,16 +105,16 @@ def _gamma(f, x, y, r, ratio, excess, b, out):  # type: ignore[no-untyped-def] #
     by_shape = rest + (1.0 - q) * (r * ratio - f)
     bend_mean = (r + f) * q * (1.0 - q)
     bend_shape = second - rest - r * q - q * (1.0 - q) * (r * ratio - f)
-    _combined(f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape, b, out)
+    return f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape
 
 
 @njit(cache=True, nogil=True)
-def _inverse_gaussian(f, x, y, m, ratio, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Those of one cell."""
+def _inverse_gaussian(f, x, y, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Derivatives by the mean and the shape, of one cell; `s` is that of
+    `one_inverse_gaussian_mixed`.
+    """
     if f > LARGE or f != math.floor(f):
-        _differences(False, f, x, y, b, out)
-        return
-    s = math.sqrt(1.0 + 2.0 * ratio)
+        return _differences(False, f, x, y)
     k, c = m / s, ratio / (s * s)
     by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
     bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
@@ -113,7 +126,7 @@ def _inverse_gaussian(f, x, y, m, ratio, b, out):  # type: ignore[no-untyped-def
         bend_mean += turn - bend * c * c
         bend_both -= turn + bend * c * (1.0 - c)
         bend_shape += turn - bend * (1.0 - c) ** 2
-    _combined(by_mean, by_shape, bend_mean, bend_both, bend_shape, b, out)
+    return by_mean, by_shape, bend_mean, bend_both, bend_shape
 
 
 @njit(cache=True, nogil=True)
@@ -136,35 +149,19 @@ def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _differences(gamma, f, x, y, b, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """From values a step away in the mean, along the share, and both; of the negative
-    binomial with `gamma` factors, or of the other.
+def _differences(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Derivatives from values a step away in the mean, in the shape, and in both; of
+    the negative binomial with `gamma` factors, or of the other.
     """
     h, middle = _STEP, _value(gamma, f, x, y)
     up, down = _value(gamma, f, x + h, y), _value(gamma, f, x - h, y)
-    ahead, back = _value(gamma, f, x + h, y + b * h), _value(gamma, f, x - h, y - b * h)
-    further, behind = (
-        _value(gamma, f, x + 2 * h, y + b * h),
-        _value(gamma, f, x - 2 * h, y - b * h),
-    )
-    both = 2.0 * middle - further - behind
-    out[0] = (up - down) / (2.0 * h)
-    out[1] = (ahead - back) / (2.0 * h)
-    out[2] = (2.0 * middle - up - down) / h**2
-    out[4] = (2.0 * middle - ahead - back) / h**2
-    out[3] = (both / h**2 - out[2] - out[4]) / 2.0
+    wide, narrow = _value(gamma, f, x, y + h), _value(gamma, f, x, y - h)
+    ahead, back = _value(gamma, f, x + h, y + h), _value(gamma, f, x - h, y - h)
+    bend_mean, bend_shape = (2.0 * middle - up - down) / h**2, (2.0 * middle - wide - narrow) / h**2
+    bend_both = ((2.0 * middle - ahead - back) / h**2 - bend_mean - bend_shape) / 2.0
+    return (up - down) / (2.0 * h), (wide - narrow) / (2.0 * h), bend_mean, bend_both, bend_shape
 
 
 @njit(cache=True, nogil=True)
 def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
     return one_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
-
-
-@njit(cache=True, nogil=True)
-def _combined(mean, shape, bend_mean, bend_both, bend_shape, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """From derivatives by the mean and the shape."""
-    out[0] = mean
-    out[1] = mean + power * shape
-    out[2] = bend_mean
-    out[3] = bend_mean + power * bend_both
-    out[4] = bend_mean + power * (2.0 * bend_both + power * bend_shape)

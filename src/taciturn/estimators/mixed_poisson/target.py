@@ -93,6 +93,11 @@ class Bends:
     intensities: Floats
     sums: Floats
 
+    def put(self, which: npt.NDArray[np.int64], others: "Bends") -> None:
+        """Take those of some of the points from others."""
+        for own, new in zip(vars(self).values(), vars(others).values(), strict=True):
+            own[which] = new
+
 
 class Target:
     """The posterior of a sample with factors of which some share is inverse Gaussian.
@@ -105,6 +110,8 @@ class Target:
         Variables with a margin to estimate; the others are uniform.
     priors : mapping of str to Prior
         Of all parameters.
+    pure : float
+        The share, if it has no prior.
 
     Attributes
     ----------
@@ -118,10 +125,12 @@ class Target:
         Logarithms of the fixed concentrations, and of the medians of the others.
     """
 
-    def __init__(self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> None:
+    def __init__(
+        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], pure: float
+    ) -> None:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
-        self._priors = priors
+        self.priors, self.pure = priors, pure
         self._size, self.margins, columns = 0, [], []
         self.concentrations = [priors.get(concentration_name(dim)) for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
@@ -138,8 +147,9 @@ class Target:
         self._sizes = np.array([own.stop - own.start for own in self.margins])
         self._columns = np.array(columns, dtype=np.int64).reshape(len(dims), -1).T
         self._levels = _Groups(self._columns, self._size)
-        pairs = self._columns[:, :, None] * self._size + self._columns[:, None, :]
-        self._pairs = _Groups(pairs.reshape(len(pairs), len(dims) ** 2), self._size**2)
+        first, second = np.triu_indices(len(dims), k=1)
+        pairs = self._columns[:, first] * self._size + self._columns[:, second]
+        self._pairs = _Groups(pairs, self._size**2)
         by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
@@ -164,10 +174,10 @@ class Target:
         priors of concentrations exceed them, up to a constant.
         """
         out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=1))
-        out += self._priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
-        out += self._priors["power"].logpdf(points.power)
-        if "share" in self._priors:
-            out += self._priors["share"].logpdf(points.share)
+        out += self.priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
+        out += self.priors["power"].logpdf(points.power)
+        if "share" in self.priors:
+            out += self.priors["share"].logpdf(points.share)
         every = points.logs[:, len(self.strata.kept) :]
         for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
             size = own.stop - own.start
@@ -219,7 +229,8 @@ class Target:
         expected = self._over_strata(within)
         along = np.einsum("rsj,rjk->rsk", expected, inverse)
         own = np.einsum("rsj,rsj->rs", along, expected)[:, of_cell]
-        own += self._pairs.each(inverse.reshape(rows, -1))
+        own += 2 * self._pairs.each(inverse.reshape(rows, -1))
+        own += self._levels.each(np.diagonal(inverse, axis1=1, axis2=2))
         own -= 2 * self._by_stratum.each(along.reshape(rows, -1))
         return -0.5 * sums(changes * own)
 
@@ -237,6 +248,9 @@ class Target:
         held = self._over_strata(weights) - 0.5 * sums(weights)[:, :, None] * expected
         taken = np.einsum("rsj,rsk->rjk", expected, held)
         rates = self._pairs.sums(weights).reshape(rows, self._size, self._size)
+        rates += rates.transpose(0, 2, 1)
+        own = np.arange(self._size)
+        rates[:, own, own] = self._levels.sums(weights)
         rates -= taken + taken.transpose(0, 2, 1)
         of_rates = self._levels.sums(slope) - np.einsum("rs,rsj->rj", sums(slope), expected)
         self._add_prior(points, of_rates, rates)
