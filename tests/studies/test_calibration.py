@@ -96,6 +96,7 @@ def test_what_cannot_be_calibrated():
         tc.DirichletLogLinear(),
         tc.MixedPoisson(),
         tc.MixedPoisson(mixing="gamma"),
+        tc.MixedPoisson("a * b", mixing="gamma"),
         tc.ChineseRestaurant(),
     ],
     ids=repr,

@@ -265,8 +265,8 @@ def test_a_share_is_a_probability():
 
 def check_parameters_agree(fits):
     spreads = {name for name in fits[0]["posterior"].data_vars if "concentration" in name}
-    shares = fits[0]["posterior"].data_vars.keys() & {"share"}
-    for name in ("power", "intensity", *shares, *sorted(spreads)):
+    others = [name for name in fits[0]["posterior"].data_vars if name[:5] in ("share", "scale")]
+    for name in ("power", "intensity", *others, *sorted(spreads)):
         first, second = (fit["posterior"][name].values for fit in fits)
         if name in spreads:  # without an upper end
             first, second = first**-0.5, second**-0.5
@@ -323,6 +323,102 @@ def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
     assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.2 * risks[1].std())
     assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.15)
     check_parameters_agree(fits)
+
+
+def from_the_prior(sample, size, number=400_000):
+    """Expectations given a 2 x 2 sample, with gamma factors and an interaction: a tenth
+    of the draws count.
+    """
+    model, rng, n = tc.MixedPoisson("a * b", mixing="gamma"), np.random.default_rng(1), sample.sum()
+    problem, dims = make_problem(table(sample), size, None, None), ("chain", "draw")
+    log_nu = 1 + np.log(n / 4) + 1.5 * rng.normal(size=number)
+    values = {"nu": np.exp(log_nu), "power": rng.random(number)}
+    off = 0.45 * rng.normal(size=number)
+    values["intensity"] = n * np.exp(off)
+    every = {name: (dims, value[None]) for name, value in values.items()}
+    for dim in "ab":
+        a = 0.5 * np.maximum(rng.random(number), 1e-2) ** -4.0
+        first = rng.beta(a, a)
+        every[f"margin_{dim}"] = ((*dims, dim), np.stack([first, 1 - first], axis=-1)[None])
+    coordinate = np.abs(rng.normal(size=number)) * rng.normal(size=number)
+    effect = coordinate[:, None, None] * np.array([[0.5, -0.5], [-0.5, 0.5]])
+    every["effect_a_b"] = ((*dims, "a", "b"), effect[None])
+    parameters = Parameters(xr.Dataset(every))
+    log_weight = model.log_joint(problem, parameters)[0] + 0.5 * (off / 0.45) ** 2
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    assert 1 / (weight**2).sum() > 10_000
+    kept = rng.choice(number, 20_000, p=weight)
+    some = arrays_of(problem, Parameters(parameters.posterior.isel(draw=kept)))
+    return {
+        "empty": (model.complete(problem, len(kept), some, rng) == 0).sum(axis=1).mean(),
+        "power": weight @ values["power"],
+        "log nu": weight @ log_nu,
+        "margin": weight @ every["margin_a"][1][0, :, 0],
+        "interaction": weight @ coordinate,
+    }
+
+
+def test_an_interaction_of_a_tiny_table_follows_its_posterior():
+    """Against draws from the prior, weighted by the likelihood. Its effect has one
+    coordinate, positive where the diagonal is full.
+    """
+    sample = np.array([[7, 0], [1, 4]])
+    exact = from_the_prior(sample, 60)
+    fit = tc.MixedPoisson("a * b", mixing="gamma").fit(
+        table(sample), population_size=60, draws=2_000, random_seed=4, **QUICK
+    )
+    assert fit.attrs["sampler"] == "importance sampling"
+    posterior = fit["posterior"]
+    empty = (fit["posterior_predictive"]["population"] == 0).sum(["a", "b"])
+    found = {
+        "empty": float(empty.mean()),
+        "power": float(posterior["power"].mean()),
+        "log nu": float(np.log(posterior["nu"]).mean()),
+        "margin": float(posterior["margin_a"].isel(a=0).mean()),
+        "interaction": 2 * float(posterior["effect_a_b"].isel(a=0, b=0).mean()),
+    }
+    assert exact["interaction"] > 1
+    # About four standard errors, of some thousand effective draws.
+    tolerances = {"empty": 0.03, "power": 0.02, "log nu": 0.1, "margin": 0.015}
+    for name, tolerance in {**tolerances, "interaction": 0.1}.items():
+        assert found[name] == pytest.approx(exact[name], abs=tolerance), (name, found, exact)
+
+
+@pytest.mark.parametrize(
+    ("shape", "formula"), [((10, 9), "a * b"), ((5, 3, 4), "a * b + b * c + a * c")]
+)
+@pytest.mark.slow
+def test_interactions_agree_with_nuts(shape, formula):
+    rng = np.random.default_rng(5)
+    names = tuple("abc"[: len(shape)])
+    effects = rng.normal(0, 0.6, shape) + sum(
+        rng.normal(0, 0.8, [size if i == axis else 1 for i in range(len(shape))])
+        for axis, size in enumerate(shape)
+    )
+    expected = np.exp(effects).ravel()
+    counts = rng.multinomial(300, expected / expected.sum()).reshape(shape)
+    sample = xr.DataArray(counts, dims=names)
+    fits = [
+        tc.MixedPoisson(formula, mixing="gamma").fit(
+            sample, population_size=3000, draws=2500, random_seed=2, method=method, **QUICK
+        )
+        for method in ("fast", "nuts")
+    ]
+    assert fits[0].attrs["sampler"] == "importance sampling"
+    risks = [tc.assess(fit)["risk"]["R2"].values for fit in fits]
+    # Each has some hundred effective draws or more.
+    assert risks[0].mean() == pytest.approx(risks[1].mean(), abs=0.2 * risks[1].std())
+    assert risks[0].std() == pytest.approx(risks[1].std(), rel=0.15)
+    check_parameters_agree(fits)
+
+
+def test_many_interactions_are_left_to_nuts():
+    """Too few proposals would count: 15 x 15 effects."""
+    counts = np.random.default_rng(4).poisson(2, size=(16, 16))
+    problem = make_problem(table(counts), 5_000, None, None)
+    model = tc.MixedPoisson("a * b")
+    assert model.learn_unlabelled(problem, 10, np.random.default_rng(1)) is None
 
 
 def test_structural_zeros_and_uniform_variables():

@@ -33,29 +33,39 @@ def stratified():
     return make_problem(sample, 349, zeros, known)
 
 
+def three_variables():
+    return make_problem(table(np.arange(12).reshape(2, 3, 2) % 5), 200, None, None)
+
+
+MAIN = [(f"v{axis}",) for axis in range(3)]
 PROBLEMS = {
-    "one stratum": lambda: make_problem(table([[5, 0, 1], [0, 45, 2]]), 500, None, None),
-    "strata and a structural zero": stratified,
-    "three variables": lambda: make_problem(
-        table(np.arange(12).reshape(2, 3, 2) % 5), 200, None, None
+    "one stratum": (
+        lambda: make_problem(table([[5, 0, 1], [0, 45, 2]]), 500, None, None),
+        MAIN[:2],
     ),
+    "strata and a structural zero": (stratified, MAIN[:2]),
+    "three variables": (three_variables, MAIN),
+    "an interaction in strata": (stratified, [*MAIN[:2], ("v0", "v1")]),
+    "interactions": (three_variables, [*MAIN, ("v1", "v2"), ("v0", "v1", "v2")]),
 }
 
 
-def target_of(problem):
+def target_of(problem, terms):
     first, *others = problem.variables
     priors = {f"margin_{dim}": Prior("Dirichlet", a=0.7) for dim in others}
     priors[f"concentration_{first}"] = Prior("Pareto", alpha=0.5, m=0.5)
+    priors |= {f"scale_{'_'.join(term)}": Prior("HalfNormal", sigma=1.0) for term in terms}
     priors |= {
         "nu": Prior("LogNormal", mu=0.3, sigma=1.0),
         "power": Prior("Uniform", lower=0, upper=1),
     }
-    return Target(problem, list(problem.variables), priors, pure=0.0)
+    return Target(problem, tuple(terms), priors, pure=0.0)
 
 
 def points_of(target, rng, share, rows=3):
     shares = np.full(rows, share)
-    points = target.start(rng.normal(0, 1, rows), rng.random(rows), shares, target.log_a)
+    log_a = np.tile(target.effects.log_a, (rows, 1))
+    points = target.start(rng.normal(0, 1, rows), rng.random(rows), shares, log_a)
     moved = points.logs + rng.normal(0, 0.4, points.logs.shape)
     sums = points.sums * rng.uniform(0.5, 2, rows)[:, None]
     log_a = points.log_a + rng.uniform(-0.5, 1, points.log_a.shape)
@@ -81,15 +91,15 @@ def differences(target, points, step=2e-3):
 
 
 @SHARES
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_the_density_bends_as_its_differences_do(problem, share):
-    target = target_of(problem())
+@pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
+def test_the_density_bends_as_its_differences_do(problem, terms, share):
+    target = target_of(problem(), terms)
     points = points_of(target, np.random.default_rng(1), share)
     bends, strata = target.bends(points), len(target.strata.kept)
     slopes, seconds = differences(target, points)
     scale = np.abs(seconds).max()
     np.testing.assert_allclose(bends.slopes, slopes, atol=1e-4 * scale)
-    np.testing.assert_allclose(bends.rates, seconds[:, strata:, strata:], atol=1e-4 * scale)
+    np.testing.assert_allclose(bends.effects, seconds[:, strata:, strata:], atol=1e-4 * scale)
     np.testing.assert_allclose(bends.between, seconds[:, :strata, strata:], atol=1e-4 * scale)
     of_intensities = seconds[:, :strata, :strata]
     diagonal = np.diagonal(of_intensities, axis1=1, axis2=2)

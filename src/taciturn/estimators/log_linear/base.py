@@ -12,8 +12,8 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import softmax
 
-from taciturn.diagnostics import ImportanceDiagnostics, check_convergence
-from taciturn.errors import ParameterError, TableError
+from taciturn.diagnostics import check_convergence
+from taciturn.errors import TableError
 from taciturn.estimators.formula import Terms, parse_formula
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.log_linear.model import (
@@ -118,11 +118,6 @@ class LogLinearEstimator(UnlabelledEstimator):
         terms = parse_formula(self.formula, problem.variables)
         return tuple(term for term in terms if all(problem.sample.sizes[dim] > 1 for dim in term))
 
-    def main_effects_for(self, problem: Problem) -> list[str] | None:
-        """Return the variables in the formula; None where it has interactions."""
-        terms = self.terms_for(problem)
-        return None if any(len(term) > 1 for term in terms) else [term[0] for term in terms]
-
     def priors_for(self, problem: Problem) -> dict[str, Prior]:
         """Return the priors of all parameters: those of the model itself, the margins
         and the interactions' scales.
@@ -144,12 +139,14 @@ class LogLinearEstimator(UnlabelledEstimator):
     def sample_fast(
         self,
         problem: Problem,
-        dims: list[str],
+        terms: Terms,
         priors: Mapping[str, Prior],
         draws: int,
         rng: np.random.Generator,
-    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-        """Draw the parameters besides the margins, and these, of main effects."""
+    ) -> Learned | None:
+        """Draw the parameters and the effects of all terms; None for terms that are
+        left to NUTS.
+        """
 
     @abstractmethod
     def draw_from_model(
@@ -162,23 +159,18 @@ class LogLinearEstimator(UnlabelledEstimator):
     def learn_unlabelled(
         self, problem: Problem, draws: int, rng: np.random.Generator
     ) -> Learned | None:
-        """Draw the parameters by importance sampling; None for a model with
-        interactions.
-        """
-        dims = self.main_effects_for(problem)
-        if dims is None:
-            return None
-        priors = self.priors_for(problem)
-        single, margins, diagnostics = self.sample_fast(problem, dims, priors, draws, rng)
-        return Learned(single | _named(dict(zip(dims, margins, strict=True))), diagnostics)
+        """Draw the parameters by `sample_fast`."""
+        return self.sample_fast(
+            problem, self.terms_for(problem), self.priors_for(problem), draws, rng
+        )
 
     def label(self, problem: Problem, draws: Arrays, settings: SamplerSettings) -> xr.Dataset:
         """Return the draws with chain, draw and the variables."""
-        margins = {effect_name((dim,)): (dim,) for dim in problem.variables}
+        effects = {effect_name(term): term for term in self.terms_for(problem)}
         strata = () if problem.known_margins is None else problem.known_margins.dims
         shape, found = (settings.chains, settings.draws), {}
         for name, values in draws.items():
-            own = margins.get(name, strata[: values.ndim - 1])
+            own = effects.get(name, strata[: values.ndim - 1])
             found[name] = (("chain", "draw", *own), values.reshape(*shape, *values.shape[1:]))
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
         known = {dim for own, _ in found.values() for dim in own} - coords.keys()
@@ -198,24 +190,30 @@ class LogLinearEstimator(UnlabelledEstimator):
         return {}
 
     def draw_prior(self, problem: Problem, draws: int, rng: np.random.Generator) -> PriorDraws:
-        """Draw parameters, samples and populations, for main effects only."""
-        dims, priors = self.main_effects_for(problem), self.priors_for(problem)
-        if dims is None:
-            raise ParameterError(
-                f"calibration knows main effects only, the formula is {self.formula!r}"
-            )
+        """Draw parameters, samples and populations."""
+        terms, priors = self.terms_for(problem), self.priors_for(problem)
+        dims = [term[0] for term in terms if len(term) == 1]
         single = {name: priors[name].draw(rng, draws) for name in self.own_priors(problem)}
         single |= {name: priors[name].draw(rng, draws) for name in _concentrations(priors, dims)}
-        margins = {dim: _draw_margin(problem, dim, priors, single, draws, rng) for dim in dims}
+        effects = {
+            effect_name((dim,)): _draw_margin(problem, dim, priors, single, draws, rng)
+            for dim in dims
+        }
+        if interactions := free_interactions(terms, problem):
+            coordinates = rng.normal(size=(draws, interactions.size))
+            for number, term in enumerate(interactions.terms):
+                single[scale_name(term)] = scale = priors[scale_name(term)].draw(rng, draws)
+                effect = interactions.effect(number, coordinates)
+                effects[effect_name(term)] = effect * scale.reshape(-1, *[1] * len(term))
         others = self.draw_others(problem, draws, rng)
-        parameters = {**single, **others, **_named(margins)}
+        parameters = {**single, **others, **effects}
         population = self.draw_from_model(problem, parameters, problem.population_size, rng)
         # The individuals are exchangeable, so that any n of them are a sample.
         sample = [
             rng.multivariate_hypergeometric(F, problem.sample_size, method="marginals")
             for F in population
         ]
-        return PriorDraws({**single, **_named(margins)}, np.array(sample), population)
+        return PriorDraws({**single, **effects}, np.array(sample), population)
 
     def learn_nuts(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
         """Draw the parameters by NUTS."""
@@ -269,11 +267,6 @@ class LogLinearEstimator(UnlabelledEstimator):
             found += values.reshape(-1, *[sizes[d] if d in term else 1 for d in sizes])
         found[:, ~problem.fillable] = -np.inf
         return found.reshape(draws, -1)
-
-
-def _named(margins: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Margins of variables under the names that they have in the model."""
-    return {effect_name((dim,)): margin for dim, margin in margins.items()}
 
 
 def _concentrations(priors: Mapping[str, Prior], dims: Sequence[str]) -> list[str]:

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.importance import sample_main_effects
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
-from taciturn.estimators.log_linear.model import build_model
+from taciturn.estimators.log_linear.model import build_model, effect_name
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import (
@@ -26,7 +25,7 @@ from taciturn.estimators.sampling.draws import (
 )
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
-from taciturn.estimators.unlabelled import Arrays, arrays_of
+from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -104,14 +103,18 @@ class DirichletLogLinear(LogLinearEstimator):
     def sample_fast(
         self,
         problem: Problem,
-        dims: list[str],
+        terms: Terms,
         priors: Mapping[str, Prior],
         draws: int,
         rng: np.random.Generator,
-    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-        """Draw κ, and the margins."""
+    ) -> Learned | None:
+        """Draw κ, and the margins; None for a model with interactions."""
+        if any(len(term) > 1 for term in terms):
+            return None
+        dims = [term[0] for term in terms]
         kappa, margins, diagnostics = sample_main_effects(problem, dims, priors, draws, rng)
-        return {"kappa": kappa}, margins, diagnostics
+        named = {effect_name((dim,)): own for dim, own in zip(dims, margins, strict=True)}
+        return Learned({"kappa": kappa, **named}, diagnostics)
 
     def _weights(self, problem: Problem, parameters: Arrays) -> Floats:
         """κπ of each draw, shape (draws, cells); 0 at structural zeros."""

@@ -11,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
-from taciturn.estimators.log_linear.model import concentration_name, effect_name
+from taciturn.estimators.log_linear.model import (
+    concentration_name,
+    effect_name,
+    free_interactions,
+)
 from taciturn.estimators.mixed_poisson.blocks import of_draws
-from taciturn.estimators.mixed_poisson.importance import sample_main_effects
+from taciturn.estimators.mixed_poisson.importance import sample_parameters
 from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
 from taciturn.estimators.mixed_poisson.model import build_model
 from taciturn.estimators.mixed_poisson.shares import Strata
@@ -26,7 +29,7 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
-from taciturn.estimators.unlabelled import Arrays, arrays_of
+from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
 from taciturn.validate import quoted
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ __all__ = ["MixedPoisson"]
 
 MIXTURE: Final = "mixture"
 WALD: Final = "inverse Gaussian"
+_MOST_COORDINATES: Final = 120  # of interactions, beyond which too few proposals count
 
 Floats = npt.NDArray[np.float64]
 
@@ -216,17 +220,18 @@ class MixedPoisson(LogLinearEstimator):
     def sample_fast(
         self,
         problem: Problem,
-        dims: list[str],
+        terms: Terms,
         priors: Mapping[str, Prior],
         draws: int,
         rng: np.random.Generator,
-    ) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
-        """Draw ν, the power, the share, the intensities and the margins."""
-        single, margins, diagnostics = sample_main_effects(
-            problem, dims, priors, self._pure, draws, rng
-        )
-        single["intensity"] = _over_strata(problem, single["intensity"])
-        return single, margins, diagnostics
+    ) -> Learned | None:
+        """Draw all parameters; None where interactions have too many effects."""
+        interactions = free_interactions(terms, problem)
+        if interactions is not None and interactions.size > _MOST_COORDINATES:
+            return None
+        found, diagnostics = sample_parameters(problem, terms, priors, self._pure, draws, rng)
+        found["intensity"] = _over_strata(problem, found["intensity"])
+        return Learned(found, diagnostics)
 
     def draw_others(
         self, problem: Problem, draws: int, rng: np.random.Generator

@@ -1,12 +1,12 @@
-"""The posterior of the mixed Poisson log-linear model with main effects, without a
-Markov chain.
+"""The posterior of the mixed Poisson log-linear model, without a Markov chain.
 
 Importance sampling. On a grid of the two parameters of the departures, Newton's method
-finds the rates and the intensities of largest posterior density, and how it bends
-there; of a mixture, on a grid of three, with the share of inverse Gaussian factors.
-Around each node powers of rates and intensities are proposed as nearly normal, with
-exponents that make the third derivatives vanish: cube roots for gamma variates (Wilson
-& Hilferty 1931, PNAS 17). The grid is narrowed, and widened, to where the posterior is.
+finds the rates, the coordinates of interactions and the intensities of largest
+posterior density, and how it bends there; of a mixture, on a grid of three, with the
+share of inverse Gaussian factors. Around each node powers of rates and intensities are
+proposed as nearly normal, with exponents that make the third derivatives vanish: cube
+roots for gamma variates (Wilson & Hilferty 1931, PNAS 17); coordinates are as they are.
+The grid is narrowed, and widened, to where the posterior is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,32 +20,33 @@ from scipy.interpolate import RegularGridInterpolator
 from scipy.ndimage import map_coordinates
 from threadpoolctl import threadpool_limits
 
-from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.estimators.log_linear.model import concentration_name
-from taciturn.estimators.mixed_poisson.concentrations import Concentrations
+from taciturn.diagnostics import SMALLEST_ESS, ImportanceDiagnostics
+from taciturn.estimators.formula import Terms
+from taciturn.estimators.mixed_poisson.hyperparameters import AlongNu
 from taciturn.estimators.mixed_poisson.kernels import solve_back_at
 from taciturn.estimators.mixed_poisson.modes import (
-    EXPONENT,
     NEAR,
     ROUGH,
     log_scale,
     modes,
     roots_of,
     step_of,
+    usual_exponents,
 )
+from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.spread import Spread
-from taciturn.estimators.mixed_poisson.target import Bends, Points, Target
+from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.importance import resample
 
-__all__ = ["sample_main_effects"]
+__all__ = ["sample_parameters"]
 
 _AXES: Final = ("log_nu", "power", "share")  # of the grid; without the last if it is known
 _COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
 _GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
-_LEARNED: Final = 3  # of these, in which concentrations are learned
+_LEARNED: Final = 3  # of these, in which concentrations and scales are learned
 _MARGIN: Final = 1.5  # nodes on each side, beyond those that count
 _NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
@@ -62,42 +63,44 @@ type Grid = tuple[int, ...]
 type Ends = list[tuple[float, float]]
 
 
-def sample_main_effects(
+def sample_parameters(
     problem: Problem,
-    dims: Sequence[str],
+    terms: Terms,
     priors: Mapping[str, Prior],
     pure: float,
     draws: int,
     rng: np.random.Generator,
-) -> tuple[dict[str, Floats], list[Floats], ImportanceDiagnostics]:
+) -> tuple[dict[str, Floats], ImportanceDiagnostics]:
     """Draws of ``nu`` and ``power``, shape (draws,), of ``intensity``, (draws, strata
-    with a sample), of ``share``, unless it has no prior and is `pure`, and of the
-    margin of each of `dims`, (draws, categories); the other variables are uniform.
+    with a sample), of ``share``, unless it has no prior and is `pure`, of
+    concentrations and scales, and of the effects of all terms, (draws, categories,
+    ...).
     """
-    target = Target(problem, dims, priors, pure)
+    target = Target(problem, terms, priors, pure)
     with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
         fitted = _Fitted.to(target)
     spread = Spread()
     for number in _PROPOSALS:
         log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
         chosen, diagnostics = resample(log_weights, draws, rng)
-        if diagnostics.converged:
+        hopeless = diagnostics.ess * _PROPOSALS[-1] < SMALLEST_ESS * number
+        if diagnostics.converged or (hopeless and number > _PROPOSALS[0]):
             break
         spread = Spread.learned(log_weights, variates)
     if not fitted.whole:  # what is left out, weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
     kept = points.at(chosen)
-    single = {
+    found = {
         "nu": np.exp(kept.log_nu),
         "power": kept.power,
         "intensity": np.exp(kept.logs[:, : len(target.strata.kept)]),
     }
     if "share" in priors:
-        single["share"] = kept.share
-    for dim, log_a, prior in zip(dims, kept.log_a.T, target.concentrations, strict=True):
-        if prior is not None:
-            single[concentration_name(dim)] = np.exp(log_a)
-    return single, [np.exp(margin) for margin in target.log_margins(kept)], diagnostics
+        found["share"] = kept.share
+    for group, log_a in zip(target.effects.groups, kept.log_a.T, strict=True):
+        if group.prior is not None:
+            found[group.name] = group.parameter(log_a)
+    return found | target.named(kept), diagnostics
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,12 @@ class _Nodes:
         At the nodes.
     axes : list of array
         The values along each axis.
-    exponents : array, shape (nodes, strata + categories)
+    exponents : array, shape (nodes, strata + effects)
         Of the powers of intensities and rates that are proposed.
     bends : Bends
         At the nodes.
-    roots : array, shape (nodes, categories, categories)
-        Lower triangular: the information about the rates is its product with its own
+    roots : array, shape (nodes, effects, effects)
+        Lower triangular: the information about the effects is its product with its own
         transpose, once the intensities are integrated out.
     height : array, shape (nodes,)
         The logarithm.
@@ -129,11 +132,6 @@ class _Nodes:
     bends: Bends
     roots: Floats
     height: Floats
-
-    @property
-    def top(self) -> Points:
-        """The highest."""
-        return self.best.at(np.array([self.height.argmax()]))
 
     @property
     def widths(self) -> list[float]:
@@ -158,27 +156,29 @@ class _Nodes:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """The grid over what is not negligible, the concentrations near its top, and
+    """The grid over what is not negligible, concentrations and scales near its top, and
     whether it holds all of that.
     """
 
     nodes: _Nodes
-    concentrations: Concentrations
+    others: AlongNu
     whole: bool
 
     @classmethod
     def to(cls, target: Target) -> "_Fitted":
         """Fit the grid."""
-        ends, start, concentrations, whole = _found_ends(target)
-        rough = _nodes(target, ends, _GRID[len(ends)], start, concentrations)
+        ends, start, others, whole = _found_ends(target)
+        if target.effects.basis is not None:
+            others = AlongNu.spread(target, start.best, start.height)
+        rough = _nodes(target, ends, _GRID[len(ends)], start, others)
         nodes = _sharpened(target, rough)
-        return cls(nodes, Concentrations.near(target, nodes.top, concentrations), whole)
+        return cls(nodes, AlongNu.near(target, nodes.best, nodes.height, others), whole)
 
 
-def _found_ends(target: Target) -> tuple[Ends, _Nodes, Concentrations, bool]:
+def _found_ends(target: Target) -> tuple[Ends, _Nodes, AlongNu, bool]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
-    the priors allow, a coarse grid near it, the concentrations there, and whether it
-    holds all of that.
+    the priors allow, a coarse grid near it, concentrations and scales there, and
+    whether it holds all of that.
     """
     nu, power = target.priors["nu"], target.priors["power"]
     with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
@@ -193,11 +193,11 @@ def _found_ends(target: Target) -> tuple[Ends, _Nodes, Concentrations, bool]:
         ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
     grid = _COARSE[len(ends)]
     nodes: _Nodes | None = None
-    concentrations: Concentrations | None = None
+    others: AlongNu | None = None
     for number in range(_FITTINGS):
-        nodes = _nodes(target, ends, grid, nodes, concentrations)
+        nodes = _nodes(target, ends, grid, nodes, others)
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
-            concentrations = Concentrations.near(target, nodes.top, concentrations)
+            others = AlongNu.near(target, nodes.best, nodes.height, others)
         kept, counting = (_reach(nodes.height, grid, below) for below in (_NEGLIGIBLE, _COUNTING))
         fitted = [
             _ends(old, reached, size, limits, prior)
@@ -214,8 +214,8 @@ def _found_ends(target: Target) -> tuple[Ends, _Nodes, Concentrations, bool]:
             break
         ends = fitted
     assert nodes is not None
-    assert concentrations is not None
-    return ends, nodes, concentrations, whole
+    assert others is not None
+    return ends, nodes, others, whole
 
 
 def _reach(height: Floats, grid: Grid, below: float) -> list[npt.NDArray[np.int64]]:
@@ -254,23 +254,24 @@ def _nodes(
     ends: Ends,
     grid: Grid,
     start: _Nodes | None,
-    concentrations: Concentrations | None,
+    others: AlongNu | None,
 ) -> _Nodes:
     """The nodes of a grid between ends, roughly, by Newton's method from those of an
-    earlier one, with the concentrations at their means.
+    earlier one, with concentrations and scales at their means.
     """
     axes = [
         low + (high - low) / size * (np.arange(size, dtype=float) + 0.5)
         for (low, high), size in zip(ends, grid, strict=True)
     ]
     places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
-    log_a = target.log_a if concentrations is None else concentrations.means(target.log_a)
+    usual = target.effects.log_a
     log_nu, power, *shares = places
     share = shares[0] if shares else np.full(len(power), target.pure)
+    log_a = np.tile(usual, (len(log_nu), 1)) if others is None else others.means(usual, log_nu)
     best = target.start(log_nu, power, share, log_a)
     if start is not None:
         best = replace(best, **start.between(*places))
-    exponents = np.full(best.logs.shape, EXPONENT)
+    exponents = usual_exponents(target, best)
     best, bends, roots = modes(target, best, exponents, ROUGH)
     height = target.log_density(best) - log_scale(bends, roots)
     return _Nodes(best, axes, exponents, bends, roots, height)
@@ -304,7 +305,7 @@ def _weigh(
     nodes = fitted.nodes
     node, off, density = _near_nodes(nodes, number, rng)
     near = _moved(target, nodes, node, off)
-    near, log_wider, own_density = fitted.concentrations.propose(near, rng)
+    near, log_wider, own_density = fitted.others.propose(near, rng)
     variates = spread.draw(near.logs.shape, rng)
     density += spread.log_density(variates)
     wider = np.exp(log_wider)
@@ -341,16 +342,17 @@ def _near_nodes(
 
 
 def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floats) -> Points:
-    """Points off nodes, by so many widths, with intensities and margins that follow the
-    best ones of neighbouring nodes.
+    """Points off nodes, by so many widths, with intensities, margins and coordinates
+    that follow the best ones of neighbouring nodes.
     """
     strata, best = len(target.strata.kept), nodes.best
-    margins = np.concatenate([best.logs[:, :strata], *target.log_margins(best)], axis=1)
+    parts = best.logs[:, :strata], *target.log_margins(best), target.coordinates(best)
+    followed = np.concatenate(parts, axis=1)
     logs = best.logs[node]
     grid = tuple(map(len, nodes.axes))
-    slopes = np.gradient(margins.reshape(*grid, -1), axis=tuple(range(len(grid))))
+    slopes = np.gradient(followed.reshape(*grid, -1), axis=tuple(range(len(grid))))
     for along, slope in zip(off, slopes, strict=True):
-        logs += along[:, None] * slope.reshape(margins.shape)[node]
+        logs += along[:, None] * slope.reshape(followed.shape)[node]
     own = best.at(node)
     moved = {
         name: getattr(own, name) + width * along

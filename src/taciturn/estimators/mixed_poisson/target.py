@@ -1,30 +1,31 @@
-"""The posterior density of the parameters of the mixed Poisson model with main effects,
-and how it bends.
+"""The posterior density of the parameters of the mixed Poisson model, and how it bends.
 
 Each margin is proportional to rates, one for each category: their sum says nothing of
 the table, and is given a gamma distribution, so that without departures the rates are
 independent gamma variates. The prior of a margin is a Dirichlet distribution with the
-same concentration for all categories, which is fixed or has a prior of its own.
+same concentration for all categories, which is fixed or has a prior of its own. An
+interaction has normal coordinates on an orthonormal basis, whose scale has a prior.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, log_softmax, logsumexp
+from scipy.special import gammaln, logsumexp
 
-from taciturn.estimators.log_linear.model import concentration_name
+from taciturn.estimators.formula import Terms
 from taciturn.estimators.mixed_poisson.blocks import in_blocks
+from taciturn.estimators.mixed_poisson.effects import Effects
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
 from taciturn.estimators.mixed_poisson.mixing import mixing_with
+from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.parallel import in_threads
 
-__all__ = ["Bends", "Points", "Target"]
+__all__ = ["Target"]
 
 _BLOCK: Final = 2**18  # numbers in an array at once
 _STEP: Final = 0.1  # along a logarithm, of third derivatives
@@ -34,71 +35,6 @@ _LEAST: Final = 0.2  # information about an intensity
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Points:
-    """Values of all parameters, the first axis that of the points.
-
-    Attributes
-    ----------
-    log_nu, power : array, shape (points,)
-        Of the departures.
-    logs : array, shape (points, strata + categories)
-        Logarithms of the intensities of the strata that have a sample, and of the rates
-        of the categories of all variables, one variable after the other.
-    sums : array, shape (points, variables)
-        Shapes of the distributions of the sums of rates.
-    log_a : array, shape (points, variables)
-        Logarithms of the concentrations of the margins.
-    share : array, shape (points,)
-        The probability that a factor is inverse Gaussian.
-    """
-
-    log_nu: Floats
-    power: Floats
-    logs: Floats
-    sums: Floats
-    log_a: Floats
-    share: Floats
-
-    def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
-        """Some of the points."""
-        return Points(*(part[which] for part in vars(self).values()))
-
-    @classmethod
-    def joined(cls, several: Sequence["Points"]) -> "Points":
-        """Those of several, one after the other."""
-        parts = zip(*(vars(points).values() for points in several), strict=True)
-        return cls(*(np.concatenate(each) for each in parts))
-
-
-@dataclass(frozen=True)
-class Bends:
-    """How a density bends at some points.
-
-    Attributes
-    ----------
-    slopes : array, shape (points, strata + categories)
-        By intensities and rates.
-    rates, between, intensities : array
-        Second derivatives, with the sign changed: of pairs of rates, shape (points,
-        categories, categories), of intensities and rates, (points, strata, categories),
-        and of intensities, (points, strata); two of these do not interact.
-    sums : array, shape (points, variables)
-        The information about rates, added up by variable.
-    """
-
-    slopes: Floats
-    rates: Floats
-    between: Floats
-    intensities: Floats
-    sums: Floats
-
-    def put(self, which: npt.NDArray[np.int64], others: "Bends") -> None:
-        """Take those of some of the points from others."""
-        for own, new in zip(vars(self).values(), vars(others).values(), strict=True):
-            own[which] = new
-
-
 class Target:
     """The posterior of a sample with factors of which some share is inverse Gaussian.
 
@@ -106,8 +42,8 @@ class Target:
     ----------
     problem : Problem
         The sample and what is known of its population.
-    dims : sequence of str
-        Variables with a margin to estimate; the others are uniform.
+    terms : Terms
+        Those with something to estimate; other variables are uniform.
     priors : mapping of str to Prior
         Of all parameters.
     pure : float
@@ -117,61 +53,52 @@ class Target:
     ----------
     strata : Strata
         Those that have a sample.
-    margins : list of slice
-        Where the rates of each variable are among all.
-    concentrations : list of Prior or None
-        That of the concentration of each margin; None where it is fixed.
-    log_a : array, shape (variables,)
-        Logarithms of the fixed concentrations, and of the medians of the others.
+    effects : Effects
+        What cells are made of.
     """
 
     def __init__(
-        self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior], pure: float
+        self, problem: Problem, terms: Terms, priors: Mapping[str, Prior], pure: float
     ) -> None:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
         self.priors, self.pure = priors, pure
-        self._size, self.margins, columns = 0, [], []
-        self.concentrations = [priors.get(concentration_name(dim)) for dim in dims]
-        index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
-        for dim in dims:
-            size = problem.sample.sizes[dim]
-            self.margins.append(slice(self._size, self._size + size))
-            columns.append(self._size + index[problem.variables.index(dim)][self.strata.seen])
-            self._size += size
-        fixed = [
-            prior.quantile(0.5) if prior else priors[f"margin_{dim}"].parameters["a"]
-            for dim, prior in zip(dims, self.concentrations, strict=True)
-        ]
-        self.log_a = np.log(np.array(fixed, dtype=float))
-        self._sizes = np.array([own.stop - own.start for own in self.margins])
-        self._columns = np.array(columns, dtype=np.int64).reshape(len(dims), -1).T
-        self._levels = _Groups(self._columns, self._size)
-        first, second = np.triu_indices(len(dims), k=1)
-        pairs = self._columns[:, first] * self._size + self._columns[:, second]
-        self._pairs = _Groups(pairs, self._size**2)
-        by_stratum = self.strata.of_cell[:, None] * self._size + self._columns
+        self.effects = effects = Effects(problem, terms, priors, self.strata.seen)
+        self._sizes = np.array([own.stop - own.start for own in effects.margins])
+        self._size, columns = effects.levels, effects.columns
+        self._levels = _Groups(columns, self._size)
+        first, second = np.triu_indices(len(terms), k=1)
+        self._pairs = _Groups(columns[:, first] * self._size + columns[:, second], self._size**2)
+        by_stratum = self.strata.of_cell[:, None] * self._size + columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
     def start(self, log_nu: Floats, power: Floats, share: Floats, log_a: Floats) -> Points:
-        """Points with rates and intensities as the sample has them, with the same
-        concentrations, (variables,), at all.
+        """Points with rates and intensities as the sample has them and no interactions,
+        with such strengths of the priors, (points, groups).
         """
-        a = np.exp(log_a)
-        rates = np.log(self._levels.sums(self._counts[None])[0] + np.repeat(a, self._sizes))
-        parts = np.concatenate([self.strata.log_start, rates]), self._counts.sum() + self._sizes * a
-        logs, sums, log_a = (np.tile(part, (len(log_nu), 1)) for part in (*parts, log_a))
-        return Points(log_nu, power, logs, sums, log_a, share)
+        a, strata = np.exp(log_a[:, : len(self._sizes)]), len(self.strata.kept)
+        of_rates = self._levels.sums(self._counts[None])[0, : self.effects.categories]
+        logs = np.zeros((len(log_nu), strata + self.effects.number))
+        logs[:, :strata] = self.strata.log_start
+        logs[:, strata:][:, : len(of_rates)] = np.log(of_rates + np.repeat(a, self._sizes, axis=1))
+        return Points(log_nu, power, logs, self._counts.sum() + self._sizes * a, log_a, share)
 
     def log_margins(self, points: Points) -> list[Floats]:
         """Logarithms of the margins."""
-        rates = points.logs[:, len(self.strata.kept) :]
-        return [np.asarray(log_softmax(rates[:, own], axis=1)) for own in self.margins]
+        return self.effects.log_margins(points.logs[:, len(self.strata.kept) :])
+
+    def coordinates(self, points: Points) -> Floats:
+        """Coordinates of all interactions."""
+        return points.logs[:, len(self.strata.kept) + self.effects.categories :]
+
+    def named(self, points: Points) -> dict[str, Floats]:
+        """Margins and effects of interactions, by name."""
+        return self.effects.named(points.logs[:, len(self.strata.kept) :])
 
     def log_density(self, points: Points) -> Floats:
         """Logarithm of the density of log ν, the power, the share if that has a prior,
-        the logarithms of intensities and rates, and the probabilities with which the
-        priors of concentrations exceed them, up to a constant.
+        the logarithms of intensities and rates, coordinates, and the levels of groups,
+        up to a constant.
         """
         out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=1))
         out += self.priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
@@ -179,11 +106,17 @@ class Target:
         if "share" in self.priors:
             out += self.priors["share"].logpdf(points.share)
         every = points.logs[:, len(self.strata.kept) :]
-        for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
-            size = own.stop - own.start
+        for own, shape, log_a in zip(
+            self.effects.margins, points.sums.T, points.log_a.T, strict=False
+        ):
+            size, a = own.stop - own.start, np.exp(log_a)
             total = np.minimum(logsumexp(every[:, own], axis=1), _HIGHEST)
             out += a * every[:, own].sum(axis=1) + gammaln(size * a) - size * gammaln(a)
             out += (shape - size * a) * total - np.exp(total) - gammaln(shape)
+        for group, log_a in zip(self.effects.groups, points.log_a.T, strict=True):
+            if group.normal:
+                squares = (every[:, group.own] ** 2).sum(axis=1)
+                out += 0.5 * (group.size * log_a - np.exp(log_a) * squares)
         return out
 
     def bends(self, points: Points) -> Bends:
@@ -195,16 +128,16 @@ class Target:
 
     def skews(self, points: Points, bends: Bends) -> Floats:
         """Ratios of third to second derivatives of the logarithm of the density by each
-        intensity and each rate, roughly: 1 for a gamma variate, 0 if symmetric; shape
-        (points, strata + categories).
+        intensity and each rate, roughly: 1 for a gamma variate, 0 if symmetric, as
+        coordinates are taken to be; shape (points, strata + effects).
         """
         thirds = np.concatenate(self._in_blocks(self._thirds, points, arrays=5))
-        diagonal = np.diagonal(bends.rates, axis1=1, axis2=2)
+        diagonal = np.diagonal(bends.effects, axis1=1, axis2=2)
         seconds = np.concatenate([bends.intensities, np.maximum(diagonal, _LEAST)], axis=1)
         return np.asarray(thirds / seconds)
 
     def pulls(self, points: Points, inverse: Floats) -> Floats:
-        """By how much the slopes by the intensities change where rates are integrated
+        """By how much the slopes by the intensities change where effects are integrated
         out: from a Laplace approximation, with the inverse of the information about
         them; shape (points, strata).
         """
@@ -217,6 +150,8 @@ class Target:
 
     def _pulls(self, points: Points, inverse: Floats) -> Floats:
         rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
+        if self.effects.basis is not None:
+            inverse = self.effects.basis @ inverse @ self.effects.basis.T
         log_shares, log_mean, log_shape = self._cells(points)
         mixing = mixing_with(points.share)
         up, down = (
@@ -253,31 +188,44 @@ class Target:
         rates[:, own, own] = self._levels.sums(weights)
         rates -= taken + taken.transpose(0, 2, 1)
         of_rates = self._levels.sums(slope) - np.einsum("rs,rsj->rj", sums(slope), expected)
+        between = self._over_strata(both_bend) - sums(both_bend)[:, :, None] * expected
+        if self.effects.basis is not None:
+            of_rates, between = of_rates @ self.effects.basis, between @ self.effects.basis
+            rates = self.effects.basis.T @ rates @ self.effects.basis
         self._add_prior(points, of_rates, rates)
         of_levels = np.maximum(self._levels.sums(bend), 0)
-        of_margins = [of_levels[:, own].sum(axis=1) for own in self.margins]
+        of_margins = [of_levels[:, own].sum(axis=1) for own in self.effects.margins]
+        of_prior = self._sizes * np.exp(points.log_a[:, : len(self.effects.margins)])
         return Bends(
             np.concatenate([sums(by_mean), of_rates], axis=1),
             rates,
-            self._over_strata(both_bend) - sums(both_bend)[:, :, None] * expected,
+            between,
             np.maximum(sums(mean_bend), _LEAST),
-            np.array(of_margins).reshape(-1, rows).T + self._sizes * np.exp(points.log_a),
+            np.array(of_margins).reshape(-1, rows).T + of_prior,
         )
 
     def _add_prior(self, points: Points, slopes: Floats, bends: Floats) -> None:
-        """Add what the prior of the margins and the distribution of sums do."""
-        for own, shape, a in zip(self.margins, points.sums.T, np.exp(points.log_a.T), strict=True):
-            rates = np.exp(points.logs[:, len(self.strata.kept) :][:, own])
+        """Add what the priors of margins and coordinates and the distribution of sums
+        do.
+        """
+        every, strength = points.logs[:, len(self.strata.kept) :], np.exp(points.log_a.T)
+        for own, shape, a in zip(self.effects.margins, points.sums.T, strength, strict=False):
+            rates = np.exp(every[:, own])
             margin = rates / rates.sum(axis=1, keepdims=True)
             more = (shape - (own.stop - own.start) * a)[:, None]
             slopes[:, own] += a[:, None] + more * margin - rates
             bends[:, own, own] += (more * margin)[:, :, None] * margin[:, None, :]
             place = np.arange(own.start, own.stop)
             bends[:, place, place] += rates - more * margin
+        for group, a in zip(self.effects.groups, strength, strict=True):
+            if group.normal:
+                slopes[:, group.own] -= a[:, None] * every[:, group.own]
+                place = np.arange(group.own.start, group.own.stop)
+                bends[:, place, place] += a[:, None]
 
     def _thirds(self, points: Points) -> Floats:
         """Third derivatives with the sign changed, by each intensity and each rate; of
-        the latter without what it takes from other cells.
+        the latter without what it takes from other cells. None by coordinates.
         """
         _, log_mean, log_shape = self._cells(points)
         mixing, moved, found = mixing_with(points.share), _STEP * points.power[:, None], []
@@ -287,9 +235,13 @@ class Target:
             along = mixing.slopes(self._counts, mean, shape, points.power)[4]
             found.append((self.strata.sums(by_mean), self._levels.sums(along)))
         (of_means, of_levels), (less_means, less_levels) = found
-        thirds = (of_levels - less_levels) / (2 * _STEP)
-        rates = np.exp(points.logs[:, len(self.strata.kept) :])
-        return np.concatenate([(of_means - less_means) / (2 * _STEP), thirds + rates], axis=1)
+        strata, categories = len(self.strata.kept), self.effects.categories
+        thirds = np.zeros_like(points.logs)
+        thirds[:, :strata] = (of_means - less_means) / (2 * _STEP)
+        of_rates = (of_levels - less_levels)[:, :categories] / (2 * _STEP)
+        of_rates += np.exp(points.logs[:, strata : strata + categories])
+        thirds[:, strata : strata + categories] = of_rates
+        return thirds
 
     def _over_strata(self, values: Floats) -> Floats:
         """Sums over the cells of each category in each stratum."""
@@ -298,8 +250,11 @@ class Target:
     def _cells(self, points: Points) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of each cell."""
         strata = len(self.strata.kept)
+        levels = points.logs[:, strata:]
+        if self.effects.basis is not None:
+            levels = levels @ self.effects.basis.T
         effects = np.empty((len(points.log_nu), len(self._counts)))
-        sum_levels(points.logs[:, strata:], self._columns, effects)
+        sum_levels(levels, self.effects.columns, effects)
         shares, intensity = self.strata.log_shares(effects), points.logs[:, :strata]
         return shares, *self.strata.means_and_shapes(shares, intensity, points.log_nu, points.power)
 
