@@ -155,7 +155,7 @@ def test_a_total_with_the_keys_of_its_parts_says_nothing(log: tc.ReleaseLog) -> 
     assert found.probability == pytest.approx(q.max() / q.sum(), abs=1e-10)
 
 
-def test_of_two_lines_along_a_variable_that_of_fewer_counts_is_taken(log: tc.ReleaseLog) -> None:
+def test_an_answer_about_a_total_is_used_for_the_line_of_fewer_counts(log: tc.ReleaseLog) -> None:
     log.add(by_age(11, 3, 8), mechanism=MILD, **F)
     # The same line in two parts, with another answer about their total.
     merged = pd.Series({"65": 3, "others": 19}).rename_axis("age")
@@ -166,6 +166,26 @@ def test_of_two_lines_along_a_variable_that_of_fewer_counts_is_taken(log: tc.Rel
     given = {"certainty": (p.max() / p.sum() + q.max()) / 2}
     found = at_65(check(log, xr.DataArray(22), mechanism=MILD, **F, **given))
     assert found.probability == pytest.approx(q[3], abs=1e-10)
+
+
+def test_of_two_lines_along_a_variable_one_is_taken(log: tc.ReleaseLog) -> None:
+    """Of four areas, and of three of these: what both leave out is the same people."""
+    areas = {"N1": 3, "N2": 9, "S1": 5, "S2": 14}
+    log.add(pd.Series(areas).rename_axis("area"), mechanism=MILD, **F)
+    log.add(xr.DataArray(31), mechanism=MILD, **F)
+    three = {"sex": "f", "area": ["N1", "N2", "S1"]}
+    merged = pd.Series({"N1": 3, "others": 14}).rename_axis("area")
+    both = {"area": {"others": ["N2", "S1"]}}
+    log.add(merged, where=three, merge=both, mechanism=MILD)
+    p = p_of(MILD, 3, 100) ** 2
+    long = p * left_of(p_of(MILD, 31, 220), [p_of(MILD, areas[x], 40) for x in ("N2", "S1", "S2")])
+    short = p * left_of(p_of(MILD, 17, 160), [p_of(MILD, 14, 60)])
+    long, short = long / long.sum(), short / short.sum()
+    given = {"certainty": (long.max() + short.max()) / 2, "mechanism": MILD}
+    verdict = check(log, xr.DataArray(17), where=three, **given)
+    found = next(each for each in verdict.likely if each.who == "sex=f, area=N1")
+    assert found.probability == pytest.approx(short[3], abs=1e-10)
+    assert found.before == pytest.approx(long[3], abs=1e-10)
 
 
 def test_a_part_that_is_known_counts_as_such(log: tc.ReleaseLog) -> None:
