@@ -109,9 +109,8 @@ class Sums:
         return found
 
     def _way(self, parts: Sequence[Integers], chosen: Chosen) -> tuple[Way, Chosen] | None:
-        """A sum of these counts, and what is chosen with it; None where all are known,
-        something is not, and all that was released of it is chosen already, or the sum
-        is too large.
+        """A sum of these counts, and what is chosen with it; None where all of them are
+        known, all that was released of one is chosen already, or the sum is too large.
         """
         chosen = chosen.copy()
         known, kept = 0, []
