@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from release_log.bases import all_tables, compatible, random_base, random_release
+from release_log.bases import all_tables, random_base, random_release
 from release_log.test_checking import SHAPES
+from release_log.weighing import TiedByChanceError, Weighing, masks
 from taciturn.attack import (
     CellKeys,
     ConventionalRounding,
@@ -17,12 +18,15 @@ from taciturn.attack import (
     SmallCellAdjustment,
 )
 from taciturn.perturbation import perturbation_table
-from taciturn.release_log.checking import check_tables
+from taciturn.release_log.checking import _windows, check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.noise import NOT_RELEASED, Noise
 from taciturn.release_log.published import PublishedTable
-from taciturn.release_log.reading import _perturbed
+from taciturn.release_log.reading import _perturbed, published_tables
 from taciturn.release_log.search import Limits
+from taciturn.release_log.ties import Ties
+from taciturn.release_log.totals import Totals
+from taciturn.release_log.window import NEW, Window, told_of, window_of
 
 MECHANISMS = [
     RandomRounding(3),
@@ -41,10 +45,12 @@ def drawn(mechanism: Mechanism, true: int, generator: np.random.Generator) -> in
     return int(generator.choice(results, p=np.exp(log_p) / np.exp(log_p).sum()))
 
 
-def perturbed(table: PublishedTable, generator: np.random.Generator, keys: str | None = None):
+def perturbed(
+    table: PublishedTable, generator: np.random.Generator, mechanism: Mechanism | None = None
+):
     """The same table, by a mechanism."""
-    mechanism = MECHANISMS[generator.integers(len(MECHANISMS))]
-    keyed = keys is not None or mechanism.keyed
+    mechanism = mechanism or MECHANISMS[generator.integers(len(MECHANISMS))]
+    keyed = mechanism.keyed
     repetitions = 1 if keyed else int(generator.integers(1, 3))
     released = np.full((repetitions, *table.least.shape), NOT_RELEASED)
     for at in np.argwhere(table.informative).tolist():
@@ -52,75 +58,12 @@ def perturbed(table: PublishedTable, generator: np.random.Generator, keys: str |
             released[(time, *at)] = drawn(mechanism, int(table.least[tuple(at)]), generator)
     found = replace(table, noise=None)
     for time in range(repetitions):
-        noise = Noise(mechanism, keyed, keys, released[time : time + 1])
+        noise = Noise(mechanism, keyed, None, released[time : time + 1])
         again = _perturbed(table, mechanism, noise)
         both = np.maximum(found.least, again.least), np.minimum(found.most, again.most)
         least, most = both if found.noise is not None else (again.least, again.most)
         found = replace(again, least=least, most=most)
-    return replace(found, noise=Noise(mechanism, keyed, keys, released))
-
-
-def masks(table: PublishedTable, base) -> dict[tuple[int, ...], np.ndarray]:
-    """The cells of the base that each cell of a table counts."""
-    dims = list(map(str, base.dims))
-    classes = {dim: table.classes(dim, base.sizes[dim]) for dim in dims}
-    found = {}
-    for at in product(*(range(len(axis.labels)) for axis in table.axes)):
-        place = {axis.variable: i for axis, i in zip(table.axes, at, strict=True)}
-        inside = np.ones(base.shape, dtype=bool)
-        for i, dim in enumerate(dims):
-            own = classes[dim] == place.get(dim, 0)
-            inside &= own.reshape([-1 if j == i else 1 for j in range(base.ndim)])
-        found[at] = inside.ravel()
-    return found
-
-
-def key_of(release: int, table: PublishedTable, at: tuple[int, ...]):
-    """What the noise of a cell follows from: no answer may be used twice."""
-    return release if table.noise.keyed else (release, id(table), at)
-
-
-def ways_of(total: np.ndarray, released, base, keys: set) -> list:
-    """The ways in which a total is a sum of perturbed counts: a mechanism and a value
-    for each answer about each part.
-    """
-    found: dict = {}
-    for release, table in released:
-        if table.noise is None:
-            continue
-        parts = {at: own for at, own in masks(table, base).items() if (own & total).any()}
-        if len(parts) < 2 or not (sum(map(np.int64, parts.values())) == total).all():
-            continue
-        if any(table.noise.released[(0, *at)] < 0 for at in parts):
-            continue
-        split = {
-            axis.variable for i, axis in enumerate(table.axes) if len({at[i] for at in parts}) > 1
-        }
-        order = sorted(parts, key=lambda at: parts[at].tobytes())
-        _, answers, used = found.setdefault(
-            tuple(parts[at].tobytes() for at in order), (split, [[] for _ in order], set())
-        )
-        used |= {key_of(release, table, at) for at in parts}
-        for own, at in zip(answers, order, strict=True):
-            for value in table.noise.released[(slice(None), *at)]:
-                own.append((table.noise.mechanism, int(value)))
-    kept, done, keys = [], set(), set(keys)
-    for split, answers, used in sorted(found.values(), key=lambda way: len(way[1])):
-        if not split & done and not used & keys:
-            kept.append(answers)
-            done |= split
-            keys |= used
-    return kept
-
-
-def sum_of(answers: list, t: int) -> float:
-    """How likely the answers are if all whole numbers that add up to the total are."""
-    every = all_tables(len(answers), t)
-    p = np.ones(len(every))
-    for own, counts in zip(answers, every.T, strict=True):
-        for mechanism, value in own:
-            p *= np.exp(mechanism.log_probability(value, counts))
-    return float(p.mean())
+    return replace(found, noise=Noise(mechanism, keyed, None, released))
 
 
 def most_probable(values, p, limits: Limits) -> tuple[bool, np.ndarray, float]:
@@ -139,15 +82,18 @@ class Noisy:
     """A random base with exact and perturbed releases, and a new one."""
 
     seed: int
+    lines: bool = False  # with a perturbed table, and a perturbed margin of it
     earlier: list = field(default_factory=list)
 
     def __post_init__(self) -> None:
         generator = np.random.default_rng(self.seed)
-        people = int(generator.integers(2, 6))
+        people = int(generator.integers(4, 8) if self.lines else generator.integers(2, 6))
         self.base = random_base(generator, SHAPES[self.seed % len(SHAPES)], people)
         labels = {str(dim): self.base[dim].values.tolist() for dim in self.base.dims}
         self.codebook = Codebook.of(labels)
         self.earlier = [(99, PublishedTable((), {}, np.array(people), np.array(people)))]
+        if self.lines:
+            self.earlier += self.cells_and_margin(generator)
         for number in range(1, int(generator.integers(2, 7))):
             for table in random_release(generator, self.base, self.codebook):
                 noisy = generator.random() < 0.6
@@ -162,50 +108,55 @@ class Noisy:
         )
         self.every = all_tables(self.base.size, people)
 
-    def posterior(self, released, total: np.ndarray):
-        """Bounds and probabilities of the values of a total by listing all tables;
-        None for what is tied to it only in these few tables.
+    def cells_and_margin(self, generator: np.random.Generator) -> list:
+        """A perturbed table, some cells of which may lack, and its sums over a variable
+        that are perturbed, too, in another release, mostly by other keys.
         """
-        left = self.every[compatible(self.every, [table for _, table in released], self.base)]
-        own = left @ total
+        table = self.base
+        if table.ndim > 2:
+            table = table.sum(str(generator.choice(table.dims)))
+        over = str(generator.choice(table.dims))
+        hidden = generator.random(table.shape) < generator.choice([0.0, 0.2])
+        keyed = generator.random() < 0.4
+        found = [
+            perturbed(each, generator, mechanism=MECHANISMS[-1] if keyed else None)
+            for counts in (table.astype(float).where(~hidden), table.sum(over))
+            for each in published_tables(counts, self.codebook)
+        ]
+        if keyed and self.may_share_keys(found) and generator.random() < 0.7:
+            found = [replace(each, noise=replace(each.noise, keys="common")) for each in found]
+        return list(enumerate(found, start=50))
+
+    def may_share_keys(self, tables: list) -> bool:
+        """Whether the same people have the same answer."""
+        answers: dict[bytes, set[int]] = {}
+        for table in tables:
+            for at, inside in masks(table, self.base).items():
+                if (value := int(table.noise.released[(0, *at)])) >= 0:
+                    people = inside & (self.base.values.ravel() > 0)
+                    answers.setdefault(people.tobytes(), set()).add(value)
+        return all(len(each) == 1 for each in answers.values())
+
+    def posterior(self, released, total: np.ndarray):
+        """Bounds and probabilities of the values of a total by listing all tables, and
+        whether there are answers about it or what is tied to it, and sums.
+        """
+        weighing = Weighing(released, self.base, self.every)
+        own = weighing.left @ total
         low, high = int(own.min()), int(own.max())
         values = np.arange(low, high + 1)
-        weights = np.ones(len(values))
-        exact, nobody = [], np.zeros(self.base.size, dtype=bool)
-        for _, table in released:
-            for at, inside in masks(table, self.base).items():
-                if table.least[at] == table.most[at]:
-                    exact.append(inside.astype(float))
-                    nobody |= inside & (table.most[at] == 0)
-        rows = np.array(exact)[:, ~nobody] if exact else np.zeros((0, int((~nobody).sum())))
-        rank = np.linalg.matrix_rank(rows) if rows.size else 0
-        any_evidence = False
-        keys = set()
-        for release, table in released:
-            if table.noise is None:
-                continue
-            for at, inside in masks(table, self.base).items():
-                if table.noise.released[(0, *at)] < 0 or low == high:
-                    continue
-                seen = left @ inside
-                for sign in (1, -1):
-                    difference = (inside * 1.0 - sign * total)[~nobody]
-                    tied = np.linalg.matrix_rank(np.vstack([rows, difference])) == rank
-                    if not tied and np.ptp(seen - sign * own) == 0 and np.ptp(seen) > 0:
-                        return None
-                    if tied and np.ptp(seen) > 0:
-                        any_evidence = True
-                        keys.add(key_of(release, table, at))
-                        true = seen[0] + sign * (values - own[0])
-                        for value in table.noise.released[(slice(None), *at)]:
-                            log_p = table.noise.mechanism.log_probability(
-                                int(value), np.maximum(true, 0)
-                            )
-                            weights = weights * np.where(true >= 0, np.exp(log_p), 0)
-        ways = ways_of(total.astype(bool), released, self.base, keys)
-        for way in ways:
-            weights = weights * [sum_of(way, int(t)) for t in values]
-        return low, high, values, weights / weights.sum(), (any_evidence, bool(ways))
+        if low == high:
+            return low, high, values, np.ones(1), (False, False)
+        weights, *kinds = weighing.likelihood(total.astype(bool), values)
+        return low, high, values, weights / weights.sum(), kinds
+
+    def window(self) -> tuple[Window, list]:
+        """All that is released, and what of it is perturbed."""
+        both = [*self.earlier, *((NEW, table) for table in self.new)]
+        classes = _windows(self.new, self.earlier, self.codebook)[0][0]
+        window = window_of(classes, told_of(classes, both), self.codebook)
+        noisy = [source for source in both if source[1].noise is not None]
+        return replace(window, classes=classes, told=[*window.told, *noisy]), noisy
 
     def nearly_known(self, found) -> tuple[bool, np.ndarray, float]:
         _, _, values, p, _ = found
@@ -214,17 +165,9 @@ class Noisy:
     def totals(self):
         """What is looked at, by the categories it takes, and whether that is so without
         an answer about it or what is tied to it: totals of categories, the cells of
-        perturbed tables, and their margins.
+        perturbed tables, and their margins, with cells of tables that lack some.
         """
-        from taciturn.release_log.checking import _windows
-        from taciturn.release_log.totals import Totals
-        from taciturn.release_log.window import NEW, told_of, window_of
-
-        both = [*self.earlier, *((NEW, table) for table in self.new)]
-        classes = _windows(self.new, self.earlier, self.codebook)[0][0]
-        window = window_of(classes, told_of(classes, both), self.codebook)
-        noisy = [source for source in both if source[1].noise is not None]
-        window = replace(window, classes=classes, told=[*window.told, *noisy])
+        window, noisy = self.window()
         totals = Totals(window)
         found = {}
         dims = list(map(str, self.base.dims))
@@ -257,23 +200,21 @@ class Noisy:
                         own = axis.classes == place if k else axis.classes >= 0
                         sets[axis.variable] = own & sets.get(axis.variable, own)
                     if all(x.any() for x in sets.values()):
-                        put(sets, margin=not all(kept))
+                        put(sets, margin=not all(kept) or not table.noise.some.all())
         return found
 
 
-def check_against_all_tables(seed: int) -> int:
+def check_against_all_tables(seed: int, *, lines: bool = False) -> int:
     """How many were found; -1 where two totals are tied by chance only."""
-    base = Noisy(seed)
+    base = Noisy(seed, lines)
     if not base.new or all(t.noise is None for t in [*base.new, *(t for _, t in base.earlier)]):
         return 0
     both = [*base.earlier, *((0, table) for table in base.new)]
     expected, certain = {}, 0
     for taken, (total, margin) in base.totals().items():
-        after = base.posterior(both, total)
-        if after is None:
-            return -1
-        before = base.posterior(base.earlier, total)
-        if before is None:
+        try:
+            after, before = (base.posterior(each, total) for each in (both, base.earlier))
+        except TiedByChanceError:
             return -1
         ends = np.array([after[0]]), np.array([after[1]])
         if base.limits.hit(*ends)[0]:
@@ -303,7 +244,57 @@ def test_likely_totals_are_those_of_all_tables() -> None:
     assert sum(each >= 0 for each in found) > 90
 
 
+def check_every_posterior(seed: int) -> int:
+    """How many totals were compared that are sums or parts of them; -1 where two totals
+    are tied by chance only.
+    """
+    base = Noisy(seed, lines=True)
+    window, noisy = base.window()
+    ties = Ties(window, noisy)
+    weighing = Weighing(
+        [*base.earlier, *((NEW, table) for table in base.new)], base.base, base.every
+    )
+    first = np.indices(base.base.shape).reshape(base.base.ndim, -1)
+    names = [*base.base.dims]
+    columns = np.ravel_multi_index(
+        [window.classes[name][first[names.index(name)]] for name in window.classes], window.shape
+    )
+    compared = 0
+    for total, _ in base.totals().values():
+        own = weighing.left @ total
+        if np.ptp(own) == 0:
+            continue
+        values = np.arange(own.min(), own.max() + 1)
+        try:
+            expected, _, sums = weighing.likelihood(total.astype(bool), values)
+        except TiedByChanceError:
+            return -1
+        found = np.exp(ties.of(np.unique(columns[total > 0])).log_weights(values))
+        np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=1e-11)
+        compared += sums
+    return compared
+
+
+def test_weights_are_those_of_all_tables_with_perturbed_margins() -> None:
+    compared = [check_every_posterior(seed) for seed in range(60)]
+    assert sum(each >= 0 for each in compared) > 30
+    assert sum(compared) > 300
+
+
+def test_likely_totals_are_those_of_all_tables_with_perturbed_margins() -> None:
+    found = [check_against_all_tables(seed, lines=True) for seed in range(80)]
+    assert sum(each > 0 for each in found) > 3
+
+
 @pytest.mark.slow
 def test_likely_totals_are_those_of_all_tables_of_many_bases() -> None:
     found = [check_against_all_tables(seed) for seed in range(120, 900)]
     assert sum(each > 0 for each in found) > 70
+
+
+@pytest.mark.slow
+def test_likely_totals_are_those_of_all_tables_with_many_perturbed_margins() -> None:
+    found = [check_against_all_tables(seed, lines=True) for seed in range(80, 400)]
+    assert sum(each > 0 for each in found) > 20
+    compared = [check_every_posterior(seed) for seed in range(60, 600)]
+    assert sum(compared) > 2_000

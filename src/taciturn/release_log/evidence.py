@@ -1,5 +1,5 @@
 """What perturbed counts say of a total: how likely each value of it gives what was
-released of it, of what is tied to it, and of counts that add up to it.
+released of it, of what is tied to it, and of sums that it is, or is a part of.
 """
 
 from collections.abc import Hashable, Sequence
@@ -9,13 +9,14 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from taciturn.attack.mechanisms import Mechanism
 from taciturn.attack.system import UNLIMITED
 from taciturn.release_log.codebook import Booleans, Integers
 from taciturn.release_log.window import Source, named
 
-__all__ = ["Evidence", "Seen", "Tied", "Way"]
+__all__ = ["Evidence", "Line", "Seen", "Tied", "Way", "bits_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,6 +62,11 @@ class Seen:
             return f"a count of {named(*self.source, 0).rpartition(' of ')[2]}"
         return named(*self.source, self.cell)
 
+    @cached_property
+    def bits(self) -> int:
+        """The combinations of classes that it counts, as bits."""
+        return bits_of(self.cells)
+
     @property
     def sets(self) -> dict[str, Booleans]:
         """For each variable the categories that it counts, where these are not all."""
@@ -86,20 +92,20 @@ class Evidence:
     ----------
     seen : sequence of Tied
         What was released, and of what.
-    ways : sequence of Way
-        Counts that add up to it.
+    sums : sequence of Way or Line
+        Counts that add up to it, and totals that it is a part of.
     lacking : bool
         Whether something was released of it that could not be weighed.
     """
 
     seen: Sequence[Tied]
-    ways: "Sequence[Way]" = ()
+    sums: "Sequence[Way | Line]" = ()
     lacking: bool = False
 
     @cached_property
     def every(self) -> list[Seen]:
         """All that was released."""
-        return [seen for _, _, seen in self.seen] + [x for way in self.ways for x in way.seen]
+        return [seen for _, _, seen in self.seen] + [x for each in self.sums for x in each.seen]
 
     @property
     def releases(self) -> frozenset[int]:
@@ -129,9 +135,9 @@ class Evidence:
             if np.isinf(support[1]):
                 centres.append(sign * (seen.value - shift))
                 reach = min(reach, seen.mechanism.reach)
-        for way in self.ways:
-            centres += way.ends
-            reach = min([reach, *(seen.mechanism.reach for seen in way.seen)])
+        for each in self.sums:
+            centres += each.ends
+            reach = min([reach, *(seen.mechanism.reach for seen in each.seen)])
         if low > high or not centres or np.isinf(reach):
             return low, high
         near = np.clip(centres, low, high)
@@ -147,59 +153,142 @@ class Evidence:
             true = shift + sign * values
             own = seen.mechanism.log_probability(seen.value, np.maximum(true, 0))
             found += np.where(true >= 0, own, -np.inf)
-        for way in self.ways:
-            found += way.log_weights(values)
+        for each in self.sums:
+            found += each.log_weights(values)
         return found
+
+    @cached_property
+    def practical(self) -> tuple[int, int]:
+        """The least and the most that it practically is, if nothing else limits it."""
+        low, high = self.ends(0, UNLIMITED)
+        return low, max(low, high)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The probability of all that was released, given each of these values, over
+        the largest; 0 where none of them gives it.
+        """
+        low, high = self.practical
+        log_weights = self.log_weights(np.arange(low, high + 1))
+        largest = log_weights.max()
+        return np.exp(log_weights - largest) if largest > -np.inf else np.zeros(len(log_weights))
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    r"""A total as the sum of counts that were perturbed each for itself.
+    r"""A total as the sum of counts that are known or were perturbed each for itself.
 
-    Given the total, all whole numbers that add up to it are equally likely:
+    Given the total, all whole numbers that are not known and add up to it with those
+    that are, `d` together, are equally likely:
 
-    .. math:: P(y \mid t) = \sum_{c_1 + \dots + c_k = t} \prod_j P(y_j \mid c_j) \Big/
-        \binom{t + k - 1}{k - 1}
+    .. math:: P(y \mid t) = \sum_{c_1 + \dots + c_k = t - d} \prod_j P(y_j \mid c_j)
+        \Big/ \binom{t - d + k - 1}{k - 1}
 
     Attributes
     ----------
     parts : sequence of Evidence
-        What was released of each.
-    split : frozenset of str
-        The variables by which the total is split.
+        What was released of each that is not known.
+    known : int
+        What the others add up to.
     """
 
     parts: Sequence[Evidence]
-    split: frozenset[str]
+    known: int
 
     @cached_property
     def seen(self) -> list[Seen]:
         """All that was released of the parts."""
-        return [seen for each in self.parts for _, _, seen in each.seen]
+        return [seen for each in self.parts for seen in each.every]
 
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The least and the most that the total practically is by it."""
-        low, high = zip(*(each.ends(0, UNLIMITED) for each in self.parts), strict=True)
-        return sum(low), sum(high)
+        low, high = zip(*(each.practical for each in self.parts), strict=True)
+        return self.known + sum(low), self.known + sum(high)
 
     @cached_property
-    def _log_weights(self) -> Floats:
-        """For each total from 0 to the most that it practically is."""
-        sums, number = np.ones(1), np.zeros(self.ends[1] + 1)
-        number[0] = 1.0
+    def weights(self) -> Floats:
+        """For each total within `ends` the sum, up to a factor."""
+        sums = np.ones(1)
         for each in self.parts:
-            low, high = each.ends(0, UNLIMITED)
-            log_weights = each.log_weights(np.arange(low, high + 1))
-            own = np.zeros(high + 1)
-            own[low:] = np.exp(log_weights - log_weights.max())
-            sums, number = np.convolve(sums, own), number.cumsum()
-            sums /= sums.max()
-        return np.log(np.maximum(sums, _LEAST)) - np.log(number)
+            sums = np.convolve(sums, each.weights)
+            sums /= max(sums.max(), _LEAST)
+        return sums
 
     def log_weights(self, values: Integers) -> Floats:
         """The logarithm of the probability of all that was released, up to a constant,
         given each of these totals.
         """
-        inside = (values >= 0) & (values <= self.ends[1])
-        return np.where(inside, self._log_weights[np.where(inside, values, 0)], np.log(_LEAST))
+        low, high = self.ends
+        left, parts = np.arange(low, high + 1) - self.known, len(self.parts)
+        number = gammaln(left + parts) - gammaln(left + 1) - gammaln(parts)
+        return _at(values, low, np.log(np.maximum(self.weights, _LEAST)) - number)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    r"""A count as what others leave of a total, which is known or was perturbed, too.
+
+    Given the count, all others are equally likely whole numbers; of those that add up
+    to what it leaves of a known total, as in `Way`:
+
+    .. math:: P(y \mid t) \propto \sum_s P(y_T \mid t + s)
+        \sum_{s_2 + \dots + s_k = s} \prod_j P(y_j \mid s_j)
+
+    Attributes
+    ----------
+    others : Way
+        The other parts.
+    total : int or Evidence
+        The total, or what was released of it.
+    """
+
+    others: Way
+    total: int | Evidence
+
+    @property
+    def seen(self) -> list[Seen]:
+        """All that was released of the others and the total."""
+        return self.others.seen + ([] if isinstance(self.total, int) else self.total.every)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the most that the count practically is by it."""
+        low, high = self._ends
+        return max(0, low), max(0, high)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        whole = self.total
+        low, high = (whole, whole) if isinstance(whole, int) else whole.practical
+        least, most = self.others.ends
+        return low - most, high - least
+
+    @cached_property
+    def _log_weights(self) -> Floats:
+        """Where the total is not known, for each difference of it and the others."""
+        assert isinstance(self.total, Evidence), "asked of what was perturbed"
+        sums = np.convolve(self.total.weights, self.others.weights[::-1])
+        return np.log(np.maximum(sums / max(sums.max(), _LEAST), _LEAST))
+
+    def log_weights(self, values: Integers) -> Floats:
+        """The logarithm of the probability of all that was released, up to a constant,
+        given each of these counts.
+        """
+        if isinstance(self.total, int):
+            return self.others.log_weights(self.total - values)
+        return _at(values, self._ends[0], self._log_weights)
+
+
+def bits_of(cells: Integers) -> int:
+    """A set of cells as the bits of a number."""
+    inside = np.zeros(int(cells.max(initial=0)) + 1, dtype=np.bool_)
+    inside[cells] = True
+    return int.from_bytes(np.packbits(inside, bitorder="little").tobytes(), "little")
+
+
+def _at(values: Integers, first: int, log_weights: Floats) -> Floats:
+    """Of values their log weights, which begin with that of the first."""
+    place = values - first
+    inside = (place >= 0) & (place < len(log_weights))
+    return np.where(inside, log_weights[np.where(inside, place, 0)], np.log(_LEAST))

@@ -20,9 +20,9 @@ from taciturn.release_log.search import (
     members_of,
     ranges,
 )
+from taciturn.release_log.sums import margins
 from taciturn.release_log.ties import Ties
 from taciturn.release_log.totals import Totals, coarsest
-from taciturn.release_log.ways import margins
 from taciturn.release_log.window import NEW, Source, Window, classes_of
 from taciturn.release_log.words import Taken, in_words, taken_of
 
@@ -44,10 +44,11 @@ class Likely:
 
     Its values from the least to the greatest that is possible are equally likely before
     anything perturbed is published, and are weighed by the probability of all that is
-    released of it and of what is tied to it, and of counts that add up to it:
+    released of it and of what is tied to it, of counts that add up to it (`w`), and of
+    a total and its other parts (`l`), which are equally likely whole numbers:
 
     .. math:: p(t \mid y) \propto 1\{\underline t \le t \le \overline t\}
-        \prod_j P_j(y_j \mid c_j \pm t)
+        \prod_j P_j(y_j \mid c_j \pm t) \prod_w P_w(y_w \mid t) \prod_l P_l(y_l \mid t)
 
     Attributes
     ----------
@@ -194,7 +195,7 @@ def _asked(
     window: Window, ties: Ties, noisy: Sequence[Source], settled: set[frozenset[Any]]
 ) -> list[_Asked]:
     """The totals of which something perturbed was released, of what is tied to them, or
-    of counts that add up to them: what the new release has of them first.
+    of sums that they are or are a part of: what the new release has of them first.
     """
     totals = Totals(window)
     first = sorted(ties.seen, key=lambda each: each.source[0] != NEW)

@@ -1,24 +1,20 @@
-"""Which totals are tied to which perturbed counts: one is the other and a constant, or
-a constant less the other, in all compatible tables. So are the women and the men where
-it is known how many they are together.
-"""
+"""All that perturbed counts of a window say of a total."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from taciturn.attack import Mechanism
 from taciturn.errors import TableError
+from taciturn.release_log.answers import Answers, Chosen
 from taciturn.release_log.codebook import Integers
-from taciturn.release_log.evidence import Evidence, Seen, Tied
+from taciturn.release_log.evidence import Evidence, Seen, bits_of
 from taciturn.release_log.known import Hashes, Known, random_hashes
 from taciturn.release_log.mechanisms import canonical
-from taciturn.release_log.search import members_of
+from taciturn.release_log.sums import Sums
 from taciturn.release_log.swapped import swapping_of
 from taciturn.release_log.swapped_file import swapped_files
-from taciturn.release_log.ways import Ways
 from taciturn.release_log.window import Source, Window
 
 __all__ = ["Ties"]
@@ -27,7 +23,7 @@ _SAME: Final = 0  # a seed of the numbers that tell sets of cells apart
 
 
 class Ties:
-    """Which perturbed counts of a window are tied to which totals.
+    """What perturbed counts of a window are tied to which totals, and sums of them.
 
     Parameters
     ----------
@@ -60,63 +56,28 @@ class Ties:
         counted = [source for source in noisy if not swapping_of(source[1])]
         self.seen = _once(list(_all_seen(window, counted)), same)
         self.swapped = swapped_files(window, [each for each in noisy if swapping_of(each[1])])
-        self._ways = Ways(window, self.seen)
-        self._by_hash: dict[int, list[Seen]] = {}
-        for each in self.seen:
-            if own := self.known.hash_of(each.cells):
-                self._by_hash.setdefault(own, []).append(each)
-            else:
-                self._check_known(each)
+        self._anybody = bits_of(np.flatnonzero(~nobody))
+        self._answers = Answers(self.known, self.seen)
+        self._sums = Sums(window, self._answers)
 
-    @cached_property
+    @property
     def tied(self) -> Hashes:
         """The numbers of all totals that something was released of, or of what is tied
         to them.
         """
-        own = np.array(list(self._by_hash), dtype=np.uint64)
-        return np.concatenate([own, np.uint64(0) - own])
+        return self._answers.tied
 
     def of(self, cells: Integers) -> Evidence:
-        """What was released of a total, of all that is tied to it, and of counts that
-        add up to it; of swapped records what is known of the total itself.
+        """What was released of a total, of all that is tied to it, and of sums that it
+        is or is a part of; of swapped records what is known of the total itself.
         """
-        own = self.known.hash_of(cells)
-        total = self.known.value(cells)
-        found = []
-        for sign, wanted in ((1, own), (-1, (-own) % 2**64)):
-            for seen in self._by_hash.get(wanted, []) if own else []:
-                found.append((sign, self.known.value(seen.cells) - sign * total, seen))
-        found = self._independent(found)
-        used = {seen.keys for _, _, seen in found}
-        ways = self._ways.of(cells, used)
-        files = self.swapped if own else []
+        is_open = self.known.hash_of(cells) > 0
+        chosen = Chosen(self._anybody, {})
+        found = [*chosen.take(self._answers.of(cells)).seen]
+        sums = self._sums.of(cells, chosen) if is_open else []
+        files = self.swapped if is_open else []
         found += [(1, 0, count) for file in files if (count := file.of(cells)) is not None]
-        return Evidence(found, ways, any(file.lacks(cells) for file in files))
-
-    def _check_known(self, seen: Seen) -> None:
-        """Raise where what is known does not give what was released of it."""
-        true = self.known.value(seen.cells)
-        if np.isneginf(seen.mechanism.log_probability(seen.value, np.array([true]))[0]):
-            raise TableError(
-                f"{seen.name} is published as {seen.value}, and can only be"
-                f" {true}, from which {seen.mechanism!r} does not give it"
-            )
-
-    def _independent(self, found: Sequence[Tied]) -> list[Tied]:
-        """Of counts with noise from the same keys those whose noise does not follow
-        from that of others: keys of disjoint sets of records add up.
-        """
-        kept: dict[Hashable, list[Tied]] = {}
-        for each in found:
-            own = kept.setdefault(each[2].keys, [])
-            # Two sets that differ have keys that are independent.
-            if len(own) < 2 or self._rank([*own, each]) > len(own):
-                own.append(each)
-        return [each for own in kept.values() for each in own]
-
-    def _rank(self, found: Sequence[Tied]) -> int:
-        rows = members_of([seen.cells for _, _, seen in found], len(self.known.upper)).toarray()
-        return int(np.linalg.matrix_rank(rows[:, self.known.upper > 0]))
+        return Evidence(found, sums, any(file.lacks(cells) for file in self.swapped))
 
 
 def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
