@@ -1,39 +1,25 @@
 """The posterior of the mixed Poisson log-linear model, without a Markov chain.
 
-Importance sampling. On a grid of the two parameters of the departures, Newton's method
-finds the rates, the coordinates of interactions and the intensities of largest
-posterior density, and how it bends there; of a mixture, on a grid of three, with the
-share of inverse Gaussian factors. Around each node powers of rates and intensities are
+Importance sampling. Around each node of a grid powers of rates and intensities are
 proposed as nearly normal, with exponents that make the third derivatives vanish: cube
-roots for gamma variates (Wilson & Hilferty 1931, PNAS 17); coordinates are as they are.
-The grid is narrowed, and widened, to where the posterior is.
+roots for gamma variates (Wilson & Hilferty 1931, PNAS 17); coordinates of interactions
+are as they are.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import log
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import RegularGridInterpolator
-from scipy.ndimage import map_coordinates
 from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import SMALLEST_ESS, ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
-from taciturn.estimators.mixed_poisson.hyperparameters import AlongNu
+from taciturn.estimators.mixed_poisson.grid import AXES, FINER, Fitted, Nodes
 from taciturn.estimators.mixed_poisson.kernels import solve_back_at
-from taciturn.estimators.mixed_poisson.modes import (
-    NEAR,
-    ROUGH,
-    log_scale,
-    modes,
-    roots_of,
-    step_of,
-    usual_exponents,
-)
-from taciturn.estimators.mixed_poisson.points import Bends, Points
+from taciturn.estimators.mixed_poisson.modes import log_scale
+from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.spread import Spread
 from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
@@ -42,25 +28,9 @@ from taciturn.estimators.sampling.importance import resample
 
 __all__ = ["sample_parameters"]
 
-_AXES: Final = ("log_nu", "power", "share")  # of the grid; without the last if it is known
-_COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
-_GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
-_FITTINGS: Final = 24  # of the grid to where the posterior is
-_LEARNED: Final = 3  # of these, in which concentrations and scales are learned
-_MARGIN: Final = 1.5  # nodes on each side, beyond those that count
-_NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
-_COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
-_TAIL: Final = 1e-7
-_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
 _PROPOSALS: Final = (4_000, 8_000, 40_000, 120_000)  # the next where few of them count
-_FINER: Final = 4  # parts between nodes, along each axis
-_DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
-_INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off
-_EXPONENTS: Final = (0.02, 0.4)  # of rates and intensities: least and most, of either sign
 
 Floats = npt.NDArray[np.float64]
-type Grid = tuple[int, ...]
-type Ends = list[tuple[float, float]]
 
 
 def sample_parameters(
@@ -78,7 +48,7 @@ def sample_parameters(
     """
     target = Target(problem, terms, priors, pure)
     with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
-        fitted = _Fitted.to(target)
+        fitted = Fitted.to(target)
     spread = Spread()
     for number in _PROPOSALS:
         log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
@@ -103,201 +73,8 @@ def sample_parameters(
     return found | target.named(kept), diagnostics
 
 
-@dataclass(frozen=True)
-class _Nodes:
-    """A grid of log ν, the power and, if it has a prior, the share, with the rates and
-    the intensities of largest density at each node, and the logarithm of the
-    posterior's height.
-
-    Attributes
-    ----------
-    best : Points
-        At the nodes.
-    axes : list of array
-        The values along each axis.
-    exponents : array, shape (nodes, strata + effects)
-        Of the powers of intensities and rates that are proposed.
-    bends : Bends
-        At the nodes.
-    roots : array, shape (nodes, effects, effects)
-        Lower triangular: the information about the effects is its product with its own
-        transpose, once the intensities are integrated out.
-    height : array, shape (nodes,)
-        The logarithm.
-    """
-
-    best: Points
-    axes: Sequence[Floats]
-    exponents: Floats
-    bends: Bends
-    roots: Floats
-    height: Floats
-
-    @property
-    def widths(self) -> list[float]:
-        """Between nodes, along each axis."""
-        return [float(axis[1] - axis[0]) for axis in self.axes]
-
-    def between(self, *places: Floats) -> dict[str, Floats]:
-        """Rates and intensities of largest density, and shapes of sums of rates,
-        between nodes.
-        """
-        inside = [
-            np.clip(own, axis[0], axis[-1]) for own, axis in zip(places, self.axes, strict=True)
-        ]
-        grid = tuple(map(len, self.axes))
-        return {
-            name: RegularGridInterpolator(self.axes, values.reshape(*grid, -1))(
-                np.transpose(inside)
-            )
-            for name, values in (("logs", self.best.logs), ("sums", self.best.sums))
-        }
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """The grid over what is not negligible, concentrations and scales near its top, and
-    whether it holds all of that.
-    """
-
-    nodes: _Nodes
-    others: AlongNu
-    whole: bool
-
-    @classmethod
-    def to(cls, target: Target) -> "_Fitted":
-        """Fit the grid."""
-        ends, start, others, whole = _found_ends(target)
-        if target.effects.basis is not None:
-            others = AlongNu.spread(target, start.best, start.height)
-        rough = _nodes(target, ends, _GRID[len(ends)], start, others)
-        nodes = _sharpened(target, rough)
-        return cls(nodes, AlongNu.near(target, nodes.best, nodes.height, others), whole)
-
-
-def _found_ends(target: Target) -> tuple[Ends, _Nodes, AlongNu, bool]:
-    """Ends of a grid over what is not negligible, wherever the data put it within what
-    the priors allow, a coarse grid near it, concentrations and scales there, and
-    whether it holds all of that.
-    """
-    nu, power = target.priors["nu"], target.priors["power"]
-    with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
-        low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
-        ends = [
-            (log(low), log(max(high, 10 * low))),
-            (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
-        ]
-    along = [nu, power]
-    if "share" in target.priors:
-        along.append(target.priors["share"])
-        ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
-    grid = _COARSE[len(ends)]
-    nodes: _Nodes | None = None
-    others: AlongNu | None = None
-    for number in range(_FITTINGS):
-        nodes = _nodes(target, ends, grid, nodes, others)
-        if number < _LEARNED:  # then they stay, so that the grid comes to rest
-            others = AlongNu.near(target, nodes.best, nodes.height, others)
-        kept, counting = (_reach(nodes.height, grid, below) for below in (_NEGLIGIBLE, _COUNTING))
-        fitted = [
-            _ends(old, reached, size, limits, prior)
-            for old, reached, size, limits, prior in zip(
-                ends, kept, grid, _LIMITS, along, strict=False
-            )
-        ]
-        whole = not any(
-            (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
-            for at, new, old, size in zip(counting, fitted, ends, grid, strict=True)
-        )
-        shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
-        if whole and min(shrunk) > 0.75:
-            break
-        ends = fitted
-    assert nodes is not None
-    assert others is not None
-    return ends, nodes, others, whole
-
-
-def _reach(height: Floats, grid: Grid, below: float) -> list[npt.NDArray[np.int64]]:
-    """First and last nodes along each axis that are at most so far below the top."""
-    used = (height > height.max() - below).reshape(grid)
-    axes = range(len(grid))
-    return [
-        np.flatnonzero(used.any(axis=tuple(other for other in axes if other != axis)))[[0, -1]]
-        for axis in axes
-    ]
-
-
-def _ends(
-    old: tuple[float, float],
-    kept: npt.NDArray[np.int64],
-    size: int,
-    limits: tuple[float, float],
-    prior: Prior,
-) -> tuple[float, float]:
-    """Ends with some room around the nodes that count, but none where the prior has no
-    density.
-    """
-    width = (old[1] - old[0]) / size
-    low = max(old[0] + (kept[0] - _MARGIN) * width, limits[0])
-    high = min(old[0] + (kept[1] + 1 + _MARGIN) * width, limits[1])
-    ends = np.array([low, high])
-    reached = np.isfinite(prior.logpdf(np.exp(ends) if limits == _LIMITS[0] else ends))
-    return (
-        low if low > old[0] or reached[0] else old[0],
-        high if high < old[1] or reached[1] else old[1],
-    )
-
-
-def _nodes(
-    target: Target,
-    ends: Ends,
-    grid: Grid,
-    start: _Nodes | None,
-    others: AlongNu | None,
-) -> _Nodes:
-    """The nodes of a grid between ends, roughly, by Newton's method from those of an
-    earlier one, with concentrations and scales at their means.
-    """
-    axes = [
-        low + (high - low) / size * (np.arange(size, dtype=float) + 0.5)
-        for (low, high), size in zip(ends, grid, strict=True)
-    ]
-    places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
-    usual = target.effects.log_a
-    log_nu, power, *shares = places
-    share = shares[0] if shares else np.full(len(power), target.pure)
-    log_a = np.tile(usual, (len(log_nu), 1)) if others is None else others.means(usual, log_nu)
-    best = target.start(log_nu, power, share, log_a)
-    if start is not None:
-        best = replace(best, **start.between(*places))
-    exponents = usual_exponents(target, best)
-    best, bends, roots = modes(target, best, exponents, ROUGH)
-    height = target.log_density(best) - log_scale(bends, roots)
-    return _Nodes(best, axes, exponents, bends, roots, height)
-
-
-def _sharpened(target: Target, nodes: _Nodes) -> _Nodes:
-    """The nodes with exponents of their own, and intensities near their means instead
-    of where the density is largest together with that of the rates.
-    """
-    skews = target.skews(nodes.best, nodes.bends) / 3
-    most = np.full(skews.shape, _EXPONENTS[1])
-    spreads = np.sqrt(1 / (nodes.roots**2).sum(axis=2))
-    most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
-    sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)
-    exponents = np.where(skews < 0, -sizes, sizes)
-    best, bends, roots = modes(target, nodes.best, exponents, NEAR)
-    height = target.log_density(best) - log_scale(bends, roots)
-    half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
-    pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
-    best = replace(best, logs=best.logs + step_of(bends, roots, pulls))
-    bends = target.bends(best)
-    return _Nodes(best, nodes.axes, exponents, bends, roots_of(bends), height)
-
-
 def _weigh(
-    target: Target, fitted: _Fitted, spread: Spread, number: int, rng: np.random.Generator
+    target: Target, fitted: Fitted, spread: Spread, number: int, rng: np.random.Generator
 ) -> tuple[Floats, Points, Floats]:
     """Proposals with the logarithms of their weights, and the variates that placed
     them.
@@ -322,26 +99,21 @@ def _weigh(
 
 
 def _near_nodes(
-    nodes: _Nodes, number: int, rng: np.random.Generator
+    nodes: Nodes, number: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
     """Nodes in order, how far off each is proposed, in widths, shape (axes, number),
     and the logarithm of the density: by the heights between nodes.
     """
-    grid = tuple(map(len, nodes.axes))
-    finer = [_FINER * size for size in grid]
-    places = np.meshgrid(*((np.arange(n) + 0.5) / _FINER - 0.5 for n in finer), indexing="ij")
-    height = np.maximum(nodes.height - nodes.height.max(), -_DEEPEST).reshape(grid)
-    chances = np.exp(map_coordinates(height, places, order=3, mode="nearest").ravel())
-    chances = 0.95 * chances / chances.sum() + 0.05 / len(chances)
+    chances, grid = nodes.chances, tuple(map(len, nodes.axes))
     chosen = rng.choice(len(chances), size=number, p=chances)
-    parts = np.array(np.unravel_index(chosen, finer))
-    node = np.ravel_multi_index(tuple(parts // _FINER), grid)
-    off = (parts % _FINER + rng.random(parts.shape)) / _FINER - 0.5
+    parts = np.array(np.unravel_index(chosen, [FINER * size for size in grid]))
+    node = np.ravel_multi_index(tuple(parts // FINER), grid)
+    off = (parts % FINER + rng.random(parts.shape)) / FINER - 0.5
     order = np.argsort(node, kind="stable")
     return node[order], off[:, order], np.log(chances[chosen[order]])
 
 
-def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floats) -> Points:
+def _moved(target: Target, nodes: Nodes, node: npt.NDArray[np.int64], off: Floats) -> Points:
     """Points off nodes, by so many widths, with intensities, margins and coordinates
     that follow the best ones of neighbouring nodes.
     """
@@ -356,12 +128,12 @@ def _moved(target: Target, nodes: _Nodes, node: npt.NDArray[np.int64], off: Floa
     own = best.at(node)
     moved = {
         name: getattr(own, name) + width * along
-        for name, width, along in zip(_AXES, nodes.widths, off, strict=False)
+        for name, width, along in zip(AXES, nodes.widths, off, strict=False)
     }
     return replace(own, **moved, logs=logs)
 
 
-def _placed(nodes: _Nodes, node: npt.NDArray[np.int64], variates: Floats, wider: Floats) -> Floats:
+def _placed(nodes: Nodes, node: npt.NDArray[np.int64], variates: Floats, wider: Floats) -> Floats:
     """Variates with the information of their nodes from standard ones: of the rates,
     that much wider, and of the intensities given these.
     """
