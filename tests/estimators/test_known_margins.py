@@ -167,6 +167,16 @@ def test_replicates_have_the_stratum_sizes_of_a_simple_random_sample(
     assert float(error.max()) < 5
 
 
+@pytest.mark.parametrize("formula", [None, "a * b"])
+def test_margins_over_all_variables_are_the_population(formula) -> None:
+    """There is nothing else to estimate, but how cells depart from it."""
+    known = SAMPLE * 5 + 1
+    sizes = {"population_size": int(known.sum()), "draws": 50, "random_seed": 1}
+    fit = tc.MixedPoisson(formula).fit(SAMPLE, known_margins=known, progressbar=False, **sizes)
+    assert set(fit["posterior"].data_vars) == {"nu", "power", "share", "intensity"}
+    assert (fit["posterior_predictive"]["population"] == known).all()
+
+
 def test_a_category_nobody_sampled_has(religion, religion_sample) -> None:
     """Its total is known, and main effects tell how it is spread; with an interaction
     nothing does."""

@@ -237,8 +237,8 @@ class _HalfStudentT:
     def logpdf(self, values: Floats) -> Floats:
         return np.where(np.asarray(values) >= 0, self.whole.logpdf(values) + log(2), -np.inf)
 
-    def ppf(self, probability: float) -> float:
-        return float(self.whole.ppf((1 + probability) / 2))
+    def ppf(self, probability: Floats) -> Floats:
+        return np.asarray(self.whole.ppf((1 + probability) / 2))
 
 
 def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:

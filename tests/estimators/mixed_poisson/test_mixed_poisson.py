@@ -413,12 +413,28 @@ def test_interactions_agree_with_nuts(shape, formula):
     check_parameters_agree(fits)
 
 
-def test_many_interactions_are_left_to_nuts():
-    """Too few proposals would count: 15 x 15 effects."""
-    counts = np.random.default_rng(4).poisson(2, size=(16, 16))
+@pytest.mark.parametrize("shape", [(16, 16), (2, 119)], ids=str)
+def test_many_interactions_are_left_to_nuts(shape):
+    """Too few proposals would count of 15 x 15 coordinates; 118 are tried."""
+    counts = np.random.default_rng(4).poisson(2, size=shape)
     problem = make_problem(table(counts), 5_000, None, None)
     model = tc.MixedPoisson("a * b")
-    assert model.learn_unlabelled(problem, 10, np.random.default_rng(1)) is None
+    found = model.learn_unlabelled(problem, 10, np.random.default_rng(1))
+    assert (found is None) == (shape == (16, 16))
+
+
+def test_replaced_priors_of_interactions(monkeypatch):
+    """Scales that are nearly fixed, and of any size."""
+    monkeypatch.setattr(tc.MixedPoisson, "learn_nuts", lambda *_: pytest.skip("left to NUTS"))
+    nearly = tc.Prior("LogNormal", mu=-3.0, sigma=0.01)
+    for scale in (nearly, tc.Prior("HalfStudentT", nu=3, sigma=1)):
+        fit = tc.MixedPoisson("a * b", priors={"scale_a_b": scale}).fit(
+            table([[5, 0, 3], [2, 1, 0]]), population_size=90, draws=500, random_seed=1, **QUICK
+        )
+        scales = fit["posterior"]["scale_a_b"].values
+        assert np.isfinite(scales).all()
+        if scale == nearly:
+            assert scales.mean() == pytest.approx(np.exp(-3), rel=0.01)
 
 
 def test_structural_zeros_and_uniform_variables():

@@ -139,7 +139,7 @@ class Effects:
             self.levels += basis.shape[0]
             self.number += basis.shape[1]
         self.basis = block_diag(*blocks) if interactions else None
-        self.columns = np.array(columns, dtype=np.int64).reshape(len(terms), -1).T
+        self.columns = np.array(columns, dtype=np.int64).reshape(len(terms), len(seen)).T
         self.log_a = np.array(log_a, dtype=float)
 
     def log_margins(self, effects: Floats) -> list[Floats]:

@@ -4,7 +4,7 @@ each, whose spread follows a power of the cell's size.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
+from math import log, prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -14,11 +14,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
-from taciturn.estimators.log_linear.model import (
-    concentration_name,
-    effect_name,
-    free_interactions,
-)
+from taciturn.estimators.log_linear.model import concentration_name, effect_name
 from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.importance import sample_parameters
 from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
@@ -40,6 +36,7 @@ __all__ = ["MixedPoisson"]
 MIXTURE: Final = "mixture"
 WALD: Final = "inverse Gaussian"
 _MOST_COORDINATES: Final = 120  # of interactions, beyond which too few proposals count
+_MOST_EFFECTS: Final = 250  # that they make, of which each pair is looked at
 
 Floats = npt.NDArray[np.float64]
 
@@ -225,9 +222,10 @@ class MixedPoisson(LogLinearEstimator):
         draws: int,
         rng: np.random.Generator,
     ) -> Learned | None:
-        """Draw all parameters; None where interactions have too many effects."""
-        interactions = free_interactions(terms, problem)
-        if interactions is not None and interactions.size > _MOST_COORDINATES:
+        """Draw all parameters; None where there are too many interactions."""
+        sizes = [[problem.sizes[dim] for dim in term] for term in terms if len(term) > 1]
+        coordinates = sum(prod(size - 1 for size in own) for own in sizes)
+        if coordinates > _MOST_COORDINATES or sum(map(prod, sizes)) > _MOST_EFFECTS:
             return None
         found, diagnostics = sample_parameters(problem, terms, priors, self._pure, draws, rng)
         found["intensity"] = _over_strata(problem, found["intensity"])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.interpolate import RegularGridInterpolator
 from scipy.ndimage import map_coordinates
 
-from taciturn.estimators.mixed_poisson.hyperparameters import AlongNu
+from taciturn.estimators.mixed_poisson.hyperparameters import MARGIN, NEGLIGIBLE, AlongNu
 from taciturn.estimators.mixed_poisson.modes import (
     NEAR,
     ROUGH,
@@ -40,8 +40,6 @@ _COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the
 _GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations and scales are learned
-_MARGIN: Final = 1.5  # nodes on each side, beyond those that count
-_NEGLIGIBLE: Final = 9.0  # the grid ends where the height is exp(-9) of the top
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
@@ -67,7 +65,8 @@ class Nodes:
     axes : list of array
         The values along each axis.
     exponents : array, shape (nodes, strata + effects)
-        Of the powers of intensities and rates that are proposed.
+        Of the powers of intensities, rates and exponentials of coordinates that are
+        proposed.
     bends : Bends
         At the nodes.
     roots : array, shape (nodes, effects, effects)
@@ -100,7 +99,7 @@ class Nodes:
         return np.asarray(0.95 * found / found.sum() + 0.05 / len(found))
 
     def between(self, *places: Floats) -> dict[str, Floats]:
-        """Rates and intensities of largest density, and shapes of sums of rates,
+        """Intensities and effects of largest density, and shapes of sums of rates,
         between nodes.
         """
         inside = [
@@ -159,7 +158,7 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
         nodes = _nodes(target, ends, grid, nodes, others)
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
             others = AlongNu.near(target, nodes.best, nodes.height, others)
-        kept, counting = (_reach(nodes.height, grid, below) for below in (_NEGLIGIBLE, _COUNTING))
+        kept, counting = (_reach(nodes.height, grid, below) for below in (NEGLIGIBLE, _COUNTING))
         fitted = [
             _ends(old, reached, size, limits, prior)
             for old, reached, size, limits, prior in zip(
@@ -200,8 +199,8 @@ def _ends(
     density.
     """
     width = (old[1] - old[0]) / size
-    low = max(old[0] + (kept[0] - _MARGIN) * width, limits[0])
-    high = min(old[0] + (kept[1] + 1 + _MARGIN) * width, limits[1])
+    low = max(old[0] + (kept[0] - MARGIN) * width, limits[0])
+    high = min(old[0] + (kept[1] + 1 + MARGIN) * width, limits[1])
     ends = np.array([low, high])
     reached = np.isfinite(prior.logpdf(np.exp(ends) if limits == _LIMITS[0] else ends))
     return (

@@ -15,16 +15,18 @@ import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
 from taciturn.estimators.mixed_poisson.effects import Group
-from taciturn.estimators.mixed_poisson.modes import log_scale, modes, usual_exponents
+from taciturn.estimators.mixed_poisson.modes import NEAR, log_scale, modes, usual_exponents
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.target import Target
 
-__all__ = ["AlongNu", "Hyperparameters"]
+__all__ = ["MARGIN", "NEGLIGIBLE", "AlongNu", "Hyperparameters"]
 
-_NEAR: Final = 1e-6  # a step that ends the search: rates of even margins hardly vary
+NEGLIGIBLE: Final = 9.0
+"""A grid ends where the height is exp(-9) of the top,"""
+MARGIN: Final = 1.5
+"""and so many nodes further."""
+
 _NODES: Final = 16  # along the level of each
-_NEGLIGIBLE: Final = 9.0  # a grid ends where the height is exp(-9) of the top,
-_MARGIN: Final = 1.5  # and so many nodes further
 _LEAST: Final = 0.2  # a sum, as a share of the shape of its distribution
 _FLAT: Final = 0.1  # share of proposals that follow the grid and not the heights
 
@@ -74,8 +76,8 @@ class _Along:
     @property
     def ends(self) -> tuple[float, float]:
         """Of a grid over what is not negligible."""
-        kept = self.nodes[self.height > self.height.max() - _NEGLIGIBLE]
-        room = _MARGIN * self.width
+        kept = self.nodes[self.height > self.height.max() - NEGLIGIBLE]
+        room = MARGIN * self.width
         return max(kept[0] - room, 0.0), min(kept[-1] + room, 1.0)
 
     def between(self, values: Floats, level: Floats) -> Floats:
@@ -122,7 +124,7 @@ class Hyperparameters:
         rows = point.at(np.zeros(1 + _NODES * len(fitted), dtype=np.int64))
         for number, ((v, group), grid) in enumerate(zip(fitted, grids, strict=True)):
             rows.log_a[1 + number * _NODES :][:_NODES, v] = group.log_a(grid)
-        best, bends, roots = modes(target, rows, usual_exponents(target, rows), _NEAR)
+        best, bends, roots = modes(target, rows, usual_exponents(target, rows), NEAR)
         height = target.log_density(best) - log_scale(bends, roots)
         along = []
         for number, ((v, group), grid) in enumerate(zip(fitted, grids, strict=True)):
@@ -212,7 +214,7 @@ class AlongNu:
     @classmethod
     def spread(cls, target: Target, points: Points, height: Floats) -> Self:
         """At every ν that points which are not negligible have."""
-        log_nu = np.unique(points.log_nu[height > height.max() - _NEGLIGIBLE])
+        log_nu = np.unique(points.log_nu[height > height.max() - NEGLIGIBLE])
         each = []
         for one in log_nu:
             own = np.where(points.log_nu == one, height, -np.inf)

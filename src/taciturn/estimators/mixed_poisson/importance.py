@@ -3,7 +3,7 @@
 Importance sampling. Around each node of a grid powers of rates and intensities are
 proposed as nearly normal, with exponents that make the third derivatives vanish: cube
 roots for gamma variates (Wilson & Hilferty 1931, PNAS 17); coordinates of interactions
-are as they are.
+nearly as they are, as symmetric effects have the least exponent.
 """
 
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ from taciturn.estimators.mixed_poisson.target import Target
 __all__ = ["NEAR", "ROUGH", "log_scale", "modes", "roots_of", "step_of", "usual_exponents"]
 
 NEAR: Final = 1e-3
-"""A step that ends it,"""
+"""A step that ends it, after which it is far nearer,"""
 ROUGH: Final = 0.03
 """and one that ends it while the grid is not known."""
 _EXPONENT: Final = 0.2  # of powers of rates and intensities, before it is known better

@@ -24,7 +24,7 @@ class Spread:
 
     Attributes
     ----------
-    middle, width : array, shape (strata + categories,), or float
+    middle, width : array, shape (strata + effects,), or float
         Of each.
     """
 
@@ -42,7 +42,7 @@ class Spread:
         return cls(trusted * mean, np.sqrt(trusted * variance + 1 - trusted))
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Variates, shape (number, strata + categories)."""
+        """Variates, shape (number, strata + effects)."""
         return self.middle + self.width * _SCALE * rng.standard_t(_DEGREES, size=shape)
 
     def log_density(self, variates: Floats) -> Floats:

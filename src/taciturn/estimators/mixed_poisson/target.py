@@ -64,7 +64,7 @@ class Target:
         self._counts = problem.learned_from[self.strata.seen]
         self.priors, self.pure = priors, pure
         self.effects = effects = Effects(problem, terms, priors, self.strata.seen)
-        self._sizes = np.array([own.stop - own.start for own in effects.margins])
+        self._sizes = np.array([own.stop - own.start for own in effects.margins], dtype=np.int64)
         self._size, columns = effects.levels, effects.columns
         self._levels = _Groups(columns, self._size)
         first, second = np.triu_indices(len(terms), k=1)
@@ -141,7 +141,8 @@ class Target:
         out: from a Laplace approximation, with the inverse of the information about
         them; shape (points, strata).
         """
-        return np.concatenate(self._in_blocks(self._pulls, points, inverse, arrays=5))
+        arrays = 5 + self._size**2 // len(self._counts)
+        return np.concatenate(self._in_blocks(self._pulls, points, inverse, arrays=arrays))
 
     def _log_likelihood(self, points: Points) -> Floats:
         _, *cells = self._cells(points)
