@@ -9,7 +9,7 @@ results are ``docs/studies/candidates.csv`` and, in ``docs/explanation``,
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class Table(NamedTuple):
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
     given = study_parser(__doc__, samples=100, draws=500, seed=2031).parse_args()
-    rows = studied(given, "candidates", tables(), CANDIDATES, FRACTIONS)
+    rows = studied(given, "candidates", tables(), lambda _: CANDIDATES, FRACTIONS)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{cells(rows)}")
     write(HERE / "candidates.csv", rows.to_csv(index=False, float_format="%.6g"))
@@ -59,10 +59,12 @@ def studied(
     given: Namespace,
     prefix: str,
     tables: Iterable[tuple[str, Table]],
-    estimators: Mapping[str, tc.estimators.Estimator],
+    estimators: Callable[[Table], Mapping[str, tc.estimators.Estimator]],
     fractions: Sequence[float],
 ) -> pd.DataFrame:
-    """What the study of each table that was asked for found, run or continued."""
+    """What the study of each table that was asked for found, run or continued, with the
+    estimators for it.
+    """
     given.store.mkdir(parents=True, exist_ok=True)
     frames = []
     for name, table in tables:
@@ -71,7 +73,7 @@ def studied(
         print(name, file=sys.stderr, flush=True)
         result = tc.study(
             table.population,
-            estimators,
+            estimators(table),
             fractions=fractions,
             samples=given.samples,
             draws=given.draws,

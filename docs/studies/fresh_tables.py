@@ -17,26 +17,33 @@ import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from candidates import CANDIDATES, SHOWN, Table, studied
+from candidates import CANDIDATES, POOLED, SHOWN, Table, studied
 from default_estimator import HERE, joined, study_parser, write
 
 import taciturn as tc
 
 Floats = npt.NDArray[np.float64]
 FRACTIONS = (0.1, 0.02)
-ESTIMATORS = {**CANDIDATES, "LatentClass": tc.LatentClass()}
 
 
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
     given = study_parser(__doc__, samples=12, draws=500, seed=2029).parse_args()
-    frame = studied(given, "fresh", tables(given.seed), ESTIMATORS, FRACTIONS)
+    frame = studied(given, "fresh", tables(given.seed), estimators, FRACTIONS)
     text = markdown(frame, given.samples)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{text}")
     write(HERE / "fresh_tables.csv", frame.to_csv(index=False, float_format="%.5g"))
     write(HERE.parent / "explanation" / "_fresh_tables.md", text)
     print(text)
+
+
+def estimators(table: Table) -> dict[str, tc.estimators.Estimator]:
+    """The candidates, of which the pool is the default for so many variables, and
+    latent classes.
+    """
+    default = {POOLED: tc.default_estimator(table.population)}
+    return {**CANDIDATES, **default, "LatentClass": tc.LatentClass()}
 
 
 def tables(seed: int) -> Iterator[tuple[str, Table]]:

@@ -24,18 +24,28 @@ def pool(formula: str | None = None) -> tc.LinearPool:
     )
 
 
+def pool_of_two(formula: str | None = None) -> tc.LinearPool:
+    """That of three and more variables."""
+    members = {
+        "mixture": tc.MixedPoisson(formula),
+        "wald": tc.MixedPoisson(formula, mixing="inverse Gaussian"),
+    }
+    return tc.LinearPool(members)
+
+
 @pytest.mark.parametrize(
     ("variables", "given", "expected"),
     [
         (1, {}, pool()),
         (2, {}, pool()),
-        (5, {}, pool()),
+        (3, {}, pool_of_two()),
+        (5, {}, pool_of_two()),
         (6, {}, tc.LatentClass()),
         (8, {}, tc.LatentClass()),
         (2, {"formula": "~ a * b"}, pool("~ a * b")),
-        (6, {"formula": "~ a * b + c"}, pool("~ a * b + c")),
-        (6, {"known_margins": sample_of(1)}, pool()),
-        (6, {"strata": sample_of(1)}, pool()),
+        (6, {"formula": "~ a * b + c"}, pool_of_two("~ a * b + c")),
+        (6, {"known_margins": sample_of(1)}, pool_of_two()),
+        (6, {"strata": sample_of(1)}, pool_of_two()),
         (2, {"sampling_weights": sample_of(2)}, tc.MixedPoisson(mixing="gamma")),
         (6, {"sampling_weights": sample_of(6)}, tc.MixedPoisson(mixing="gamma")),
     ],

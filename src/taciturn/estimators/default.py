@@ -13,6 +13,7 @@ from taciturn.tables.checks import check_table
 
 __all__ = ["default_estimator"]
 
+_FEW: Final = 2  # variables, with which neighbouring cells may be alike
 _MOST_POOLED: Final = 5  # variables, of the tables on which the pool was tried
 _SHARES: Final = {"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15}
 
@@ -29,8 +30,9 @@ def default_estimator(
 
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
-    factors and with inverse Gaussian factors alone, in equal shares, and a little of
-    `DirichletLogLinear`. For six or more it is `LatentClass`. With what latent classes
+    factors and with inverse Gaussian factors alone, in equal shares; for one or two
+    variables with a little of `DirichletLogLinear`. For six or more it is
+    `LatentClass`. With what latent classes
     cannot take, a formula, known margins or strata, it is the pool for any number of
     variables; with weights, `MixedPoisson` with gamma departures.
 
@@ -80,11 +82,10 @@ def default_estimator(
     told = (formula, known_margins, strata)
     if sample.ndim > _MOST_POOLED and all(given is None for given in told):
         return LatentClass()
-    return LinearPool(
-        {
-            "mixture": MixedPoisson(formula),
-            "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
-            "dirichlet": DirichletLogLinear(formula),
-        },
-        shares=_SHARES,
-    )
+    members: dict[str, Estimator] = {
+        "mixture": MixedPoisson(formula),
+        "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
+    }
+    if sample.ndim > _FEW:
+        return LinearPool(members)
+    return LinearPool(members | {"dirichlet": DirichletLogLinear(formula)}, shares=_SHARES)
