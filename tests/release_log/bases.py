@@ -11,7 +11,7 @@ from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.reading import published_tables
 
-__all__ = ["all_tables", "compatible", "random_base", "random_release"]
+__all__ = ["all_tables", "compatible", "masks", "random_base", "random_release"]
 
 
 def random_base(
@@ -60,20 +60,28 @@ def all_tables(cells: int, people: int) -> np.ndarray:
     return np.array([np.bincount(each, minlength=cells) for each in chosen], dtype=np.int64)
 
 
+def masks(table: PublishedTable, base: xr.DataArray) -> dict[tuple[int, ...], np.ndarray]:
+    """The cells of the base that each cell of a table counts."""
+    dims = list(map(str, base.dims))
+    classes = {dim: table.classes(dim, base.sizes[dim]) for dim in dims}
+    found = {}
+    for at in product(*(range(len(axis.labels)) for axis in table.axes)):
+        place = {axis.variable: i for axis, i in zip(table.axes, at, strict=True)}
+        inside = np.ones(base.shape, dtype=bool)
+        for i, dim in enumerate(dims):
+            own = classes[dim] == place.get(dim, 0)
+            inside &= own.reshape([-1 if j == i else 1 for j in range(base.ndim)])
+        found[at] = inside.ravel()
+    return found
+
+
 def compatible(
     tables: np.ndarray, released: list[PublishedTable], base: xr.DataArray
 ) -> np.ndarray:
     """Which tables agree with all that is published, cell by cell."""
     ok = np.ones(len(tables), dtype=bool)
-    dims = list(map(str, base.dims))
     for table in released:
-        classes = {dim: table.classes(dim, base.sizes[dim]) for dim in dims}
-        for at in product(*(range(len(axis.labels)) for axis in table.axes)):
-            place = {axis.variable: i for axis, i in zip(table.axes, at, strict=True)}
-            inside = np.ones(base.shape, dtype=bool)
-            for i, dim in enumerate(dims):
-                own = classes[dim] == place.get(dim, 0)
-                inside &= own.reshape([-1 if j == i else 1 for j in range(base.ndim)])
-            sums = tables[:, inside.ravel()].sum(axis=1)
+        for at, inside in masks(table, base).items():
+            sums = tables[:, inside].sum(axis=1)
             ok &= (sums >= table.least[at]) & (sums <= table.most[at])
     return ok

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from release_log.bases import all_tables, random_base, random_release
+from release_log.bases import all_tables, masks, random_base, random_release
 from release_log.test_checking import SHAPES
-from release_log.weighing import TiedByChanceError, Weighing, masks
+from release_log.weighing import TiedByChanceError, Weighing
 from taciturn.attack import (
     CellKeys,
     ConventionalRounding,

@@ -13,8 +13,8 @@ import xarray as xr
 from scipy.stats import hypergeom
 
 import taciturn as tc
-from release_log.bases import all_tables, random_base, random_release
-from release_log.test_likely import masks, most_probable
+from release_log.bases import all_tables, masks, random_base, random_release
+from release_log.test_likely import most_probable
 from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation.swapping_method import _pairs
 from taciturn.release_log import RecordSwapping

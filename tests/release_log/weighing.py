@@ -3,15 +3,14 @@ them are about it or tied to it, and the sums of such counts that it is or is a 
 """
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
-from release_log.bases import all_tables, compatible
+from release_log.bases import all_tables, compatible, masks
 from taciturn.attack import Mechanism
 from taciturn.release_log.published import PublishedTable
 
-__all__ = ["Answer", "TiedByChanceError", "Weighing", "masks"]
+__all__ = ["Answer", "TiedByChanceError", "Weighing"]
 
 _MOST = 120  # that a total practically is
 
@@ -29,21 +28,6 @@ class Answer:
     mechanism: Mechanism
     value: int
     table: PublishedTable
-
-
-def masks(table: PublishedTable, base) -> dict[tuple[int, ...], np.ndarray]:
-    """The cells of the base that each cell of a table counts."""
-    dims = list(map(str, base.dims))
-    classes = {dim: table.classes(dim, base.sizes[dim]) for dim in dims}
-    found = {}
-    for at in product(*(range(len(axis.labels)) for axis in table.axes)):
-        place = {axis.variable: i for axis, i in zip(table.axes, at, strict=True)}
-        inside = np.ones(base.shape, dtype=bool)
-        for i, dim in enumerate(dims):
-            own = classes[dim] == place.get(dim, 0)
-            inside &= own.reshape([-1 if j == i else 1 for j in range(base.ndim)])
-        found[at] = inside.ravel()
-    return found
 
 
 class Weighing:

@@ -32,9 +32,9 @@ def default_estimator(
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
     factors and with inverse Gaussian factors alone, in equal shares; for one or two
     variables with a little of `DirichletLogLinear`. For six or more it is
-    `LatentClass`. With what latent classes
-    cannot take, a formula, known margins or strata, it is the pool for any number of
-    variables; with weights, `MixedPoisson` with gamma departures.
+    `LatentClass`. With what latent classes cannot take, a formula, known margins or
+    strata, it is the pool for any number of variables; with weights, `MixedPoisson`
+    with gamma departures.
 
     Parameters
     ----------

@@ -26,17 +26,15 @@ _NEAR: Final = 1e-6
 class _Table:
     """A perturbed table, and which of its cells are known or were answered."""
 
-    def __init__(self, table: PublishedTable, group: Integers, answers: Answers) -> None:
+    def __init__(self, table: PublishedTable, window: Window, answers: Answers) -> None:
         self.shape = table.least.shape
         self.variables = [axis.variable for axis in table.axes]
-        self.group = group
-        order = np.argsort(group, kind="stable")
-        size = table.least.size
-        self.inside = np.split(order, np.searchsorted(group[order], np.arange(1, size + 1)))[:size]
+        self.group = group = window.group(table)
+        self.inside = window.inside(table)
         self.sizes = np.array([len(each) for each in self.inside])
         # A cell that is in a total as a whole adds 1 to the sum of these over it.
         self.shares = np.append(1 / np.maximum(self.sizes, 1), np.inf)[group]
-        sums = np.zeros(size + 1, dtype=np.uint64)
+        sums = np.zeros(table.least.size + 1, dtype=np.uint64)
         np.add.at(sums, group, answers.known.numbers)
         numbers = sums[:-1].reshape(self.shape)
         self.usable = (numbers == 0) | np.isin(numbers, answers.tied)
@@ -80,7 +78,7 @@ class Sums:
     def __init__(self, window: Window, answers: Answers) -> None:
         self._answers = answers
         tables = {id(each.source[1]): each.source[1] for each in answers.seen}
-        self._tables = [_Table(each, window.group(each), answers) for each in tables.values()]
+        self._tables = [_Table(each, window, answers) for each in tables.values()]
         shares = [each.shares for each in self._tables]
         self._shares = np.array(shares).reshape(len(shares), prod(window.shape))
 

@@ -1,6 +1,6 @@
 """All that perturbed counts of a window say of a total."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -87,15 +87,10 @@ def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
         noise = table.noise
         assert noise is not None, "only perturbed tables are given"
         assert isinstance(noise.mechanism, Mechanism), "of each count for itself"
-        group = window.group(table)
-        order = np.argsort(group, kind="stable")
-        cells, first = np.unique(group[order], return_index=True)
-        parts: Mapping[int, Integers] = dict(
-            zip(cells.tolist(), np.split(order, first[1:]), strict=True)
-        )
+        parts = window.inside(table)
         for repetition, released in enumerate(noise.released.reshape(len(noise.released), -1)):
             for cell in np.flatnonzero(released >= 0).tolist():
-                if cell not in parts:
+                if not len(parts[cell]):
                     continue
                 own: Hashable = (place, repetition, cell)
                 if noise.keyed:

@@ -97,6 +97,12 @@ class Window:
                 group += np.maximum(at, 0) * stride
         return np.where(outside, table.least.size, group).ravel()
 
+    def inside(self, table: PublishedTable) -> list[Integers]:
+        """The combinations of classes that each cell of the table counts."""
+        group, size = self.group(table), table.least.size
+        order = np.argsort(group, kind="stable")
+        return np.split(order, np.searchsorted(group[order], np.arange(1, size + 1)))[:size]
+
 
 def _total(release: int, table: PublishedTable, group: Integers) -> Total:
     """The table as groups of combinations, for messages: the last is everybody else."""

@@ -201,10 +201,10 @@ class LogLinearEstimator(UnlabelledEstimator):
         }
         if interactions := free_interactions(terms, problem):
             coordinates = rng.normal(size=(draws, interactions.size))
-            for number, term in enumerate(interactions.terms):
-                single[scale_name(term)] = scale = priors[scale_name(term)].draw(rng, draws)
-                effect = interactions.effect(number, coordinates)
-                effects[effect_name(term)] = effect * scale.reshape(-1, *[1] * len(term))
+            names = map(scale_name, interactions.terms)
+            scales = {name: priors[name].draw(rng, draws) for name in names}
+            single |= scales
+            effects |= _scaled_effects(interactions, coordinates, scales)
         others = self.draw_others(problem, draws, rng)
         parameters = {**single, **others, **effects}
         population = self.draw_from_model(problem, parameters, problem.population_size, rng)
@@ -290,17 +290,31 @@ def _draw_margin(
     return np.asarray(softmax(logs, axis=1))
 
 
+def _scaled_effects(
+    interactions: Interactions, coordinates: Floats, scales: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """The effect of each interaction, (..., *categories), from the coordinates of all,
+    (..., size), and its scale, (...).
+    """
+    found = {}
+    for number, term in enumerate(interactions.terms):
+        scale, effect = scales[scale_name(term)], interactions.effect(number, coordinates)
+        found[effect_name(term)] = effect * scale.reshape(*scale.shape, *[1] * len(term))
+    return found
+
+
 def _with_effects(posterior: xr.Dataset, interactions: Interactions) -> xr.Dataset:
     """The effect of each interaction in place of the coordinates of all."""
     coordinates = posterior[COORDINATES].transpose("chain", "draw", ...).values
-    effects = {}
-    for number, term in enumerate(interactions.terms):
-        scale = posterior[scale_name(term)].transpose("chain", "draw").values
-        effect = interactions.effect(number, coordinates)
-        effects[effect_name(term)] = (
-            ("chain", "draw", *term),
-            effect * scale.reshape(*scale.shape, *[1] * len(term)),
-        )
+    scales = {
+        name: posterior[name].transpose("chain", "draw").values
+        for name in map(scale_name, interactions.terms)
+    }
+    found = _scaled_effects(interactions, coordinates, scales)
+    effects = {
+        effect_name(term): (("chain", "draw", *term), found[effect_name(term)])
+        for term in interactions.terms
+    }
     (own,) = set(posterior[COORDINATES].dims) - {"chain", "draw"}
     return posterior.drop_dims([own]).assign(effects)
 

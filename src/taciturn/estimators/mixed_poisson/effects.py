@@ -118,8 +118,9 @@ class Effects:
         self.groups: list[Group] = []
         columns, log_a, start = [], [], 0
         for dim in self._main:
-            self.groups.append(_margin(dim, start, sizes[dim], priors))
-            prior = self.groups[-1].prior
+            name, place = concentration_name(dim), slice(start, start + sizes[dim])
+            prior = priors.get(name)
+            self.groups.append(Group(name, place, prior, normal=False))
             fixed = prior.quantile(0.5) if prior else priors[f"margin_{dim}"].parameters["a"]
             log_a.append(log(fixed))
             columns.append(start + at[dim])
@@ -132,7 +133,8 @@ class Effects:
             basis = self._interactions.basis(number)
             blocks.append(basis)
             place = slice(self.number, self.number + basis.shape[1])
-            self.groups.append(Group(scale_name(term), place, priors[scale_name(term)], True))
+            name = scale_name(term)
+            self.groups.append(Group(name, place, priors[name], normal=True))
             log_a.append(float(self.groups[-1].log_a(np.array(0.5))))
             shape = [sizes[dim] for dim in term]
             columns.append(self.levels + np.ravel_multi_index([at[dim] for dim in term], shape))
@@ -155,9 +157,3 @@ class Effects:
             for number, term in enumerate(self._interactions.terms):
                 found[effect_name(term)] = self._interactions.effect(number, coordinates)
         return found
-
-
-def _margin(dim: str, start: int, size: int, priors: Mapping[str, Prior]) -> Group:
-    """The rates of a variable."""
-    name = concentration_name(dim)
-    return Group(name, slice(start, start + size), priors.get(name), normal=False)

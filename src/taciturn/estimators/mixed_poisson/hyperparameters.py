@@ -113,9 +113,7 @@ class Hyperparameters:
     each: Sequence[_Along]
 
     @classmethod
-    def near(
-        cls, target: Target, point: Points, before: "Hyperparameters | None"
-    ) -> "Hyperparameters":
+    def near(cls, target: Target, point: Points, before: "Self | None") -> Self:
         """From modes near a point, on narrower grids than those `before`."""
         groups = target.effects.groups
         fitted = [(v, group) for v, group in enumerate(groups) if group.prior is not None]

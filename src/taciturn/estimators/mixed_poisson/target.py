@@ -106,17 +106,17 @@ class Target:
         if "share" in self.priors:
             out += self.priors["share"].logpdf(points.share)
         every = points.logs[:, len(self.strata.kept) :]
-        for own, shape, log_a in zip(
-            self.effects.margins, points.sums.T, points.log_a.T, strict=False
+        for number, (group, log_a) in enumerate(
+            zip(self.effects.groups, points.log_a.T, strict=True)
         ):
-            size, a = own.stop - own.start, np.exp(log_a)
-            total = np.minimum(logsumexp(every[:, own], axis=1), _HIGHEST)
-            out += a * every[:, own].sum(axis=1) + gammaln(size * a) - size * gammaln(a)
-            out += (shape - size * a) * total - np.exp(total) - gammaln(shape)
-        for group, log_a in zip(self.effects.groups, points.log_a.T, strict=True):
+            own, size, a = every[:, group.own], group.size, np.exp(log_a)
             if group.normal:
-                squares = (every[:, group.own] ** 2).sum(axis=1)
-                out += 0.5 * (group.size * log_a - np.exp(log_a) * squares)
+                out += 0.5 * (size * log_a - a * (own**2).sum(axis=1))
+                continue
+            shape = points.sums[:, number]
+            total = np.minimum(logsumexp(own, axis=1), _HIGHEST)
+            out += a * own.sum(axis=1) + gammaln(size * a) - size * gammaln(a)
+            out += (shape - size * a) * total - np.exp(total) - gammaln(shape)
         return out
 
     def bends(self, points: Points) -> Bends:
@@ -210,19 +210,18 @@ class Target:
         do.
         """
         every, strength = points.logs[:, len(self.strata.kept) :], np.exp(points.log_a.T)
-        for own, shape, a in zip(self.effects.margins, points.sums.T, strength, strict=False):
+        for number, (group, a) in enumerate(zip(self.effects.groups, strength, strict=True)):
+            own, place = group.own, np.arange(group.own.start, group.own.stop)
+            if group.normal:
+                slopes[:, own] -= a[:, None] * every[:, own]
+                bends[:, place, place] += a[:, None]
+                continue
             rates = np.exp(every[:, own])
             margin = rates / rates.sum(axis=1, keepdims=True)
-            more = (shape - (own.stop - own.start) * a)[:, None]
+            more = (points.sums[:, number] - group.size * a)[:, None]
             slopes[:, own] += a[:, None] + more * margin - rates
             bends[:, own, own] += (more * margin)[:, :, None] * margin[:, None, :]
-            place = np.arange(own.start, own.stop)
             bends[:, place, place] += rates - more * margin
-        for group, a in zip(self.effects.groups, strength, strict=True):
-            if group.normal:
-                slopes[:, group.own] -= a[:, None] * every[:, group.own]
-                place = np.arange(group.own.start, group.own.stop)
-                bends[:, place, place] += a[:, None]
 
     def _thirds(self, points: Points) -> Floats:
         """Third derivatives with the sign changed, by each intensity and each rate; of
