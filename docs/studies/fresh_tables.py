@@ -28,7 +28,7 @@ FRACTIONS = (0.1, 0.02)
 
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
-    given = study_parser(__doc__, samples=24, draws=500, seed=2029).parse_args()
+    given = study_parser(__doc__, samples=100, draws=500, seed=2029).parse_args()
     frame = studied(given, "fresh", tables(given.seed), estimators, FRACTIONS)
     text = markdown(frame, given.samples)
     if given.tables:
