@@ -139,6 +139,7 @@ def errors(population: xr.DataArray, sample: xr.DataArray, risk: xr.Dataset) -> 
                 "low": risk[measure].sel(quantile=0.025).values,
                 "high": risk[measure].sel(quantile=0.975).values,
                 "converged": risk["converged"].values,
+                "beside": np.arange(len(sample)) < MOST_ALONE,
             }
         )
     return pd.concat(columns, names=["measure"])
@@ -157,6 +158,7 @@ def scored(areas: pd.DataFrame) -> dict[str, dict[str, float]]:
             "truth": known["truth"].mean(),
             "bias": off.mean(),
             "rmse": float(np.sqrt((off**2).mean())),
+            "rmse_beside": float(np.sqrt((off[known["beside"]] ** 2).mean())),
             "coverage": covered.sum() / len(own),
             "width": (known["high"] - known["low"]).mean(),
             "converged": own["converged"].mean(),
@@ -178,7 +180,7 @@ def markdown(rows: pd.DataFrame) -> str:
         alone, own = by.loc[(ALONE, "R2")], by.loc[(SHARED, "R2")]
         lines.append(
             f"| {table} | {fraction} | {own.truth:.3f} | {alone.rmse:.3f} | {alone.width:.3f} |"
-            f" {alone.coverage:.0%} | {own.rmse:.3f} | {own.rmse / alone.rmse:.2f} |"
+            f" {alone.coverage:.0%} | {own.rmse:.3f} | {own.rmse_beside / alone.rmse:.2f} |"
             f" {own.width:.3f} | {own.coverage:.0%} | {by.loc[(SHARED, 'R1')].coverage:.0%} |"
             f" {by.loc[(SHARED, 'tau1')].coverage:.0%} |"
         )

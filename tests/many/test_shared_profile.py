@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy.special import gammaln
-from scipy.stats import chisquare, multinomial, nbinom
+from scipy.stats import chisquare, geom, multinomial, nbinom
 
 import taciturn as tc
 from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
@@ -14,7 +14,12 @@ from taciturn.errors import ParameterError, PriorError, TableError
 from taciturn.estimators.problem import make_problem
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.estimator import Populations
-from taciturn.many.shared_profile.kernels import add_effects, log_probability
+from taciturn.many.shared_profile.kernels import (
+    add_effects,
+    fill_usual,
+    log_probability,
+    log_with_outliers,
+)
 from taciturn.many.shared_profile.layout import Layout
 
 LAYOUT = Layout({"a": 2, "b": 3}, np.ones(6, dtype=bool))
@@ -60,6 +65,26 @@ def test_counts_are_negative_binomial(nu):
     others = log_probability(0 * counts.T, sums, means, profile, np.log(shapes))
     assert others == pytest.approx(nobody, rel=1e-6)
     assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_cell_is_usual_or_an_outlier():
+    """The sum over both of negative binomial and geometric probabilities."""
+    rng = np.random.default_rng(7)
+    profile, shapes, scales = rng.normal(size=6), np.exp(rng.normal(size=6)), np.full(5, 0.4)
+    counts, effects = rng.poisson(2.0, (30, 6)).astype(float), rng.normal(size=(30, 6))
+    effects[:, 0] = np.log(counts.sum(axis=1) / 6)
+    counts[0, 0] = 2_000.0  # hardly possible without outliers
+    chance, size = 0.01, 1.5
+    outliers = LAYOUT.outliers({"outliers": chance, "outlier_size": size})
+    usual = np.empty_like(counts)
+    fill_usual(counts, (profile, np.log(shapes), LAYOUT.levels, scales, outliers), effects, usual)
+    found = log_with_outliers(counts, usual, effects, outliers)
+    means = np.exp(profile + effects[:, :1] + 0.4 * effects[:, 1:] @ LAYOUT.members.T)
+    largest = size * 6 * np.exp(effects[:, :1])
+    as_usual = nbinom.logpmf(counts, shapes, shapes / (shapes + means))
+    as_outlier = geom.logpmf(counts + 1, 1 / (1 + largest))
+    exact = np.logaddexp(np.log1p(-chance) + as_usual, np.log(chance) + as_outlier).sum()
+    assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-9)
 
 
 def shared(

@@ -3,27 +3,30 @@
 Its state are the standardised effects of the profile and those on the size of
 departures, the scales of all effects, the size and power of the departures, the effects
 of each area, and which of its cells are outliers. The departures themselves are
-integrated out, and so are the outliers where the effects of an area move. Scales are
-moved twice, with the effects held and with them following as the data let them, so that
-neither many nor few counts keep them in place (Yu & Meng 2011, Journal of Computational
-and Graphical Statistics 20).
+integrated out, and so are the outliers where the effects of an area, their probability
+or their size move. Scales are moved twice, with the effects held and with them
+following as the data let them, so that neither many nor few counts keep them in place
+(Yu & Meng 2011, Journal of Computational and Graphical Statistics 20).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import exp, log, log1p
-from typing import Final
+from dataclasses import replace
+from math import exp, log
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from taciturn.estimators.priors import Prior
+from taciturn.many.shared_profile.hints import Hints, all_hints
 from taciturn.many.shared_profile.kernels import (
     LARGEST_SHAPE,
     add_effects,
     draw_outliers,
+    fill_usual,
     find_modes,
     log_probability,
+    log_with_outliers,
     step_areas,
     step_effects,
 )
@@ -32,7 +35,7 @@ from taciturn.many.shared_profile.slices import step_along_line, step_on_ellipse
 
 __all__ = ["Chain"]
 
-_ROUNDS: Final = 2  # of areas and their scales in a sweep, as these move most slowly
+_ROUNDS: Final = 4  # of areas and their scales in a sweep, as these move most slowly
 _STEPS: Final = 2  # of areas in each
 _WIDTH: Final = 0.5  # of the first intervals
 _REFITTED: Final = 10  # sweeps between new modes of areas while warming up
@@ -61,8 +64,9 @@ class Chain:
         # By cell, as loops over the areas of a cell are many.
         self.of_cells = np.ascontiguousarray(counts.T)
         self.outliers = np.zeros(self.of_cells.shape, dtype=bool)
+        self.usual = np.empty_like(counts)
         self.sums, self.means = np.empty_like(self.of_cells), np.empty_like(self.of_cells)
-        self.hints = _all_hints(counts, layout)
+        self.hints = all_hints(counts, layout)
         self.widths = dict.fromkeys(priors, _WIDTH)
         self.level = 0.0
         self.warming = True
@@ -93,9 +97,8 @@ class Chain:
         refit = self.warming and (self.sweeps < _REFITTED or self.sweeps % _REFITTED == 0)
         for number in range(_ROUNDS):
             self._move_areas(refit=refit and number == 0)
-            self._move_outliers()
             self._move_tilts()
-            self._move_departures()
+        self._move_departures()
         self._move_profile()
         self._move_spreads()
         self._move_between()
@@ -118,27 +121,29 @@ class Chain:
         modes = self.modes.copy()
         modes[:, 0] += self.level - profile.mean()
         step_areas(self.counts, shared, self.effects, modes, self.roots, _STEPS, self.rng)
+        self._move_outliers(shared)
+        shared = (*shared[:4], self.layout.outliers(self.parameters))
         draw_outliers(self.counts, shared, self.effects, self.rng, self.outliers)
         # Without people and with means of 0 they have no part in what is usual.
         self.of_cells = np.where(self.outliers, 0.0, self.counts.T)
         self._add_effects()
 
-    def _move_outliers(self) -> None:
-        """Move their probability and their size."""
-        number, every = int(self.outliers.sum()), self.outliers.size
+    def _move_outliers(self, shared: tuple[npt.NDArray[Any], ...]) -> None:
+        """Move their probability and their size, whichever cells they are: given these,
+        a probability would hardly move where there are few or none.
+        """
+        fill_usual(self.counts, shared, self.effects, self.usual)
 
-        def chance(y: float) -> float:
-            return number * y + (every - number) * log1p(-exp(y)) if y < 0 else -np.inf
+        def likelihood(name: str) -> Callable[[float], float]:
+            def given(y: float) -> float:
+                moved = self.layout.outliers(self.parameters | {name: exp(y)})
+                return float(log_with_outliers(self.counts, self.usual, self.effects, moved))
 
-        self._move_line("outliers", chance)
-        cells, areas = np.nonzero(self.outliers)
-        counts = self.counts[areas, cells]
-        means = self.layout.cells * np.exp(self.effects[areas, 0])
+            return given
 
-        def size(y: float) -> float:
-            return float((counts * y - (1 + counts) * np.log1p(means * exp(y))).sum())
-
-        self._move_line("outlier_size", size)
+        chance = likelihood("outliers")
+        self._move_line("outliers", lambda y: chance(y) if y < 0 else -np.inf)
+        self._move_line("outlier_size", likelihood("outlier_size"))
 
     def _add_effects(self) -> None:
         scales, levels = self.layout.tilts(self.parameters), self.layout.levels
@@ -157,9 +162,21 @@ class Chain:
             self._add_effects()
             return self._log_probability(profile, shapes)
 
+        heard = self._heard(profile, shapes)
         for variable in self.layout.tilted:
-            standard = self.effects[:, 1:][:, self.layout.of_variable[variable]]
-            self._move_scale(f"tilt_{variable}", standard, likelihood)
+            name, where = f"tilt_{variable}", self.layout.of_variable[variable]
+            hints = self.hints[name]
+            hints = replace(hints, known=hints.known * heard[:, where])
+            self._move_scale(name, self.effects[:, 1:][:, where], likelihood, hints)
+
+    def _heard(self, profile: Floats, log_shapes: Floats) -> Floats:
+        """The part of what counts would say of the effects of each area, (areas,
+        effects), that is left by the departures of cells.
+        """
+        shares = np.exp(profile - profile.max())
+        means = np.outer(self.counts.sum(axis=1), shares / shares.sum())
+        left: Floats = (means / (1 + means * np.exp(-log_shapes))) @ self.layout.members
+        return left / np.maximum(means @ self.layout.members, np.finfo(float).tiny)
 
     def _move_departures(self) -> None:
         """Move their size; then their power, with the size that keeps them as they are
@@ -196,7 +213,7 @@ class Chain:
         self._exchange()
         self._level()
         for name, where in layout.effects.items():
-            self._move_scale(name, self.shared[where], self._likelihood)
+            self._move_scale(name, self.shared[where], self._likelihood, self.hints[name])
 
     def _move_spreads(self) -> None:
         """Move by how much more the cells of each category depart, what this is on
@@ -209,7 +226,7 @@ class Chain:
             logs = (profile, self._free_log_shapes(profile))
             self._move_effects(f"main_{variable}", own, logs, (0.0, scale))
             self._shift(own, scale, {"nu": -1.0})
-            self._move_scale(name, own, self._likelihood)
+            self._move_scale(name, own, self._likelihood, self.hints[name])
 
     def _move_effects(
         self, name: str, effects: Floats, logs: tuple[Floats, Floats], slopes: tuple[float, float]
@@ -295,7 +312,9 @@ class Chain:
         tilts -= move / scales
         self._add_effects()
 
-    def _move_scale(self, name: str, standard: Floats, likelihood: Callable[[], float]) -> None:
+    def _move_scale(
+        self, name: str, standard: Floats, likelihood: Callable[[], float], hints: Hints
+    ) -> None:
         """Move a scale with its effects held, which changes the standardised effects in
         place, and then with the effects following it as the data let them.
         """
@@ -303,7 +322,7 @@ class Chain:
         number, before = standard.size, self.parameters[name]
         self._move_line(name, lambda y: -number * y - 0.5 * square * exp(-2 * y))
         standard *= before / self.parameters[name]
-        hints, before = self.hints[name], self.parameters[name]
+        before = self.parameters[name]
         middle, spread = hints.given(before)
         rest = (before * standard - middle) / spread
 
@@ -335,46 +354,3 @@ class Chain:
         if self.warming:  # intervals of about three times a usual step
             self.widths[name] = max(0.95 * self.widths[name] + 0.15 * abs(new - value), 1e-3)
         return new
-
-
-@dataclass(frozen=True)
-class _Hints:
-    """What data roughly say of effects, as if they were normal; it makes moves
-    efficient and has no part in what is drawn.
-
-    Attributes
-    ----------
-    known : array
-        Information about each effect.
-    middle : array
-        Where it is, by the data alone.
-    """
-
-    known: Floats
-    middle: Floats
-
-    @classmethod
-    def of(cls, counts: Floats, expected: Floats) -> "_Hints":
-        """Of logarithms of counts beside those expected without effects."""
-        return cls(counts, np.log((counts + 0.5) / (expected + 0.5)))
-
-    def given(self, scale: float) -> tuple[Floats, Floats]:
-        """Means and standard deviations of effects of this scale."""
-        whole = 1 + scale**2 * self.known
-        return scale**2 * self.known / whole * self.middle, scale / np.sqrt(whole)
-
-
-def _all_hints(counts: Floats, layout: Layout) -> dict[str, _Hints]:
-    """By the name of their scale."""
-    total, members = counts.sum(), layout.members
-    of_category = counts.sum(axis=0) @ members
-    found, product = {}, np.ones(layout.cells)
-    for variable, where in layout.of_variable.items():
-        own, of_area = of_category[where], counts @ members[:, where]
-        found[f"main_{variable}"] = _Hints.of(own, np.full(len(own), own.mean()))
-        found[f"tilt_{variable}"] = _Hints.of(of_area, np.outer(counts.sum(axis=1), own) / total)
-        found[f"spread_{variable}"] = _Hints(np.zeros(len(own)), np.zeros(len(own)))
-        product *= members[:, where] @ (own / total)
-    product *= total / product.sum()
-    found["interactions"] = _Hints.of(counts.sum(axis=0), product)
-    return found

@@ -21,8 +21,10 @@ __all__ = [
     "add_effects",
     "draw_outliers",
     "draw_populations",
+    "fill_usual",
     "find_modes",
     "log_probability",
+    "log_with_outliers",
     "step_areas",
     "step_effects",
 ]
@@ -102,8 +104,44 @@ def _outliers_of(intensity, outliers):  # type: ignore[no-untyped-def] # pragma:
 def _usual_and_outlier(f, log_mean, log_shape, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithms of the probability of a count together with its being none or one."""
     usual = outliers[1] + one_gamma_mixed(f, log_mean, log_shape)
+    return usual, _outlier(f, outliers)
+
+
+@njit(cache=True, nogil=True)
+def _outlier(f, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the probability of a count together with its being an outlier."""
     other = outliers[3] if f == 0 else one_gamma_mixed(f, outliers[2], 0.0)
-    return usual, outliers[0] + other
+    return outliers[0] + other
+
+
+@njit(cache=True, nogil=True)
+def fill_usual(counts, shared, effects, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out` with the logarithm of the probability of each count that is no
+    outlier's, (areas, cells).
+    """
+    profile, log_shapes, levels, scales, _ = shared
+    for a in range(counts.shape[0]):
+        for i in range(profile.size):
+            log_mean = min(profile[i] + _sum_effects(effects[a], scales, levels, i), _HIGHEST)
+            out[a, i] = one_gamma_mixed(counts[a, i], log_mean, log_shapes[i])
+
+
+@njit(cache=True, nogil=True)
+def log_with_outliers(counts, usual, effects, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the probability of all counts, whichever cells are outliers, from
+    what `fill_usual` finds.
+    """
+    total, product = 0.0, 1.0
+    for a in range(counts.shape[0]):
+        own = _outliers_of(effects[a, 0], outliers)
+        for i in range(counts.shape[1]):
+            one, other = own[1] + usual[a, i], _outlier(counts[a, i], own)
+            total += max(one, other)
+            product *= 1.0 + math.exp(-abs(one - other))
+            if product > 1e200:
+                total += math.log(product)
+                product = 1.0
+    return total + math.log(product)
 
 
 @njit(cache=True, nogil=True)
