@@ -1,10 +1,8 @@
 """Simulation-based calibration of areas that share a profile."""
 
 import numpy as np
-import xarray as xr
 
 import taciturn as tc
-from taciturn.estimators.problem import make_problem
 from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.estimator import LearnedProfile
 from taciturn.many.shared_profile.layout import Layout
@@ -53,8 +51,8 @@ def ranks(seed: int) -> dict[str, int]:
     found = {name: int((arrays[name] < truth[name]).sum()) for name in truth}
     first = np.exp(arrays["profile"][0])[:, 0] / np.exp(arrays["profile"][0]).sum(axis=1)
     found["share"] = int((first < np.exp(profile)[0] / np.exp(profile).sum()).sum())
-    problem = make_problem(xr.DataArray(samples[0].reshape(2, 3), dims=("a", "b")), int(sizes[0]))
-    drawn = LearnedProfile.of_arrays(arrays, LAYOUT).populations(DRAWS).draw(problem, rng)
+    populations = LearnedProfile.of_arrays(arrays, LAYOUT).populations(DRAWS)
+    (drawn,) = populations.draw(samples[0][None], sizes[:1], [rng])
     for name in ("R1", "R2"):
         every = np.vstack([population, drawn])
         risk = risk_of_counts(

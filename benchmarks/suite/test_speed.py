@@ -8,6 +8,8 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +19,8 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.many.collection import collected
+from taciturn.many.tasks import Kept, Task, run_task
 
 sys.path += [
     str(Path(__file__).resolve().parents[1]),
@@ -152,6 +156,33 @@ def test_many_tables(benchmark, tables, workers):
     benchmark.group = "many tables"
     benchmark.name = f"{tables:,} tables, {workers} worker{'s' * (workers > 1)}"
     benchmark.extra_info["units"] = tables
+    benchmark.pedantic(work, rounds=2, warmup_rounds=1)
+
+
+@cache
+def of_areas() -> Task:
+    """1,000 areas, given what they share."""
+    population = area_populations("margins", 1_000, 1)
+    tables = collected(sampled(population, 0.05, 1), population.sum(VARIABLES), "area", None)
+    stack = tables.tables
+    profile = tc.SharedProfile(draws=50, tune=50)
+    learned = profile.learn(stack.counts[:100], stack.layout, seed=1, workers=2, progressbar=False)
+    kept = Kept(200, (0.025, 0.5, 0.975), (0.1, 0.8, 0.1), {}, False)
+    return Task(0, tables, learned.populations(200), kept, 1)
+
+
+@pytest.mark.parametrize("way", ["in blocks", "in blocks, two threads", "one by one"])
+def test_areas_that_share_a_profile(benchmark, way):
+    task = of_areas()
+    step = 1 if way == "one by one" else 100
+    parts = [replace(task, tables=task.tables.part(k, k + step)) for k in range(0, 1_000, step)]
+
+    def work() -> None:
+        with ThreadPoolExecutor(2 if way.endswith("threads") else 1) as pool:
+            list(pool.map(run_task, parts))
+
+    benchmark.group, benchmark.name = "areas that share a profile", way
+    benchmark.extra_info["units"] = 1_000
     benchmark.pedantic(work, rounds=2, warmup_rounds=1)
 
 

@@ -11,7 +11,6 @@ import taciturn as tc
 from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
 from shared_areas import ranks
 from taciturn.errors import ParameterError, PriorError, TableError
-from taciturn.estimators.problem import make_problem
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.shared_profile.kernels import (
@@ -99,9 +98,8 @@ def shared(
 
 
 def drawn(own: Populations, size: int, seed: int) -> np.ndarray:
-    sample = xr.DataArray([[2, 0], [1, 0]], dims=("a", "b"))
-    problem = make_problem(sample, size)
-    return own.draw(problem, rng_of(seed, "x")) - problem.counts
+    sample = np.array([[2, 0, 1, 0]])
+    return own.draw(sample, np.array([size]), [rng_of(seed, "x")])[0] - sample
 
 
 @pytest.mark.statistical

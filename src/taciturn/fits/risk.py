@@ -165,13 +165,15 @@ def measures(
     axis: int | None,
     weights: Weights,
 ) -> dict[str, Any]:
-    """Every measure of each table, (draws,), or of the categories along an axis of the
-    table, (draws, categories).
+    """Every measure of each table, (..., draws), or of the categories along an axis of
+    the table, (..., draws, categories). Leading axes of tables and samples broadcast;
+    the mask has those of a table alone.
     """
+    core = mask.ndim
     if axis is not None:
-        tables = np.moveaxis(tables, axis + 1, 1)
-        sample, mask = np.moveaxis(sample, axis, 0), np.moveaxis(mask, axis, 0)
-    core = sample.ndim - (axis is not None)
+        own = axis - core
+        tables, sample = np.moveaxis(tables, own, -core), np.moveaxis(sample, own, -core)
+        mask, core = np.moveaxis(mask, own, -core), core - 1
     tau1, tau2 = uniques_of_counts(tables, sample, core=core)
     risk = risk_of_counts(tables, sample, mask, core=core, weights=weights)
     return {**risk, "tau1": tau1, "tau2": tau2}

@@ -174,7 +174,18 @@ def _logs(rows: Counts, largest: int) -> Floats:
     """Logarithms of 0 (as 0), 1, 2, ... up to the largest count, if that pays off."""
     if largest >= min(_LOOKUP_LIMIT, rows.size):
         return _NO_LOOKUP
-    return np.log(np.maximum(np.arange(largest + 1), 1))
+    logs = np.zeros(largest + 1)
+    _fill_logs(logs)
+    return logs
+
+
+@njit(nogil=True, cache=True)
+def _fill_logs(out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithms of 1, 2, ... to the last digit as the kernels take them: NumPy's
+    differ in a few, and numbers would depend on whether looking up pays off.
+    """
+    for count in range(1, out.size):
+        out[count] = np.log(count)
 
 
 @njit(nogil=True, cache=True)

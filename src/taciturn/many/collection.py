@@ -19,7 +19,7 @@ from taciturn.estimators.problem import (
     problem_of,
 )
 from taciturn.many.shared_profile.layout import Layout
-from taciturn.schema import table_dims
+from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import is_whole, quoted
 
@@ -123,6 +123,17 @@ class Collection:
         else:
             tables = tables[start:stop]
         return Collection(self.over, self.labels[start:stop], tables, self.sizes[start:stop])
+
+    def fine(self, stack: Stack) -> npt.NDArray[np.bool_]:
+        """Which of the tables, which have a layout in common, `problem` takes."""
+        counts = stack.tables.values.reshape(len(self), -1)
+        fillable, sampled = stack.layout.fillable, counts.sum(axis=1)
+        whole = [
+            is_whole(size) and least <= size <= MAX_COUNT
+            for size, least in zip(self.sizes, sampled.tolist(), strict=True)
+        ]
+        fine: npt.NDArray[np.bool_] = (sampled > 0) & whole & ~counts[:, ~fillable].any(axis=1)
+        return fine & (fillable.sum() > 1)
 
     def problem(self, number: int) -> Problem:
         """Return what an estimator of one table is given, or raise what is wrong."""

@@ -1,15 +1,16 @@
-"""One part of many tables: their fits, one by one, and what is kept of each."""
+"""One part of many tables: their populations, and what is kept of each."""
 
 from dataclasses import dataclass
+from itertools import batched
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from taciturn.errors import TableError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
-from taciturn.estimators.problem import Problem
 from taciturn.fits.risk import check_cells, measures
 from taciturn.fits.unlabelled import MEASURES, draw_populations, quantiles
 from taciturn.many.collection import Collection, Stack
@@ -21,6 +22,7 @@ __all__ = ["Kept", "Task", "run_task"]
 
 _REASON_BYTES: Final = 240  # of a reason, in UTF-8; longer ones are cut
 
+Arrays = dict[str, npt.NDArray[Any]]
 Counts = npt.NDArray[np.int64]
 
 
@@ -109,51 +111,91 @@ class Task:
 def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
     """What is kept of each table, with the number of the first."""
     number = len(task.tables)
-    out: dict[str, npt.NDArray[Any]] = {}
+    out: Arrays = {}
     for name, (kind, shape) in task.kept.shapes.items():
         empty = np.nan if kind == "float64" else 0
         out[name] = np.full((number, *shape), empty, dtype=kind)
-    if isinstance(task.tables.tables, Stack):
-        table = task.tables.tables.tables
-        out["sample_size"][:] = table.sum(table.dims[1:]).values
-    for k, label in enumerate(task.tables.labels):
-        try:
-            problem = task.tables.problem(k)
-            population, converged = _drawn(task, problem, label)
-            measured = _measured(population, problem, task.kept)
-        except TaciturnError as error:
-            text = f"{type(error).__name__}: {error}".encode()[:_REASON_BYTES]
-            out["reason"][k, : len(text)] = np.frombuffer(text, dtype=np.uint8)
-            continue
-        out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
-        for name, values in measured.items():
-            out[name][k] = values
+    stack = task.tables.tables
+    if isinstance(stack, Stack):
+        out["sample_size"][:] = stack.tables.sum(stack.tables.dims[1:]).values
+    if isinstance(task.estimator, Populations):
+        assert isinstance(stack, Stack)
+        _assess_blocks(task, task.estimator, stack, out)
+    else:
+        _assess_alone(task, task.estimator, out)
     return task.start, out
 
 
-def _drawn(task: Task, problem: Problem, label: Any) -> tuple[Counts, bool]:
-    """Populations of a table, (draws, cells), and whether its fit converged."""
-    if isinstance(task.estimator, Populations):
-        return task.estimator.draw(problem, rng_of(task.seed, label)), True
-    seed = seed_of_table(task.seed, label)
-    estimator = task.estimator or default_estimator(problem.sample)
-    return draw_populations(estimator, problem, task.kept.draws, seed)
-
-
-def _measured(population: Counts, problem: Problem, kept: Kept) -> dict[str, Any]:
-    """Quantiles, means and draws of every measure of a table and of its categories."""
-    found: dict[str, Any] = {}
-    tables = population.reshape(-1, *problem.sample.shape)
-    for variable in (None, *kept.by):
-        axis = None if variable is None else problem.variables.index(variable)
-        if variable is not None:
+def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
+    """One fit after the other."""
+    for k, label in enumerate(task.tables.labels):
+        try:
+            problem = task.tables.problem(k)
+            seed = seed_of_table(task.seed, label)
+            estimator = given or default_estimator(problem.sample)
+            population, converged = draw_populations(estimator, problem, task.kept.draws, seed)
             cells = problem.sample.copy(data=problem.fillable)
-            check_cells(cells.sum([dim for dim in problem.variables if dim != variable]))
-        risk = measures(tables, problem.sample.values, problem.fillable, axis, kept.weights)
+            measured = _measured(population[None], problem.sample.values[None], cells, task.kept)
+        except TaciturnError as error:
+            _give_reason(out, k, error)
+            continue
+        out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
+        for name, values in measured.items():
+            out[name][k] = values[0]
+
+
+def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -> None:
+    """Areas that share a profile, a block of them in each call of compiled code."""
+    fine = task.tables.fine(stack)
+    for k in np.flatnonzero(~fine).tolist():
+        try:
+            task.tables.problem(k)
+        except TaciturnError as error:
+            _give_reason(out, k, error)
+    samples, counts, fillable = stack.tables.values, stack.counts, stack.layout.fillable
+    cells = stack.blank.copy(data=fillable.reshape(samples.shape[1:]))
+    for block in batched(np.flatnonzero(fine).tolist(), shared.at_once):
+        own = list(block)
+        rngs = [rng_of(task.seed, task.tables.labels[k]) for k in own]
+        sizes = np.array([task.tables.sizes[k] for k in own], dtype=np.int64)
+        population = np.zeros((len(own), task.kept.draws, cells.size), dtype=np.int64)
+        population[..., fillable] = shared.draw(counts[own], sizes, rngs)
+        try:
+            measured = _measured(population, samples[own], cells, task.kept)
+        except TaciturnError as error:
+            for k in own:
+                _give_reason(out, k, error)
+            continue
+        out["converged"][own] = True
+        for name, values in measured.items():
+            out[name][own] = values
+
+
+def _give_reason(out: Arrays, number: int, error: TaciturnError) -> None:
+    """Why a table cannot be assessed."""
+    text = f"{type(error).__name__}: {error}".encode()[:_REASON_BYTES]
+    out["reason"][number, : len(text)] = np.frombuffer(text, dtype=np.uint8)
+
+
+def _measured(
+    population: Counts, samples: Counts, cells: xr.DataArray, kept: Kept
+) -> dict[str, npt.NDArray[Any]]:
+    """Quantiles, means and draws of every measure of some tables and of their
+    categories, from populations (tables, draws, cells) and samples (tables, ...);
+    `cells` says of a table which of them can be filled.
+    """
+    found: dict[str, npt.NDArray[Any]] = {}
+    tables = population.reshape(*population.shape[:2], *cells.shape)
+    for variable in (None, *kept.by):
+        axis = None if variable is None else cells.dims.index(variable)
+        if variable is not None:
+            check_cells(cells.sum([dim for dim in cells.dims if dim != variable]))
+        risk = measures(tables, samples[:, None], cells.values, axis, kept.weights)
         for measure in MEASURES:
             name = measure if variable is None else f"{measure}_by_{variable}"
-            found[name] = quantiles(risk[measure], kept.quantiles, measure)
-            found[f"{name}_mean"] = risk[measure].mean(axis=0)
+            draws = np.moveaxis(risk[measure], 1, 0)
+            found[name] = quantiles(draws, kept.quantiles, measure)
+            found[f"{name}_mean"] = draws.mean(axis=0)
             if kept.every_draw and variable is None:
                 found[f"{name}_draws"] = risk[measure]
     return found

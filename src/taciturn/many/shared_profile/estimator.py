@@ -1,9 +1,9 @@
 """Areas that share a profile: what they have in common is learned from all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,11 @@ from scipy.special import logsumexp
 from taciturn.diagnostics import Diagnostics, check_convergence
 from taciturn.errors import TableError
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
-from taciturn.estimators.problem import Problem
 from taciturn.estimators.specification import Specified
 from taciturn.many.collection import stacked
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.chain import Chain
-from taciturn.many.shared_profile.kernels import draw_populations, find_modes
+from taciturn.many.shared_profile.kernels import AREAS_AT_ONCE, draw_populations, find_modes
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.model import build_model
 from taciturn.parallel import Workers, run_all
@@ -32,7 +31,8 @@ __all__ = ["LearnedProfile", "Populations", "SharedProfile"]
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_STEPS = 3  # of an area's effects between its populations
+_STEPS: Final = 3  # of an area's effects between its populations
+_AT_ONCE: Final = 2**19  # counts of populations, at which kernels start no threads of their own
 
 
 @dataclass(frozen=True, repr=False)
@@ -311,21 +311,38 @@ class Populations:
         """Means over the draws, near which the mode of each area is looked for."""
         return [x.mean(axis=0) for x in self.shared]
 
-    def draw(self, problem: Problem, rng: np.random.Generator) -> Counts:
-        """Populations of an area, (draws, cells of the table)."""
-        counts, levels = problem.counts[self.layout.fillable], self.layout.levels
-        own = counts.astype(float)
-        middle = self.middle
+    @property
+    def at_once(self) -> int:
+        """Number of areas that `draw` takes, fewer where they would fill the memory."""
+        return max(1, min(AREAS_AT_ONCE, _AT_ONCE // max(self.profiles.size, 1)))
+
+    def draw(self, samples: Counts, sizes: Counts, rngs: Sequence[np.random.Generator]) -> Counts:
+        """Populations of up to `at_once` areas in one compiled call, which lets other
+        threads work.
+
+        Parameters
+        ----------
+        samples : array, shape (areas, cells that can be filled)
+            None empty.
+        sizes : array, shape (areas,)
+            Of the populations.
+        rngs : sequence of Generator
+            One for each area.
+
+        Returns
+        -------
+        array, shape (areas, draws, cells that can be filled)
+        """
+        own, middle, levels = samples.astype(float), self.middle, self.layout.levels
         effects = len(middle[2]) + 1
-        modes, roots = np.zeros((1, effects)), np.zeros((1, effects, effects))
-        modes[0, 0] = np.log(own.sum()) - logsumexp(middle[0])
-        find_modes(own[None], (*middle[:2], levels, *middle[2:]), modes, roots)
-        found = np.zeros((len(self.profiles), len(own)), dtype=np.int64)
-        rest = problem.population_size - problem.sample_size
-        draw_populations(own, rest, self.shared, levels, (modes[0], roots[0]), _STEPS, rng, found)
-        whole = np.zeros((len(found), problem.sample.size), dtype=np.int64)
-        whole[:, self.layout.fillable] = found
-        return whole
+        modes, roots = np.zeros((len(own), effects)), np.zeros((len(own), effects, effects))
+        modes[:, 0] = np.log(own.sum(axis=1)) - logsumexp(middle[0])
+        find_modes(own, (*middle[:2], levels, *middle[2:]), modes, roots)
+        found = np.zeros((len(own), *self.profiles.shape), dtype=np.int64)
+        filled_up = (*rngs, *[rngs[-1]] * (AREAS_AT_ONCE - len(rngs)))
+        rests = sizes - samples.sum(axis=1)
+        draw_populations(own, rests, self.shared, levels, (modes, roots), _STEPS, filled_up, found)
+        return found
 
 
 def _log_sum(logs: xr.DataArray) -> xr.DataArray:

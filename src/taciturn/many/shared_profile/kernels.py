@@ -17,6 +17,7 @@ from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed, solve_bac
 from taciturn.estimators.sampling.kernels import split_sparse
 
 __all__ = [
+    "AREAS_AT_ONCE",
     "LARGEST_SHAPE",
     "add_effects",
     "draw_outliers",
@@ -37,6 +38,7 @@ _MOST_TOGETHER = 1e6  # shape
 LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
 _LEAST = 1e-3  # information about an intensity
 _WIDTH = 1.0  # of the first interval of an effect
+AREAS_AT_ONCE = 16  # as many generators as are quickly compiled
 _SETTLING = 5  # draws of the shared parameters before those that are kept
 
 
@@ -337,12 +339,25 @@ def _log_effect(counts, sums, means, profile, log_shapes, own, slopes, now, trie
 
 
 @njit(cache=True, nogil=True)
-def draw_populations(counts, rest, shared, levels, start, steps, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill each row of `out` with a population of one area: the sample and `rest` more
-    individuals, given one draw of what areas share.
+def draw_populations(counts, rests, shared, levels, start, steps, rngs, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out`, (areas, draws, cells), with populations: the sample of an area and
+    `rests` more individuals, given each draw of what areas share.
 
-    `shared` are the profile, the logarithms of shapes and the scales of effects at each
-    draw; `start` is the mode of an area's effects, and the root of the information.
+    `shared` are the profile, the logarithms of shapes, the scales of effects and the
+    outliers at each draw; `start` are the modes of the areas' effects, and the roots of
+    the information. `rngs` are `AREAS_AT_ONCE` generators, one for each area, and more
+    where there are fewer areas: the length of a tuple is part of its type.
+    """
+    modes, roots = start
+    for a in range(out.shape[0]):
+        own = (modes[a], roots[a])
+        _draw_population(counts[a], rests[a], shared, levels, own, steps, rngs[a], out[a])
+
+
+@njit(cache=True, nogil=True)
+def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill each row of `out` with a population of one area: the sample and `rest` more
+    individuals.
     """
     profiles, log_shapes, scales, outliers = shared
     mode, root = start
