@@ -6,10 +6,19 @@ from typing import Any
 from numba import njit
 from scipy.special import betaln, gammaln
 
-__all__ = ["log_rising", "log_rising_over_power", "log_steps", "sum_log_rising"]
+__all__ = [
+    "log_rising",
+    "log_rising_over_power",
+    "log_steps",
+    "sum_log_rising",
+    "sum_of_shares",
+    "sum_of_squared_shares",
+]
 
 _FACTORS = 40  # of a product, up to which it is quicker than gamma functions
 _LARGE = 100.0  # argument from which three terms of Stirling's series are exact enough
+_SERIES = 12.0  # argument from which digamma and trigamma functions are their series
+_SMALLEST = 1e-100  # argument whose square does not vanish
 # Of a product before its logarithm is taken: factors are from 1e-300 to 1e16.
 _MOST, _LEAST = 1e250, 1e-5
 _HIGH = 1e5  # the same for factors up to 1e302
@@ -40,6 +49,75 @@ def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma
         rest = (1.0 / top - 1.0 / a) / 12.0 - (1.0 / top**3 - 1.0 / a**3) / 360.0
         return (top - 0.5) * math.log1p(n / a) - n + rest
     return math.lgamma(a + n) - math.lgamma(a) - n * log_a
+
+
+@njit(cache=True, nogil=True)
+def sum_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``a (ψ(a + n) - ψ(a))``, for a whole number n the sum over j < n of ``a / (a +
+    j)``, without cancellation where `a` is large.
+    """
+    if n <= _FACTORS and n == math.floor(n):
+        total = 0.0
+        for j in range(int(n)):
+            total += a / (a + j)
+        return total
+    top = a + n
+    if a > _SERIES:
+        return a * (math.log1p(n / a) + _digamma_rest(a) - _digamma_rest(top)) + n / (2.0 * top)
+    return a * (_digamma(top) - _digamma(a))
+
+
+@njit(cache=True, nogil=True)
+def sum_of_squared_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``a² (ψ'(a) - ψ'(a + n))``, the sum over j < n of ``a² / (a + j)²``, in the same
+    way.
+    """
+    a = max(a, _SMALLEST)
+    if n <= _FACTORS and n == math.floor(n):
+        total = 0.0
+        for j in range(int(n)):
+            share = a / (a + j)
+            total += share * share
+        return total
+    top = a + n
+    if a > _SERIES:
+        whole = n * (a / top) + n * ((a + top) / top) / (2.0 * top)
+        return whole + a * (_trigamma_rest(a) - _trigamma_rest(top) * (a / top))
+    return a * a * (_trigamma(a) - _trigamma(top))
+
+
+@njit(cache=True, nogil=True)
+def _digamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    """By its recurrence, and its asymptotic series (DLMF 5.11.2)."""
+    before = 0.0
+    while x < _SERIES:
+        before += 1.0 / x
+        x += 1.0
+    return math.log(x) - 0.5 / x - _digamma_rest(x) - before
+
+
+@njit(cache=True, nogil=True)
+def _digamma_rest(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``log x - 1 / (2 x) - ψ(x)``, from `_SERIES` on."""
+    y = 1.0 / (x * x)
+    return y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132)))))
+
+
+@njit(cache=True, nogil=True)
+def _trigamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    """By its recurrence, and its asymptotic series (DLMF 5.15.8)."""
+    before = 0.0
+    while x < _SERIES:
+        before += 1.0 / (x * x)
+        x += 1.0
+    return before + (1.0 + 0.5 / x + _trigamma_rest(x)) / x
+
+
+@njit(cache=True, nogil=True)
+def _trigamma_rest(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``x ψ'(x) - 1 - 1 / (2 x)``, from `_SERIES` on."""
+    y = 1.0 / (x * x)
+    return y * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y * (1 / 30 - y * (5 / 66)))))
 
 
 @njit(cache=True, nogil=True)

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import RegularGridInterpolator
 from scipy.ndimage import map_coordinates
+from scipy.optimize import minimize
 
 from taciturn.estimators.mixed_poisson.hyperparameters import MARGIN, NEGLIGIBLE, AlongNu
 from taciturn.estimators.mixed_poisson.modes import (
@@ -41,6 +42,8 @@ _GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations and scales are learned
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
+_NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
+_PRECISE: Final = {"xtol": 1e-4, "ftol": 1e-12}  # of a density whose logarithm has ten digits
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
 _DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
@@ -151,18 +154,21 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
     if "share" in target.priors:
         along.append(target.priors["share"])
         ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
-    grid = _COARSE[len(ends)]
+    grid, first = _COARSE[len(ends)], ends
     nodes: Nodes | None = None
     others: AlongNu | None = None
     for number in range(_FITTINGS):
         nodes = _nodes(target, ends, grid, nodes, others)
+        if number == 0 and all(a == b for a, b in _reach(nodes.height, grid, _DEEPEST)[:2]):
+            ends, nodes = _located(target, nodes, along), None
+            continue
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
             others = AlongNu.near(target, nodes.best, nodes.height, others)
         kept, counting = (_reach(nodes.height, grid, below) for below in (NEGLIGIBLE, _COUNTING))
         fitted = [
-            _ends(old, reached, size, limits, prior)
-            for old, reached, size, limits, prior in zip(
-                ends, kept, grid, _LIMITS, along, strict=False
+            _ends(old, reached, size, limits, prior, outer)
+            for old, reached, size, limits, prior, outer in zip(
+                ends, kept, grid, _LIMITS, along, first, strict=False
             )
         ]
         whole = not any(
@@ -176,6 +182,51 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
     assert nodes is not None
     assert others is not None
     return ends, nodes, others, whole
+
+
+def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
+    """Ends of a grid around the top of the posterior of a large sample, which falls
+    between the nodes of one over all that the priors allow: the highest of these may be
+    far from it, as the parameters depend on each other.
+    """
+    best = nodes.best.at(np.array([nodes.height.argmax()]))
+    axes = AXES[: len(nodes.axes)]
+    limits = [_LIMITS[0]]
+    for (low, high), prior in zip(_LIMITS[1:], along[1:], strict=False):
+        limits.append((max(low, prior.quantile(0.0)), min(high, prior.quantile(1.0))))
+
+    def depth(place: Floats) -> float:
+        nonlocal best
+        if not all(low < x < high for x, (low, high) in zip(place, limits, strict=True)):
+            return np.inf
+        named = {name: np.array([value]) for name, value in zip(axes, place, strict=True)}
+        start = replace(best, **named)
+        tried, bends, roots = modes(target, start, usual_exponents(target, start), ROUGH)
+        deep = float((log_scale(bends, roots) - target.log_density(tried))[0])
+        if not np.isfinite(deep):  # where the prior has no density
+            return np.inf
+        best = tried  # near the next one
+        return deep
+
+    place = np.array([float(getattr(best, name)[0]) for name in axes])
+    deepest = np.inf
+    for _ in range(_FITTINGS):  # it may come to rest too early, on a ridge
+        found: Any = minimize(depth, place, method="Powell", bounds=limits, options=_PRECISE)  # type: ignore[call-overload]
+        before, place, deepest = deepest, found.x, float(found.fun)
+        if deepest > before - 1.0:
+            break
+    ends = []
+    for axis, (low, high) in zip(np.eye(len(axes)), limits, strict=True):
+        own, reached = float(axis @ place), []
+        for sign in (-1.0, 1.0):
+            step = _NEAREST
+            while low < own + sign * step < high:
+                if depth(place + 2 * sign * step * axis) > deepest + _COUNTING:
+                    break
+                step *= 2
+            reached.append(min(max(own + sign * step, low), high))
+        ends.append((reached[0], reached[1]))
+    return ends
 
 
 def _reach(height: Floats, grid: Grid, below: float) -> list[npt.NDArray[np.int64]]:
@@ -194,9 +245,10 @@ def _ends(
     size: int,
     limits: tuple[float, float],
     prior: Prior,
+    outer: tuple[float, float],
 ) -> tuple[float, float]:
     """Ends with some room around the nodes that count, but none where the prior has no
-    density.
+    density: then the outer ones, if the old ones are inside.
     """
     width = (old[1] - old[0]) / size
     low = max(old[0] + (kept[0] - MARGIN) * width, limits[0])
@@ -204,8 +256,8 @@ def _ends(
     ends = np.array([low, high])
     reached = np.isfinite(prior.logpdf(np.exp(ends) if limits == _LIMITS[0] else ends))
     return (
-        low if low > old[0] or reached[0] else old[0],
-        high if high < old[1] or reached[1] else old[1],
+        low if low > old[0] or reached[0] else min(old[0], outer[0]),
+        high if high < old[1] or reached[1] else max(old[1], outer[1]),
     )
 
 

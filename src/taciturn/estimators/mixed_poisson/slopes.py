@@ -11,13 +11,11 @@ from taciturn.estimators.mixed_poisson.kernels import (
     LARGE,
     counted_gamma,
     counted_inverse_gaussian,
-    one_gamma_mixed,
-    one_inverse_gaussian_mixed,
 )
+from taciturn.estimators.special import sum_of_shares, sum_of_squared_shares
 
 __all__ = ["gamma_slopes", "inverse_gaussian_slopes", "mixture_slopes"]
 
-_STEP = 1e-3  # of differences along a logarithm
 _HIGH = 1e150  # of a term, beyond which a sum is scaled
 
 
@@ -93,14 +91,8 @@ def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: n
 @njit(cache=True, nogil=True)
 def _gamma(f, x, y, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """Derivatives by the mean and the shape, of one cell."""
-    if f > LARGE or f != math.floor(f):
-        return _differences(True, f, x, y)
     q = ratio / (1.0 + ratio)
-    first, second = 0.0, 0.0
-    for k in range(int(f)):
-        term = r / (r + k)
-        first += term
-        second += term * term
+    first, second = sum_of_shares(f, r), sum_of_squared_shares(f, r)
     rest = first - r * excess
     by_shape = rest + (1.0 - q) * (r * ratio - f)
     bend_mean = (r + f) * q * (1.0 - q)
@@ -113,8 +105,6 @@ def _inverse_gaussian(f, x, y, m, ratio, s):  # type: ignore[no-untyped-def] # p
     """Derivatives by the mean and the shape, of one cell; `s` is that of
     `one_inverse_gaussian_mixed`.
     """
-    if f > LARGE or f != math.floor(f):
-        return _differences(False, f, x, y)
     k, c = m / s, ratio / (s * s)
     by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
     bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
@@ -133,8 +123,30 @@ def _inverse_gaussian(f, x, y, m, ratio, s):  # type: ignore[no-untyped-def] # p
 def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
     number, by the logarithm of `w`: minus the mean, and the variance, of the power k in
-    the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is.
+    the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is; or those
+    of the uniform expansion for large orders (DLMF 10.41.4).
     """
+    if f > LARGE:
+        order = f - 0.5
+        root = math.sqrt(order * order + w * w)
+        p = order / root
+        q = p * p
+        rest = 1.0 - q
+        series = (
+            1.0
+            + (
+                -p * (3.0 - 5.0 * q) / 24.0
+                + q * (81.0 - q * (462.0 - q * 385.0)) / (1152.0 * order)
+            )
+            / order
+        )
+        first = p * rest * (3.0 - 15.0 * q) / 24.0
+        first -= q * rest * (81.0 - q * (924.0 - q * 1155.0)) / (576.0 * order)
+        second = -p * rest * (3.0 - q * (54.0 - q * 75.0)) / 24.0
+        second += q * rest * (81.0 - q * (2010.0 - q * (6237.0 - q * 4620.0))) / (288.0 * order)
+        first, second = first / (order * series), second / (order * series)
+        whole = order * (order / (root + w))  # root - w without cancellation
+        return first + q / 2.0 - whole, second - first * first - q * rest + whole * (w / root)
     term, total, first, second = 1.0, 1.0, 0.0, 0.0
     for k in range(1, int(f)):
         term *= (f - 1.0 + k) * (f - k) / (k * 2.0 * w)
@@ -146,22 +158,3 @@ def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
             first, second = first / _HIGH, second / _HIGH
     mean = first / total
     return -mean, second / total - mean * mean
-
-
-@njit(cache=True, nogil=True)
-def _differences(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Derivatives from values a step away in the mean, in the shape, and in both; of
-    the negative binomial with `gamma` factors, or of the other.
-    """
-    h, middle = _STEP, _value(gamma, f, x, y)
-    up, down = _value(gamma, f, x + h, y), _value(gamma, f, x - h, y)
-    wide, narrow = _value(gamma, f, x, y + h), _value(gamma, f, x, y - h)
-    ahead, back = _value(gamma, f, x + h, y + h), _value(gamma, f, x - h, y - h)
-    bend_mean, bend_shape = (2.0 * middle - up - down) / h**2, (2.0 * middle - wide - narrow) / h**2
-    bend_both = ((2.0 * middle - ahead - back) / h**2 - bend_mean - bend_shape) / 2.0
-    return (up - down) / (2.0 * h), (wide - narrow) / (2.0 * h), bend_mean, bend_both, bend_shape
-
-
-@njit(cache=True, nogil=True)
-def _value(gamma, f, x, y):  # type: ignore[no-untyped-def] # pragma: no cover
-    return one_gamma_mixed(f, x, y) if gamma else one_inverse_gaussian_mixed(f, x, y)
