@@ -1,8 +1,9 @@
 """Many tables on a Dask cluster beside two bare processes, and whether all ways give
 the same numbers.
 
-Run as ``python benchmarks/cluster.py``; ``--areas`` for another number. Areas of 90
-cells, the urn, 200 draws each. Two processes that each take half of the tables, with
+Run as ``python benchmarks/cluster.py``; ``--areas`` for another number, ``--shared``
+for areas that share a profile, which was learned before, in place of the urn. Areas of
+90 cells, 200 draws each. Two processes that each take half of the tables, with
 everything loaded, are the yardstick; the ways take turns, and the median of the rounds
 counts, each relative to the yardstick of its round. Then the same call is made with
 other chunks, a worker is killed in the middle, and the whole run is killed and made
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,12 +29,16 @@ import xarray as xr
 from dask.distributed import Client, LocalCluster
 
 import taciturn as tc
+from taciturn.many.collection import collected
+from taciturn.many.shared_profile.estimator import LearnedProfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "studies"))
 from areas import sampled
 from generated_areas import area_populations
 
 VARIABLES = ["age", "status", "origin"]
+LEARNED = "LEARNED_PROFILE"
+warnings.simplefilter("ignore", tc.ConvergenceWarning)
 CHUNKS = (1, 10, 100, 1000)
 ROUNDS = 3
 
@@ -43,13 +49,31 @@ def tables(areas: int) -> tuple[xr.DataArray, xr.DataArray]:
     return sampled(population, 0.05, 1), population.sum(VARIABLES)
 
 
+class Known(tc.SharedProfile):
+    """A profile that was learned before, from a few areas and roughly."""
+
+    def learn(self, counts, layout, **how):
+        """What is in the file that the environment names."""
+        with np.load(os.environ[LEARNED]) as arrays:
+            return LearnedProfile.of_arrays(arrays, layout)
+
+
+def learn(path: Path) -> None:
+    """Learn a profile and keep it for all processes."""
+    stack = collected(*tables(100), "area", None).tables
+    quick = tc.SharedProfile(draws=100, tune=50)
+    found = quick.learn(stack.counts, stack.layout, seed=1, workers=2, progressbar=False)
+    np.savez(path, **{str(name): array.values for name, array in found.posterior.items()})
+    os.environ[LEARNED] = str(path)
+
+
 def assess(sample: xr.DataArray, sizes: xr.DataArray, **how) -> xr.Dataset:
     """The call that all ways make."""
     return tc.assess_many(
         sample,
         over="area",
         population_size=sizes,
-        estimator=tc.ChineseRestaurant(),
+        estimator=Known() if LEARNED in os.environ else tc.ChineseRestaurant(),
         draws=200,
         random_seed=1,
         progressbar=False,
@@ -160,8 +184,8 @@ def killed_and_resumed(areas: int) -> str:
         store = str(Path(folder) / "run")
         again = [sys.executable, __file__, "--areas", str(areas), "--store", store]
         first = subprocess.Popen(again, start_new_session=True)
-        log = Path(store) / "log.jsonl"
-        while not log.exists() or log.read_bytes().count(b"\n") < 6:
+        log, done = Path(store) / "log.jsonl", 3 if LEARNED in os.environ else 6
+        while not log.exists() or log.read_bytes().count(b"\n") < done:
             time.sleep(0.05)
         os.killpg(first.pid, signal.SIGKILL)
         return subprocess.run(again, capture_output=True, text=True, check=True).stdout.strip()
@@ -171,12 +195,21 @@ def main() -> None:
     """Measure, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--areas", type=int, default=4000)
+    parser.add_argument("--shared", action="store_true")
     parser.add_argument("--store", help=argparse.SUPPRESS)
     given = parser.parse_args()
     sample, sizes = tables(given.areas)
     if given.store:
         print(digest(assess(sample, sizes, workers=2, store=given.store)))
         return
+    with tempfile.TemporaryDirectory() as folder:
+        if given.shared:
+            learn(Path(folder) / "learned.npz")
+        compare(sample, sizes)
+
+
+def compare(sample: xr.DataArray, sizes: xr.DataArray) -> None:
+    """All ways with the same tables."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -185,9 +218,9 @@ def main() -> None:
         hashes = throughput(sample, sizes, client)
         hashes["a worker killed"] = with_a_lost_worker(sample, sizes, client)
     hashes["one process"] = digest(assess(sample, sizes, workers=1))
-    order = np.random.default_rng(1).permutation(given.areas)
+    order = np.random.default_rng(1).permutation(len(sample))
     hashes["two, in another order"] = digest(assess(sample[order], sizes[order], workers=2))
-    hashes["killed and resumed"] = killed_and_resumed(given.areas)
+    hashes["killed and resumed"] = killed_and_resumed(len(sample))
     print("\n| | hash |\n|---|---|")
     for name, value in hashes.items():
         print(f"| {name} | {value} |")

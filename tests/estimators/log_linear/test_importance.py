@@ -235,6 +235,53 @@ def test_nuts_takes_over_where_the_diagnostics_fail(religion_sample, monkeypatch
         tc.DirichletLogLinear().fit(religion_sample, population_size=2449, draws=100)
 
 
+def with_zeros(zeros):
+    """A sample of a table of 8 by 8 cells, some of which cannot be filled."""
+    rng = np.random.default_rng(1)
+    expected = 30 * np.exp(rng.normal(size=(8, 8)))
+    population = xr.DataArray(rng.poisson(expected) * ~zeros, dims=("a", "b"))
+    sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
+    given = xr.DataArray(zeros, dims=("a", "b"))
+    return sample, {"population_size": int(population.sum()), "structural_zeros": given}
+
+
+ROW, COLUMN = np.indices((8, 8))
+PATTERNS = {
+    "triangle": COLUMN < ROW - 1,
+    "diagonal": COLUMN == ROW,
+    "a quarter": (5 * ROW + 3 * COLUMN) % 4 == 0,
+    "one row but for two": (ROW == 3) & (COLUMN > 1),
+}
+
+
+@pytest.mark.parametrize("zeros", PATTERNS.values(), ids=list(PATTERNS))
+def test_structural_zeros_need_no_markov_chain(zeros):
+    sample, given = with_zeros(zeros)
+    fit = tc.DirichletLogLinear().fit(sample, random_seed=1, progressbar=False, **given)
+    assert fit.attrs["sampler"] == "importance sampling"
+
+
+@pytest.mark.slow
+def test_structural_zeros_agree_with_nuts():
+    sample, given = with_zeros(PATTERNS["triangle"])
+    fits = [
+        tc.DirichletLogLinear().fit(
+            sample, random_seed=1, method=method, progressbar=False, **given
+        )
+        for method in ("fast", "nuts")
+    ]
+    first, second = (np.log(fit["posterior"]["kappa"]) for fit in fits)
+    assert float(first.mean()) == pytest.approx(float(second.mean()), abs=0.15 * float(second.std()))
+    for margin in ("margin_a", "margin_b"):
+        one, other = (fit["posterior"][margin] for fit in fits)
+        spread = other.std(("chain", "draw"))
+        off = (one.mean(("chain", "draw")) - other.mean(("chain", "draw"))) / spread
+        assert float(np.abs(off).max()) < 0.2
+        ratio = one.std(("chain", "draw")) / spread
+        assert float(ratio.min()) > 0.8
+        assert float(ratio.max()) < 1.25
+
+
 def test_interactions_are_left_to_nuts(religion_sample, monkeypatch):
     class AskedError(Exception):
         pass

@@ -159,7 +159,7 @@ class _Target:
         """
         draws = len(log_margins[0]) if log_margins else 1
         if self.fillable is not None:
-            whole = np.exp(self._log_fillable(log_margins))
+            whole = np.exp(self.log_fillable(log_margins))
             shares = np.maximum(
                 whole @ self.stratum_members, 1e-300
             )  # a stratum that cannot be filled has none
@@ -170,7 +170,7 @@ class _Target:
                 total += margin[:, level]
         return total
 
-    def _log_fillable(self, log_margins: list[Floats]) -> Floats:
+    def log_fillable(self, log_margins: list[Floats]) -> Floats:
         """Log-linear values of all cells that can be filled, not normalised."""
         assert self.fillable is not None
         whole = np.full(
@@ -188,7 +188,7 @@ class _Target:
         for margin, level in zip(log_margins, self.levels, strict=True):
             total += margin[:, level]
         if self.fillable is not None:
-            total -= np.log(np.exp(self._log_fillable(log_margins)).sum(axis=1, keepdims=True))
+            total -= np.log(np.exp(self.log_fillable(log_margins)).sum(axis=1, keepdims=True))
         return total
 
     def log_posterior(self, kappa: Floats, log_margins: list[Floats]) -> Floats:
@@ -236,16 +236,18 @@ def _proposals(target: _Target, kappa: Floats) -> tuple[Floats, list[Floats]]:
     for _ in range(_FIXED_POINT_STEPS):
         a = evidence.weights(margins)
         tables = [expected_tables(a[0], target.counts), expected_tables(a[1], evidence.sizes)]
-        margins = evidence.margins(tables)
+        misses = evidence.misses(margins, tables)
+        margins = evidence.margins(tables, misses)
     a = evidence.weights(margins)
     spread = [table_information(a[0], target.counts), table_information(a[1], evidence.sizes)]
     shapes = []
-    for hot, source, prior in zip(evidence.onehot, evidence.source, target.prior, strict=True):
+    for hot, source, prior, missed in zip(
+        evidence.onehot, evidence.source, target.prior, misses, strict=True
+    ):
         flat = prior * hot.shape[1]
-        temper = np.minimum(
-            (spread[source].sum(axis=1) + flat) / (tables[source].sum(axis=1) + flat), 1.0
-        )
-        shapes.append((tables[source] @ hot + prior) * temper[:, None])
+        whole = tables[source].sum(axis=1) + missed.sum(axis=1) + flat
+        temper = np.minimum((spread[source].sum(axis=1) + flat) / whole, 1.0)
+        shapes.append((tables[source] @ hot + missed + prior) * temper[:, None])
     log_margins = [np.log(margin) for margin in margins]
     height = target.log_posterior(kappa, log_margins)
     for shape, log_margin in zip(shapes, log_margins, strict=True):
@@ -272,12 +274,32 @@ class _Evidence:
             np.eye(size)[level] for size, level in zip(target.categories, levels, strict=True)
         ]
 
-    def margins(self, tables: list[Floats]) -> list[Floats]:
-        """Margins in proportion to the tables of their categories and their prior."""
+    def misses(self, margins: list[Floats], tables: list[Floats]) -> list[Floats]:
+        """How many tables the categories of each margin would have at structural zeros,
+        beside those that there are; these say nothing of a margin, but what they leave
+        is only in proportion to it together with them.
+        """
+        if self.target.fillable is None:
+            return [np.zeros(margin.shape) for margin in margins]
+        cells = np.exp(self.target.log_fillable([np.log(margin) for margin in margins]))
+        whole = cells.sum(axis=1, keepdims=True)
+        found = []
+        for margin, level, source in zip(margins, self.target.fillable, self.source, strict=True):
+            inside = cells @ np.eye(margin.shape[1])[level]
+            number = tables[source].sum(axis=1, keepdims=True)
+            found.append(np.maximum(margin - inside, 0.0) / whole * number)
+        return found
+
+    def margins(self, tables: list[Floats], misses: list[Floats] | None = None) -> list[Floats]:
+        """Margins in proportion to the tables of their categories, with those missed,
+        and their prior.
+        """
         shapes = [
             tables[source] @ hot + prior
             for hot, source, prior in zip(self.onehot, self.source, self.target.prior, strict=True)
         ]
+        if misses is not None:
+            shapes = [shape + missed for shape, missed in zip(shapes, misses, strict=True)]
         return [shape / shape.sum(axis=1, keepdims=True) for shape in shapes]
 
     def weights(self, margins: list[Floats]) -> list[Floats]:
