@@ -15,6 +15,7 @@ from numba import njit
 
 from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed, solve_back, solve_forward
 from taciturn.estimators.sampling.kernels import split_sparse
+from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
     "AREAS_AT_ONCE",
@@ -34,6 +35,7 @@ _STEPS = 25  # of Newton's method, at most
 _NEAR = 1e-4  # a step that ends it
 _FURTHEST = 2.0  # step of an effect
 _HIGHEST = 60.0  # logarithm of a mean
+_LARGEST_MEAN = math.exp(_HIGHEST)
 _MOST_TOGETHER = 1e6  # shape
 LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
 _LEAST = 1e-3  # information about an intensity
@@ -45,12 +47,22 @@ _SETTLING = 5  # draws of the shared parameters before those that are kept
 @njit(cache=True, nogil=True)
 def add_effects(effects, scales, levels, sums, means):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithms of the means of the cells of each area, but for the profile, and these
-    means, both (cells, areas).
+    means, both (cells, areas); means are products of what effects multiply them by.
     """
-    for a in range(effects.shape[0]):
-        for i in range(levels.shape[1]):
-            sums[i, a] = min(_sum_effects(effects[a], scales, levels, i), _HIGHEST)
-            means[i, a] = math.exp(sums[i, a])
+    areas, variables = effects.shape[0], levels.shape[0]
+    logs = np.empty((scales.size, areas))
+    for j in range(scales.size):
+        for a in range(areas):
+            logs[j, a] = scales[j] * effects[a, 1 + j]
+    factors, intensities = np.exp(logs), np.exp(effects[:, 0])
+    for i in range(levels.shape[1]):
+        for a in range(areas):
+            total, mean = effects[a, 0], intensities[a]
+            for v in range(variables):
+                total += logs[levels[v, i], a]
+                mean *= factors[levels[v, i], a]
+            sums[i, a] = min(total, _HIGHEST)
+            means[i, a] = min(mean, _LARGEST_MEAN)
 
 
 @njit(cache=True, nogil=True)
@@ -233,12 +245,13 @@ def _factor(matrix):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True, nogil=True)
 def step_areas(counts, shared, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move the effects of all areas by steps that leave their distribution as it is."""
+    shares, shapes = np.exp(shared[0]), np.exp(shared[1])
     for a in range(counts.shape[0]):
-        _step(counts[a], shared, effects[a], modes[a], roots[a], steps, rng)
+        _step(counts[a], shared, shares, shapes, effects[a], modes[a], roots[a], steps, rng)
 
 
 @njit(cache=True, nogil=True)
-def _step(counts, shared, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def _step(counts, shared, shares, shapes, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Elliptical slice sampling relative to the normal distribution at a mode
     (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
     current point, drawn closer until one is accepted.
@@ -249,7 +262,9 @@ def _step(counts, shared, effects, mode, root, steps, rng):  # type: ignore[no-u
         now[j] = 0.0
         for k in range(j, size):
             now[j] += root[k, j] * (effects[k] - mode[k])
-    height = _log_density(counts, shared, effects)
+    constants = _constants(counts, shared[1], shapes)
+    given = counts, shared, shares, shapes, constants, np.empty(size - 1)
+    height = _log_density(given, effects)
     height += 0.5 * np.dot(now, now)
     for _ in range(steps):
         for j in range(size):
@@ -262,7 +277,7 @@ def _step(counts, shared, effects, mode, root, steps, rng):  # type: ignore[no-u
             placed[:] = tried
             solve_back(root, placed)
             placed += mode
-            height = _log_density(counts, shared, placed)
+            height = _log_density(given, placed)
             height += 0.5 * np.dot(tried, tried)
             if height > least or high - low < 1e-12:
                 break
@@ -275,13 +290,39 @@ def _step(counts, shared, effects, mode, root, steps, rng):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _log_density(counts, shared, effects):  # type: ignore[no-untyped-def] # pragma: no cover
-    profile, log_shapes, levels, scales, outliers = shared
-    own = _outliers_of(effects[0], outliers)
-    total, product = 0.0, 1.0
+def _constants(counts, log_shapes, shapes):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What the logarithms of the probabilities of positive counts have that does not
+    depend on means: as a usual cell's, and as an outlier's.
+    """
+    out = np.zeros((2, counts.size))
+    for i in range(counts.size):
+        if counts[i] > 0.0:
+            out[0, i] = log_rising_over_power(counts[i], shapes[i], log_shapes[i])
+            out[1, i] = log_rising_over_power(counts[i], 1.0, 0.0)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _log_density(given, effects):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the effects of an area. Means are products of shares and factors of effects,
+    so that a cell takes no exponential.
+    """
+    counts, shared, shares, shapes, constants, factors = given
+    profile, _, levels, scales, outliers = shared
+    log_one, log_none, log_mean, log_empty = _outliers_of(effects[0], outliers)
+    for j in range(scales.size):
+        factors[j] = math.exp(scales[j] * effects[1 + j])
+    intensity, total, product = math.exp(effects[0]), 0.0, 1.0
     for i in range(profile.size):
-        log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
-        usual, other = _usual_and_outlier(counts[i], log_mean, log_shapes[i], own)
+        mean = intensity * shares[i]
+        for v in range(levels.shape[0]):
+            mean *= factors[levels[v, i]]
+        excess = math.log1p(min(mean, _LARGEST_MEAN) / shapes[i])
+        usual, other = log_none - shapes[i] * excess, log_one + log_empty
+        if counts[i] > 0.0:
+            own = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
+            usual += constants[0, i] + counts[i] * (own - excess)
+            other += constants[1, i] + counts[i] * (log_mean + log_empty)
         total += max(usual, other)
         product *= 1.0 + math.exp(-abs(usual - other))
         if product > 1e200:
@@ -363,11 +404,12 @@ def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # t
     mode, root = start
     draws, cells = profiles.shape
     effects = mode.copy()
-    shares, left = np.empty((1, cells)), np.full(1, rest)
+    drawn, left = np.empty((1, cells)), np.full(1, rest)
     for r in range(-_SETTLING, draws):
         d = max(r, 0)
         own = (profiles[d], log_shapes[d], levels, scales[d], outliers[d])
-        _step(counts, own, effects, mode, root, steps, rng)
+        shares, shapes = np.exp(profiles[d]), np.exp(log_shapes[d])
+        _step(counts, own, shares, shapes, effects, mode, root, steps, rng)
         if r < 0:
             continue
         exceptional = _outliers_of(effects[0], outliers[d])
@@ -379,7 +421,7 @@ def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # t
                 log_mean, log_shape = exceptional[2], 0.0
             mean, shape = math.exp(log_mean), math.exp(log_shape)
             factor = rng.standard_gamma(shape + counts[i]) / (shape + mean)
-            shares[0, i] = max(mean * factor, 1e-300)
-        split_sparse(left, shares, rng, out[r : r + 1])
+            drawn[0, i] = max(mean * factor, 1e-300)
+        split_sparse(left, drawn, rng, out[r : r + 1])
         for i in range(cells):
             out[r, i] += np.int64(counts[i])
