@@ -56,6 +56,9 @@ def test_sums_do_not_depend_on_lookups():
     alone = [pair_sums(row, release, mask, core=1) for row in population]
     assert np.array_equal(together, alone)
     assert np.array_equal(looked_up, np.delete(together, 3, axis=0))
+    population = draws(2000).values.reshape(-1, 6)  # all of one total: terms are looked up
+    alone = [pair_sums(row, release, mask, core=1) for row in population]
+    assert np.array_equal(pair_sums(population, release, mask, core=1), alone)
 
 
 def test_totals_that_differ_leave_the_lookup():

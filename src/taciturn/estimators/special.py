@@ -11,8 +11,7 @@ __all__ = [
     "log_rising_over_power",
     "log_steps",
     "sum_log_rising",
-    "sum_of_shares",
-    "sum_of_squared_shares",
+    "sums_of_shares",
 ]
 
 _FACTORS = 40  # of a product, up to which it is quicker than gamma functions
@@ -52,38 +51,24 @@ def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma
 
 
 @njit(cache=True, nogil=True)
-def sum_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
-    """``a (ψ(a + n) - ψ(a))``, for a whole number n the sum over j < n of ``a / (a +
-    j)``, without cancellation where `a` is large.
+def sums_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``a (ψ(a + n) - ψ(a))`` and ``a² (ψ'(a) - ψ'(a + n))``, without cancellation
+    where `a` is large: for a whole number n the sums over j < n of ``a / (a + j)`` and
+    of its square.
     """
+    a, first, second = max(a, _SMALLEST), 0.0, 0.0
     if n <= _FACTORS and n == math.floor(n):
-        total = 0.0
-        for j in range(int(n)):
-            total += a / (a + j)
-        return total
-    top = a + n
-    if a > _SERIES:
-        return a * (math.log1p(n / a) + _digamma_rest(a) - _digamma_rest(top)) + n / (2.0 * top)
-    return a * (_digamma(top) - _digamma(a))
-
-
-@njit(cache=True, nogil=True)
-def sum_of_squared_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
-    """``a² (ψ'(a) - ψ'(a + n))``, the sum over j < n of ``a² / (a + j)²``, in the same
-    way.
-    """
-    a = max(a, _SMALLEST)
-    if n <= _FACTORS and n == math.floor(n):
-        total = 0.0
         for j in range(int(n)):
             share = a / (a + j)
-            total += share * share
-        return total
+            first += share
+            second += share * share
+        return first, second
     top = a + n
     if a > _SERIES:
-        whole = n * (a / top) + n * ((a + top) / top) / (2.0 * top)
-        return whole + a * (_trigamma_rest(a) - _trigamma_rest(top) * (a / top))
-    return a * a * (_trigamma(a) - _trigamma(top))
+        first = a * (math.log1p(n / a) + _digamma_rest(a) - _digamma_rest(top)) + n / (2.0 * top)
+        second = n * (a / top) + n * ((a + top) / top) / (2.0 * top)
+        return first, second + a * (_trigamma_rest(a) - _trigamma_rest(top) * (a / top))
+    return a * (_digamma(top) - _digamma(a)), a * a * (_trigamma(a) - _trigamma(top))
 
 
 @njit(cache=True, nogil=True)

@@ -131,44 +131,51 @@ def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
     for k, label in enumerate(task.tables.labels):
         try:
             problem = task.tables.problem(k)
+            cells = problem.sample.copy(data=problem.fillable)
+            _check_categories(cells, task.kept)
             seed = seed_of_table(task.seed, label)
             estimator = given or default_estimator(problem.sample)
             population, converged = draw_populations(estimator, problem, task.kept.draws, seed)
-            cells = problem.sample.copy(data=problem.fillable)
-            measured = _measured(population[None], problem.sample.values[None], cells, task.kept)
         except TaciturnError as error:
             _give_reason(out, k, error)
             continue
         out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
+        measured = _measured(population[None], problem.sample.values[None], cells, task.kept)
         for name, values in measured.items():
             out[name][k] = values[0]
 
 
 def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -> None:
     """Areas that share a profile, a block of them in each call of compiled code."""
-    fine = task.tables.fine(stack)
+    fillable, fine = stack.layout.fillable, task.tables.fine(stack)
+    cells = stack.blank.copy(data=fillable.reshape(stack.tables.shape[1:]))
     for k in np.flatnonzero(~fine).tolist():
         try:
             task.tables.problem(k)
         except TaciturnError as error:
             _give_reason(out, k, error)
-    samples, counts, fillable = stack.tables.values, stack.counts, stack.layout.fillable
-    cells = stack.blank.copy(data=fillable.reshape(samples.shape[1:]))
+    try:
+        _check_categories(cells, task.kept)
+    except TaciturnError as error:
+        for k in np.flatnonzero(fine).tolist():
+            _give_reason(out, k, error)
+        return
+    samples, counts = stack.tables.values, stack.counts
     for block in batched(np.flatnonzero(fine).tolist(), shared.at_once):
         own = list(block)
         rngs = [rng_of(task.seed, task.tables.labels[k]) for k in own]
         sizes = np.array([task.tables.sizes[k] for k in own], dtype=np.int64)
         population = np.zeros((len(own), task.kept.draws, cells.size), dtype=np.int64)
         population[..., fillable] = shared.draw(counts[own], sizes, rngs)
-        try:
-            measured = _measured(population, samples[own], cells, task.kept)
-        except TaciturnError as error:
-            for k in own:
-                _give_reason(out, k, error)
-            continue
         out["converged"][own] = True
-        for name, values in measured.items():
+        for name, values in _measured(population, samples[own], cells, task.kept).items():
             out[name][own] = values
+
+
+def _check_categories(cells: xr.DataArray, kept: Kept) -> None:
+    """Raise `TableError` unless each category of `by` has two cells to fill."""
+    for variable in kept.by:
+        check_cells(cells.sum([dim for dim in cells.dims if dim != variable]))
 
 
 def _give_reason(out: Arrays, number: int, error: TaciturnError) -> None:
@@ -188,8 +195,6 @@ def _measured(
     tables = population.reshape(*population.shape[:2], *cells.shape)
     for variable in (None, *kept.by):
         axis = None if variable is None else cells.dims.index(variable)
-        if variable is not None:
-            check_cells(cells.sum([dim for dim in cells.dims if dim != variable]))
         risk = measures(tables, samples[:, None], cells.values, axis, kept.weights)
         for measure in MEASURES:
             name = measure if variable is None else f"{measure}_by_{variable}"

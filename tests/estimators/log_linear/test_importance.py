@@ -271,7 +271,9 @@ def test_structural_zeros_agree_with_nuts():
         for method in ("fast", "nuts")
     ]
     first, second = (np.log(fit["posterior"]["kappa"]) for fit in fits)
-    assert float(first.mean()) == pytest.approx(float(second.mean()), abs=0.15 * float(second.std()))
+    assert float(first.mean()) == pytest.approx(
+        float(second.mean()), abs=0.15 * float(second.std())
+    )
     for margin in ("margin_a", "margin_b"):
         one, other = (fit["posterior"][margin] for fit in fits)
         spread = other.std(("chain", "draw"))

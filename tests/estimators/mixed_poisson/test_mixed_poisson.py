@@ -154,6 +154,18 @@ def test_large_counts_need_no_markov_chain(mixing, size):
     assert found.draws["power"].min() < 0.05
 
 
+def test_a_power_whose_prior_lies_beyond_the_first_grid():
+    """It once stayed at 2, and no diagnostic said so."""
+    problem = make_problem(*large_sample(1e6), None, None)
+    priors = {"power": tc.Prior("Uniform", lower=2, upper=3)}
+    model = tc.MixedPoisson(mixing="gamma", priors=priors)
+    found = model.learn_unlabelled(problem, 1000, np.random.default_rng(1))
+    assert found is not None
+    assert found.importance is not None
+    assert found.importance.converged
+    assert found.draws["power"].std() > 0.01
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1e4, 1e6])
 def test_large_counts_agree_with_nuts(size):

@@ -151,7 +151,16 @@ def exact(name, count, log_mean, log_shape):
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40, 41, 300, 5_000])
 @pytest.mark.parametrize(
     ("log_mean", "log_shape"),
-    [(-3.0, -20.0), (1.5, -3.0), (0.3, 0.0), (2.0, 8.0), (1.0, 30.0), (8.5, 2.0), (8.5, 12.0)],
+    [
+        (-3.0, -20.0),
+        (1.5, -3.0),
+        (0.3, 0.0),
+        (2.0, 8.0),
+        (1.0, 30.0),
+        (3.7, 2.0),
+        (8.5, 2.0),
+        (8.5, 12.0),
+    ],
 )
 def test_slopes_hold_for_shapes_of_any_size(name, count, log_mean, log_shape):
     """Against differences of seventy digits, with steps too small for sixteen."""

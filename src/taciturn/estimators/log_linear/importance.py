@@ -129,7 +129,7 @@ class _Target:
         self.kappa = priors["kappa"]
         self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)
-        axes = [problem.variables.index(dim) for dim in dims]
+        axes = self.axes = [problem.variables.index(dim) for dim in dims]
         occupied = problem.counts > 0
         self.levels = [index[axis][occupied] for axis in axes]
         self.categories = [problem.sample.sizes[dim] for dim in dims]
@@ -281,13 +281,17 @@ class _Evidence:
         """
         if self.target.fillable is None:
             return [np.zeros(margin.shape) for margin in margins]
-        cells = np.exp(self.target.log_fillable([np.log(margin) for margin in margins]))
-        whole = cells.sum(axis=1, keepdims=True)
-        found = []
-        for margin, level, source in zip(margins, self.target.fillable, self.source, strict=True):
-            inside = cells @ np.eye(margin.shape[1])[level]
-            number = tables[source].sum(axis=1, keepdims=True)
-            found.append(np.maximum(margin - inside, 0.0) / whole * number)
+        sample, axes = self.target.problem.sample, self.target.axes
+        inside = np.zeros((len(margins[0]), sample.size))
+        inside[:, self.target.problem.fillable.ravel()] = np.exp(
+            self.target.log_fillable([np.log(margin) for margin in margins])
+        )
+        inside = inside.reshape(-1, *sample.shape)
+        whole, found = inside.sum(axis=tuple(range(1, inside.ndim)))[:, None], []
+        for margin, axis, source in zip(margins, axes, self.source, strict=True):
+            others = tuple(other + 1 for other in range(sample.ndim) if other != axis)
+            hidden = np.maximum(margin - inside.sum(axis=others), 0.0)
+            found.append(hidden / whole * tables[source].sum(axis=1, keepdims=True))
         return found
 
     def margins(self, tables: list[Floats], misses: list[Floats] | None = None) -> list[Floats]:

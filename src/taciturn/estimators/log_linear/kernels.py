@@ -5,7 +5,7 @@ the individuals of a cell count, as tables of a Chinese restaurant with weight `
 import numpy as np
 from numba import njit
 
-from taciturn.estimators.special import sum_of_shares, sum_of_squared_shares
+from taciturn.estimators.special import sums_of_shares
 
 __all__ = ["expected_tables", "table_information"]
 
@@ -16,7 +16,7 @@ def expected_tables(a, counts):  # type: ignore[no-untyped-def] # pragma: no cov
     out = np.empty(a.shape)
     for row in range(a.shape[0]):
         for i in range(counts.size):
-            out[row, i] = sum_of_shares(counts[i], a[row, i])
+            out[row, i] = sums_of_shares(counts[i], a[row, i])[0]
     return out
 
 
@@ -26,5 +26,5 @@ def table_information(a, counts):  # type: ignore[no-untyped-def] # pragma: no c
     out = np.empty(a.shape)
     for row in range(a.shape[0]):
         for i in range(counts.size):
-            out[row, i] = sum_of_squared_shares(counts[i], a[row, i])
+            out[row, i] = sums_of_shares(counts[i], a[row, i])[1]
     return out

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations and scales are learned
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
+_SEARCHES: Final = 10  # for the top of a narrow posterior
 _PRECISE: Final = {"xtol": 1e-4, "ftol": 1e-12}  # of a density whose logarithm has ten digits
 _TAIL: Final = 1e-7
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
@@ -148,7 +149,7 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
         low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
         ends = [
             (log(low), log(max(high, 10 * low))),
-            (power.quantile(_TAIL), min(power.quantile(1 - _TAIL), 2.0)),
+            _narrowed(power.quantile(_TAIL), power.quantile(1 - _TAIL)),
         ]
     along = [nu, power]
     if "share" in target.priors:
@@ -184,6 +185,11 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
     return ends, nodes, others, whole
 
 
+def _narrowed(low: float, high: float) -> tuple[float, float]:
+    """The ends of a power, of whose long tail the grid begins without most."""
+    return low, min(high, max(2.0, 2.0 * low))
+
+
 def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
     """Ends of a grid around the top of the posterior of a large sample, which falls
     between the nodes of one over all that the priors allow: the highest of these may be
@@ -191,12 +197,13 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
     """
     best = nodes.best.at(np.array([nodes.height.argmax()]))
     axes = AXES[: len(nodes.axes)]
+    top, deepest = np.array([float(getattr(best, name)[0]) for name in axes]), np.inf
     limits = [_LIMITS[0]]
     for (low, high), prior in zip(_LIMITS[1:], along[1:], strict=False):
         limits.append((max(low, prior.quantile(0.0)), min(high, prior.quantile(1.0))))
 
     def depth(place: Floats) -> float:
-        nonlocal best
+        nonlocal best, top, deepest
         if not all(low < x < high for x, (low, high) in zip(place, limits, strict=True)):
             return np.inf
         named = {name: np.array([value]) for name, value in zip(axes, place, strict=True)}
@@ -205,23 +212,22 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
         deep = float((log_scale(bends, roots) - target.log_density(tried))[0])
         if not np.isfinite(deep):  # where the prior has no density
             return np.inf
-        best = tried  # near the next one
+        if deep < deepest:  # Newton's method starts there, and may fail far from it
+            best, top, deepest = tried, place.copy(), deep
         return deep
 
-    place = np.array([float(getattr(best, name)[0]) for name in axes])
-    deepest = np.inf
-    for _ in range(_FITTINGS):  # it may come to rest too early, on a ridge
-        found: Any = minimize(depth, place, method="Powell", bounds=limits, options=_PRECISE)  # type: ignore[call-overload]
-        before, place, deepest = deepest, found.x, float(found.fun)
+    for _ in range(_SEARCHES):  # one may come to rest too early, on a ridge
+        before = deepest
+        minimize(depth, top, method="Powell", bounds=limits, options=_PRECISE)  # type: ignore[call-overload]
         if deepest > before - 1.0:
             break
     ends = []
     for axis, (low, high) in zip(np.eye(len(axes)), limits, strict=True):
-        own, reached = float(axis @ place), []
+        own, reached = float(axis @ top), []
         for sign in (-1.0, 1.0):
             step = _NEAREST
             while low < own + sign * step < high:
-                if depth(place + 2 * sign * step * axis) > deepest + _COUNTING:
+                if depth(top + 2 * sign * step * axis) > deepest + _COUNTING:
                     break
                 step *= 2
             reached.append(min(max(own + sign * step, low), high))

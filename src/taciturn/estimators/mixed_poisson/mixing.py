@@ -86,7 +86,7 @@ class _Gamma(Mixing):
             x, y = _representable(log_mean[rows], log_shape[rows])
             with np.errstate(over="ignore"):
                 ratio = np.exp(x - y)
-            given = (x, y, np.exp(y), ratio, np.log1p(ratio), power[rows])
+            given = (np.exp(y), ratio, np.log1p(ratio), power[rows])
             gamma_slopes(counts, *given, out[:, rows])
         return out
 
@@ -129,7 +129,7 @@ class _InverseGaussian(Mixing):
         for rows in in_cache(log_mean):
             x, y = _representable(log_mean[rows], log_shape[rows])
             with np.errstate(over="ignore"):
-                given = (x, y, np.exp(x), np.exp(x - y), power[rows])
+                given = (y, np.exp(x), np.exp(x - y), power[rows])
             inverse_gaussian_slopes(counts, *given, out[:, rows])
         return out
 

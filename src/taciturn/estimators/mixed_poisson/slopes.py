@@ -12,7 +12,7 @@ from taciturn.estimators.mixed_poisson.kernels import (
     counted_gamma,
     counted_inverse_gaussian,
 )
-from taciturn.estimators.special import sum_of_shares, sum_of_squared_shares
+from taciturn.estimators.special import sums_of_shares
 
 __all__ = ["gamma_slopes", "inverse_gaussian_slopes", "mixture_slopes"]
 
@@ -20,7 +20,7 @@ _HIGH = 1e150  # of a term, beyond which a sum is scaled
 
 
 @njit(cache=True, nogil=True)
-def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def gamma_slopes(counts, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Slopes and curvatures of the logarithm of ``f! p(f)``, negative binomial: `out`
     is filled with the derivative by the logarithm of the mean, that along the logarithm
     of the share, which moves the shape by `power` times as much, and, with the sign
@@ -28,19 +28,19 @@ def gamma_slopes(counts, log_mean, log_shape, shape, ratio, excess, power, out):
 
     `ratio` is that of the mean to the shape, `excess` the logarithm of one more.
     """
-    for a in range(log_mean.shape[0]):
+    for a in range(shape.shape[0]):
         for i in range(counts.size):
-            given = log_mean[a, i], log_shape[a, i], shape[a, i], ratio[a, i], excess[a, i]
+            given = shape[a, i], ratio[a, i], excess[a, i]
             _fill(_gamma(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
-def inverse_gaussian_slopes(counts, log_mean, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def inverse_gaussian_slopes(counts, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian."""
-    for a in range(log_mean.shape[0]):
+    for a in range(mean.shape[0]):
         for i in range(counts.size):
             root = math.sqrt(1.0 + 2.0 * ratio[a, i])
-            given = log_mean[a, i], log_shape[a, i], mean[a, i], ratio[a, i], root
+            given = log_shape[a, i], mean[a, i], ratio[a, i], root
             _fill(_inverse_gaussian(counts[i], *given), power[a], out, a, i)
 
 
@@ -55,8 +55,8 @@ def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
         for i in range(counts.size):
             f, x, y, r = counts[i], log_mean[a, i], log_shape[a, i], shape[a, i]
             s = math.sqrt(1.0 + 2.0 * ratio[a, i])
-            first = _gamma(f, x, y, r, ratio[a, i], excess[a, i])
-            second = _inverse_gaussian(f, x, y, mean[a, i], ratio[a, i], s)
+            first = _gamma(f, r, ratio[a, i], excess[a, i])
+            second = _inverse_gaussian(f, y, mean[a, i], ratio[a, i], s)
             odds = log_odds[a] + r * excess[a, i] - 2.0 * mean[a, i] / (1.0 + s)
             if f > 0:
                 odds += counted_inverse_gaussian(f, x, r, s)
@@ -89,10 +89,10 @@ def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: n
 
 
 @njit(cache=True, nogil=True)
-def _gamma(f, x, y, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
+def _gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """Derivatives by the mean and the shape, of one cell."""
     q = ratio / (1.0 + ratio)
-    first, second = sum_of_shares(f, r), sum_of_squared_shares(f, r)
+    first, second = sums_of_shares(f, r)
     rest = first - r * excess
     by_shape = rest + (1.0 - q) * (r * ratio - f)
     bend_mean = (r + f) * q * (1.0 - q)
@@ -101,7 +101,7 @@ def _gamma(f, x, y, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma:
 
 
 @njit(cache=True, nogil=True)
-def _inverse_gaussian(f, x, y, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
+def _inverse_gaussian(f, y, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
     """Derivatives by the mean and the shape, of one cell; `s` is that of
     `one_inverse_gaussian_mixed`.
     """
@@ -132,18 +132,20 @@ def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
         p = order / root
         q = p * p
         rest = 1.0 - q
-        series = (
-            1.0
-            + (
-                -p * (3.0 - 5.0 * q) / 24.0
-                + q * (81.0 - q * (462.0 - q * 385.0)) / (1152.0 * order)
-            )
-            / order
-        )
-        first = p * rest * (3.0 - 15.0 * q) / 24.0
-        first -= q * rest * (81.0 - q * (924.0 - q * 1155.0)) / (576.0 * order)
-        second = -p * rest * (3.0 - q * (54.0 - q * 75.0)) / 24.0
-        second += q * rest * (81.0 - q * (2010.0 - q * (6237.0 - q * 4620.0))) / (288.0 * order)
+        # The series, and its first and second derivative times the order, term by term.
+        u1 = p * (3.0 - 5.0 * q) / 24.0
+        u2 = q * (81.0 - q * (462.0 - q * 385.0)) / (1152.0 * order)
+        u3 = 30375.0 - q * (369603.0 - q * (765765.0 - q * 425425.0))
+        fraction = p / (414720.0 * order * order)
+        series = 1.0 + (u2 - u1 - u3 * fraction) / order
+        first = p * (3.0 - 15.0 * q) / 24.0
+        first -= q * (81.0 - q * (924.0 - q * 1155.0)) / (576.0 * order)
+        first += (30375.0 - q * (1108809.0 - q * (3828825.0 - q * 2977975.0))) * fraction
+        second = -p * (3.0 - q * (54.0 - q * 75.0)) / 24.0
+        second += q * (81.0 - q * (2010.0 - q * (6237.0 - q * 4620.0))) / (288.0 * order)
+        fourth = 24688170.0 - q * (47647600.0 - q * 26801775.0)
+        second -= (30375.0 - q * (3417552.0 - q * fourth)) * fraction
+        first, second = first * rest, second * rest
         first, second = first / (order * series), second / (order * series)
         whole = order * (order / (root + w))  # root - w without cancellation
         return first + q / 2.0 - whole, second - first * first - q * rest + whole * (w / root)

@@ -313,7 +313,7 @@ class Populations:
 
     @property
     def at_once(self) -> int:
-        """Number of areas that `draw` takes, fewer where they would fill the memory."""
+        """Number of areas that `draw` takes: fewer of large tables or many draws."""
         return max(1, min(AREAS_AT_ONCE, _AT_ONCE // max(self.profiles.size, 1)))
 
     def draw(self, samples: Counts, sizes: Counts, rngs: Sequence[np.random.Generator]) -> Counts:
