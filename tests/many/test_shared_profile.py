@@ -12,11 +12,11 @@ from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
 from shared_areas import ranks
 from taciturn.errors import ParameterError, PriorError, TableError
 from taciturn.many.seeds import rng_of
+from taciturn.many.shared_profile.cells import log_probability
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.shared_profile.kernels import (
     add_effects,
     fill_usual,
-    log_probability,
     log_with_outliers,
 )
 from taciturn.many.shared_profile.layout import Layout

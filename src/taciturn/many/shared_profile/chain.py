@@ -18,17 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.estimators.priors import Prior
+from taciturn.many.shared_profile.cells import LARGEST_SHAPE, log_probability, step_effects
 from taciturn.many.shared_profile.hints import Hints, all_hints
 from taciturn.many.shared_profile.kernels import (
-    LARGEST_SHAPE,
     add_effects,
     draw_outliers,
     fill_usual,
     find_modes,
-    log_probability,
     log_with_outliers,
     step_areas,
-    step_effects,
 )
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.slices import step_along_line, step_on_ellipse

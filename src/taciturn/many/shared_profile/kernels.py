@@ -1,5 +1,5 @@
-"""Compiled loops over areas and cells: how likely the counts of areas are, the effects
-of an area given everything that areas share, and populations given these.
+"""Compiled loops over areas and cells: the effects of an area given everything that
+areas share, which cells are outliers, and populations given these.
 
 A count is negative binomial: Poisson, with a gamma factor that is integrated out. An
 area has the logarithm of its intensity and standard normal effects, one of each
@@ -19,16 +19,13 @@ from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
     "AREAS_AT_ONCE",
-    "LARGEST_SHAPE",
     "add_effects",
     "draw_outliers",
     "draw_populations",
     "fill_usual",
     "find_modes",
-    "log_probability",
     "log_with_outliers",
     "step_areas",
-    "step_effects",
 ]
 
 _STEPS = 25  # of Newton's method, at most
@@ -36,10 +33,7 @@ _NEAR = 1e-4  # a step that ends it
 _FURTHEST = 2.0  # step of an effect
 _HIGHEST = 60.0  # logarithm of a mean
 _LARGEST_MEAN = math.exp(_HIGHEST)
-_MOST_TOGETHER = 1e6  # shape
-LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
 _LEAST = 1e-3  # information about an intensity
-_WIDTH = 1.0  # of the first interval of an effect
 AREAS_AT_ONCE = 16  # as many generators as are quickly compiled
 _SETTLING = 5  # draws of the shared parameters before those that are kept
 
@@ -72,37 +66,6 @@ def _sum_effects(effects, scales, levels, i):  # type: ignore[no-untyped-def] # 
         j = levels[v, i]
         total += scales[j] * effects[1 + j]
     return total
-
-
-@njit(cache=True, nogil=True)
-def log_probability(counts, sums, means, profile, log_shapes):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of the probability of the counts of all areas, up to a constant."""
-    total = 0.0
-    for i in range(profile.size):
-        total += _log_cell(counts[i], sums[i], means[i], profile[i], log_shapes[i])
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _log_cell(counts, sums, means, log_share, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Of the counts of one cell in all areas. Logarithms of many factors are taken
-    together where that loses nothing.
-    """
-    shape, share = math.exp(log_shape), math.exp(log_share - log_shape)
-    together = shape < _MOST_TOGETHER
-    total, excess, product = 0.0, 0.0, 1.0
-    for a in range(counts.size):
-        ratio = share * means[a]
-        if counts[a] > 0.0:
-            total += one_gamma_mixed(counts[a], log_share + sums[a], log_shape)
-        elif together:
-            product *= 1.0 + ratio
-            if product > 1e200:
-                excess += math.log(product)
-                product = 1.0
-        else:
-            excess += math.log1p(ratio)
-    return total - shape * (excess + math.log(product))
 
 
 @njit(cache=True, nogil=True)
@@ -331,51 +294,6 @@ def _log_density(given, effects):  # type: ignore[no-untyped-def] # pragma: no c
     total += math.log(product)
     for j in range(1, effects.size):
         total -= 0.5 * effects[j] * effects[j]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def step_effects(counts, sums, means, profile, log_shapes, cells, starts, slopes, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Move shared effects by slice sampling, each with the others held, and with them
-    the profile and the logarithms of shapes, which `slopes` times as much are added to.
-    Effect `j` is that of `cells` from ``starts[j]`` to ``starts[j + 1]``.
-    """
-    for j in range(effects.size):
-        own, now = cells[starts[j] : starts[j + 1]], effects[j]
-        given = (counts, sums, means, profile, log_shapes, own, slopes, now)
-        least = _log_effect(*given, now) + math.log(1.0 - rng.random())
-        low = now - _WIDTH * rng.random()
-        high = low + _WIDTH
-        while _log_effect(*given, low) > least:
-            low -= _WIDTH
-        while _log_effect(*given, high) > least:
-            high += _WIDTH
-        while True:
-            tried = low + (high - low) * rng.random()
-            height = _log_effect(*given, tried)
-            if height > least or high - low < 1e-12:
-                break
-            if tried < now:
-                low = tried
-            else:
-                high = tried
-        effects[j] = tried
-        for i in own:
-            profile[i] += slopes[0] * (tried - now)
-            log_shapes[i] += slopes[1] * (tried - now)
-
-
-@njit(cache=True, nogil=True)
-def _log_effect(counts, sums, means, profile, log_shapes, own, slopes, now, tried):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Of the density of an effect: all areas' counts of its cells, and its prior, which
-    ends every line.
-    """
-    total = -0.5 * tried * tried
-    for i in own:
-        log_share = profile[i] + slopes[0] * (tried - now)
-        log_shape = log_shapes[i] + slopes[1] * (tried - now)
-        log_shape = min(max(log_shape, -LARGEST_SHAPE), LARGEST_SHAPE)
-        total += _log_cell(counts[i], sums[i], means[i], log_share, log_shape)
     return total
 
 
