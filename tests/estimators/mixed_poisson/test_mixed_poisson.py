@@ -384,6 +384,7 @@ def four_variables(a, b, c, d):
 
 @pytest.mark.parametrize(("shares", "shape"), [(flows, (12, 12)), (four_variables, (3, 4, 3, 5))])
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")  # of NUTS, on flows
 def test_it_agrees_with_nuts_on_tables_of_other_kinds(shares, shape):
     rng = np.random.default_rng(5)
     expected = shares(*np.indices(shape))
