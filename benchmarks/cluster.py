@@ -38,9 +38,10 @@ from generated_areas import area_populations
 
 VARIABLES = ["age", "status", "origin"]
 LEARNED = "LEARNED_PROFILE"
-warnings.simplefilter("ignore", tc.ConvergenceWarning)
 CHUNKS = (1, 10, 100, 1000)
 ROUNDS = 3
+
+warnings.simplefilter("ignore", tc.ConvergenceWarning)  # of the rough profile
 
 
 def tables(areas: int) -> tuple[xr.DataArray, xr.DataArray]:

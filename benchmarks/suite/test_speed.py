@@ -40,11 +40,13 @@ ESTIMATORS = {
 }
 
 
-def timed(benchmark, group: str, case: str, work: Callable[[], object], units: float = 1) -> None:
+def timed(
+    benchmark, group: str, case: str, work: Callable[[], object], units: float = 1, rounds: int = 5
+) -> None:
     """Measure a case of a group; `units` is what the work is divided by."""
     benchmark.group, benchmark.name = group, case
     benchmark.extra_info["units"] = units
-    benchmark.pedantic(work, rounds=5, warmup_rounds=1)
+    benchmark.pedantic(work, rounds=rounds, warmup_rounds=1)
 
 
 def populations(cells: int, draws: int) -> tuple[xr.DataArray, xr.DataArray]:
@@ -153,10 +155,8 @@ def test_many_tables(benchmark, tables, workers):
         workers=workers,
         progressbar=False,
     )
-    benchmark.group = "many tables"
-    benchmark.name = f"{tables:,} tables, {workers} worker{'s' * (workers > 1)}"
-    benchmark.extra_info["units"] = tables
-    benchmark.pedantic(work, rounds=2, warmup_rounds=1)
+    name = f"{tables:,} tables, {workers} worker{'s' * (workers > 1)}"
+    timed(benchmark, "many tables", name, work, tables, rounds=2)
 
 
 @cache
@@ -181,9 +181,7 @@ def test_areas_that_share_a_profile(benchmark, way):
         with ThreadPoolExecutor(2 if way.endswith("threads") else 1) as pool:
             list(pool.map(run_task, parts))
 
-    benchmark.group, benchmark.name = "areas that share a profile", way
-    benchmark.extra_info["units"] = 1_000
-    benchmark.pedantic(work, rounds=2, warmup_rounds=1)
+    timed(benchmark, "areas that share a profile", way, work, 1_000, rounds=2)
 
 
 @pytest.mark.parametrize("method", ["fast", "nuts"])

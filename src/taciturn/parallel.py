@@ -19,7 +19,7 @@ from taciturn.validate import whole_number
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Workers", "belong_to", "in_threads", "run_all", "threads_for"]
+__all__ = ["WITHOUT_THREADS", "Workers", "belong_to", "in_threads", "run_all", "threads_for"]
 
 type Workers = "int | Client | None"
 
@@ -27,6 +27,9 @@ _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _LOOK_EVERY: Final = 0.5  # seconds
 _PATIENCE: Final = 5  # seconds, with threads that may be of others
 _THREADED_FROM: Final = 2**20  # numbers; below, starting threads costs more than it saves
+
+WITHOUT_THREADS: Final = _THREADED_FROM // 2
+"""Numbers at a time that bound memory and start no threads."""
 
 
 def run_all[T, R](

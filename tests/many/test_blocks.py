@@ -95,7 +95,7 @@ def test_what_a_block_leaves_out_is_what_one_table_would_refuse():
                 accepted.append(False)
             else:
                 accepted.append(True)
-        assert found.fine(found.tables).tolist() == accepted
+        assert found.fine.tolist() == accepted
         assert sum(accepted) == (1 if zero else 3)
 
 

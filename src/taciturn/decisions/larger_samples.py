@@ -3,7 +3,7 @@ candidate once it is known.
 """
 
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,13 @@ import numpy.typing as npt
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import Problem
 from taciturn.fits.unlabelled import draw_populations
+from taciturn.parallel import WITHOUT_THREADS
 from taciturn.risk.table_risk import Weights, risk_of_counts
 
 __all__ = ["Candidates", "Expected", "LargerSample", "expected_losses"]
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-_BLOCK: Final = 2**19  # cells at a time: the kernels then start no threads of their own
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +107,7 @@ def _mean_risk(
     population: Counts, release: Counts, mask: npt.NDArray[np.bool_], weights: Weights
 ) -> float:
     """Mean of R2 over all draws and replicates, some draws at a time."""
-    step = max(1, _BLOCK // release.size)
+    step = max(1, WITHOUT_THREADS // release.size)
     total = 0.0
     for start in range(0, len(population), step):
         some = population[start : start + step, np.newaxis]

@@ -12,6 +12,7 @@ from taciturn.errors import ConvergenceWarning
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.parallel import WITHOUT_THREADS
 from taciturn.risk.table_risk import Weights, risk_of_counts
 from taciturn.risk.uniques import uniques_of_counts
 
@@ -29,10 +30,6 @@ __all__ = [
 
 MEASURES: Final = ("R1", "R2", "tau1")
 INTERVAL: Final = 0.95
-
-_BLOCK: Final = (
-    2**19
-)  # cells at a time: bounds memory, and the kernels start no threads of their own
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -103,7 +100,7 @@ def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:
     """
     mask = problem.fillable.ravel()
     out = np.empty((len(MEASURES), len(population)))
-    step = max(1, _BLOCK // population.shape[1])
+    step = max(1, WITHOUT_THREADS // population.shape[1])
     for start in range(0, len(population), step):
         rows = slice(start, start + step)
         risk = risk_of_counts(population[rows], problem.counts, mask, core=1, weights=weights)

@@ -124,8 +124,11 @@ class Collection:
             tables = tables[start:stop]
         return Collection(self.over, self.labels[start:stop], tables, self.sizes[start:stop])
 
-    def fine(self, stack: Stack) -> npt.NDArray[np.bool_]:
+    @property
+    def fine(self) -> npt.NDArray[np.bool_]:
         """Which of the tables, which have a layout in common, `problem` takes."""
+        stack = self.tables
+        assert isinstance(stack, Stack)
         counts = stack.tables.values.reshape(len(self), -1)
         fillable, sampled = stack.layout.fillable, counts.sum(axis=1)
         whole = [

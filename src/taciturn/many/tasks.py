@@ -147,7 +147,7 @@ def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
 
 def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -> None:
     """Areas that share a profile, a block of them in each call of compiled code."""
-    fillable, fine = stack.layout.fillable, task.tables.fine(stack)
+    fillable, fine = stack.layout.fillable, task.tables.fine
     cells = stack.blank.copy(data=fillable.reshape(stack.tables.shape[1:]))
     for k in np.flatnonzero(~fine).tolist():
         try:

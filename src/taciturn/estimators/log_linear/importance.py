@@ -227,27 +227,24 @@ def _proposals(target: _Target, kappa: Floats) -> tuple[Floats, list[Floats]]:
     its margins.
     """
     evidence = _Evidence(target, kappa)
-    margins = evidence.margins(
-        [
-            np.broadcast_to(counts, (len(kappa), len(counts)))
-            for counts in (target.counts, evidence.sizes)
-        ]
-    )
+    tables = [
+        np.broadcast_to(counts, (len(kappa), len(counts)))
+        for counts in (target.counts, evidence.sizes)
+    ]
+    whole = evidence.shapes(tables, [0.0] * len(target.prior))
     for _ in range(_FIXED_POINT_STEPS):
+        margins = _normalised(whole)
         a = evidence.weights(margins)
         tables = [expected_tables(a[0], target.counts), expected_tables(a[1], evidence.sizes)]
-        misses = evidence.misses(margins, tables)
-        margins = evidence.margins(tables, misses)
+        whole = evidence.shapes(tables, evidence.misses(margins, tables))
+    margins = _normalised(whole)
     a = evidence.weights(margins)
     spread = [table_information(a[0], target.counts), table_information(a[1], evidence.sizes)]
     shapes = []
-    for hot, source, prior, missed in zip(
-        evidence.onehot, evidence.source, target.prior, misses, strict=True
-    ):
-        flat = prior * hot.shape[1]
-        whole = tables[source].sum(axis=1) + missed.sum(axis=1) + flat
-        temper = np.minimum((spread[source].sum(axis=1) + flat) / whole, 1.0)
-        shapes.append((tables[source] @ hot + missed + prior) * temper[:, None])
+    for shape, source, prior in zip(whole, evidence.source, target.prior, strict=True):
+        informed = spread[source].sum(axis=1) + prior * shape.shape[1]
+        temper = np.minimum(informed / shape.sum(axis=1), 1.0)
+        shapes.append(shape * temper[:, None])
     log_margins = [np.log(margin) for margin in margins]
     height = target.log_posterior(kappa, log_margins)
     for shape, log_margin in zip(shapes, log_margins, strict=True):
@@ -294,17 +291,16 @@ class _Evidence:
             found.append(hidden / whole * tables[source].sum(axis=1, keepdims=True))
         return found
 
-    def margins(self, tables: list[Floats], misses: list[Floats] | None = None) -> list[Floats]:
-        """Margins in proportion to the tables of their categories, with those missed,
-        and their prior.
+    def shapes(self, tables: list[Floats], misses: Sequence[Floats | float]) -> list[Floats]:
+        """Of Dirichlet margins, if all tables of their categories, and those missed,
+        were observations.
         """
-        shapes = [
-            tables[source] @ hot + prior
-            for hot, source, prior in zip(self.onehot, self.source, self.target.prior, strict=True)
+        return [
+            tables[source] @ hot + prior + missed
+            for hot, source, prior, missed in zip(
+                self.onehot, self.source, self.target.prior, misses, strict=True
+            )
         ]
-        if misses is not None:
-            shapes = [shape + missed for shape, missed in zip(shapes, misses, strict=True)]
-        return [shape / shape.sum(axis=1, keepdims=True) for shape in shapes]
 
     def weights(self, margins: list[Floats]) -> list[Floats]:
         """κπ of the occupied cells and of the strata."""
@@ -315,6 +311,10 @@ class _Evidence:
             self.target.log_stratum(log_margins) if known else np.zeros((len(self.kappa), 0))
         )
         return [np.maximum(self.kappa[:, None] * np.exp(x), 1e-300) for x in log_pi]
+
+
+def _normalised(shapes: list[Floats]) -> list[Floats]:
+    return [shape / shape.sum(axis=1, keepdims=True) for shape in shapes]
 
 
 def _draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:

@@ -147,10 +147,9 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
     nu, power = target.priors["nu"], target.priors["power"]
     with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
         low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
-        ends = [
-            (log(low), log(max(high, 10 * low))),
-            _narrowed(power.quantile(_TAIL), power.quantile(1 - _TAIL)),
-        ]
+        ends = [(log(low), log(max(high, 10 * low)))]
+        low, high = power.quantile(_TAIL), power.quantile(1 - _TAIL)
+        ends.append((low, min(high, max(2.0, 2 * low))))  # without most of a long tail
     along = [nu, power]
     if "share" in target.priors:
         along.append(target.priors["share"])
@@ -183,11 +182,6 @@ def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
     assert nodes is not None
     assert others is not None
     return ends, nodes, others, whole
-
-
-def _narrowed(low: float, high: float) -> tuple[float, float]:
-    """The ends of a power, of whose long tail the grid begins without most."""
-    return low, min(high, max(2.0, 2.0 * low))
 
 
 def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:

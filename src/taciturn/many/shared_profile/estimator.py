@@ -20,7 +20,7 @@ from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.kernels import AREAS_AT_ONCE, draw_populations, find_modes
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.model import build_model
-from taciturn.parallel import Workers, run_all
+from taciturn.parallel import WITHOUT_THREADS, Workers, run_all
 from taciturn.validate import whole_number
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _STEPS: Final = 3  # of an area's effects between its populations
-_AT_ONCE: Final = 2**19  # counts of populations, at which kernels start no threads of their own
 
 
 @dataclass(frozen=True, repr=False)
@@ -314,7 +313,7 @@ class Populations:
     @property
     def at_once(self) -> int:
         """Number of areas that `draw` takes: fewer of large tables or many draws."""
-        return max(1, min(AREAS_AT_ONCE, _AT_ONCE // max(self.profiles.size, 1)))
+        return max(1, min(AREAS_AT_ONCE, WITHOUT_THREADS // max(self.profiles.size, 1)))
 
     def draw(self, samples: Counts, sizes: Counts, rngs: Sequence[np.random.Generator]) -> Counts:
         """Populations of up to `at_once` areas in one compiled call, which lets other
