@@ -8,16 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
+import dask
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given
 
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators.problem import make_problem
 from taciturn.fits.unlabelled import draw_populations, fit_draws, measure
+from taciturn.many import lazily
 from taciturn.many.assessing import _chosen
 from taciturn.many.collection import collected
 from taciturn.many.seeds import seed_of_table
@@ -109,17 +114,49 @@ def test_tables_of_any_shape(alone):
 
 @pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
-def test_chunks_give_chunks(estimator):
-    given = {"estimator": estimator, "by": "age", "keep_draws": True}
-    eager = assess(**given)
-    for chunks in ({"area": 2}, {"area": 3, "age": 1}, {"area": -1}):
-        lazy = assess(sample().chunk(chunks), **given)
-        assert all(array.chunks for array in lazy.data_vars.values())
+def test_chunks_give_chunks(estimator, monkeypatch):
+    monkeypatch.setattr(lazily, "_TOGETHER", 2)
+    how = {"estimator": estimator, "by": "age", "keep_draws": True}
+    eager = assess(**how)
+    of_areas = [({"area": 2}, (2, 2, 2, 1)), ({"area": 1}, (2, 2, 2, 1)), ({"area": 5}, (5, 2))]
+    of_areas += [({"area": 3, "age": 1}, (3, 3, 1)), ({"area": -1}, (7,))]
+    for chunks, expected in of_areas:
+        lazy = assess(sample().chunk(chunks), **how)
+        assert all(array.chunks[0] == expected for array in lazy.data_vars.values())
         for scheduler in ("synchronous", "threads"):
             computed = lazy.compute(scheduler=scheduler)
             assert computed.equals(eager)
-    one = assess(sample().chunk(area=2), **given)["R2_mean"].sel(area="c")
+    one = assess(sample().chunk(area=2), **how)["R2_mean"].sel(area="c")
     assert float(one) == float(eager["R2_mean"].sel(area="c"))
+
+
+@given(st.lists(st.integers(1, 400), max_size=30), st.sampled_from([2, 90, 2**15, 2**21]))
+def test_small_chunks_are_joined(chunks, cells):
+    """In order, to as many tables as a task may have, never split."""
+    joined = lazily._joined(chunks, cells)
+    ends = set(np.cumsum(chunks).tolist())
+    assert sum(joined) == sum(chunks)
+    assert set(np.cumsum(joined).tolist()) <= ends
+    most = min(200, 2**20 // cells)
+    for size, after in pairwise(joined):
+        assert size + after > most or size in chunks
+    assert all(size <= most or size in chunks for size in joined)
+
+
+def test_lazy_results_computed_together_stay_apart():
+    """Dask computes what has one name once, whatever it was made of."""
+    other = tc.ChineseRestaurant(priors={"theta": tc.Prior("LogNormal", mu=1, sigma=1)})
+    ways = [
+        {},
+        {"random_seed": 4},
+        {"draws": 30},
+        {"estimator": other},
+        {"weights": (0.2, 0.3, 0.5)},
+    ]
+    ways.append({"population_size": SIZES + 1})
+    lazy = [assess(sample().chunk(area=2), **way) for way in ways]
+    for way, found in zip(ways, dask.compute(*lazy, scheduler="synchronous"), strict=True):
+        assert found.equals(assess(**way))
 
 
 def test_chunks_are_checked_when_they_are_computed(tmp_path):
@@ -163,8 +200,8 @@ def test_structural_zeros_of_all_or_of_each():
     zeros = (sample()[0].drop_vars("area") * 0).astype(bool)
     zeros[0, 0] = True
     table = sample() * ~zeros
-    for given in (zeros, zeros.expand_dims(area=sample()["area"])):
-        assert (assess(table, structural_zeros=given)["reason"] == "").all()
+    for zero in (zeros, zeros.expand_dims(area=sample()["area"])):
+        assert (assess(table, structural_zeros=zero)["reason"] == "").all()
     with pytest.warns(tc.ConvergenceWarning):
         assert (assess(table, structural_zeros=zeros, estimator=SHARED)["reason"] == "").all()
     each = zeros.expand_dims(area=sample()["area"])

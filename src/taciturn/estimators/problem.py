@@ -114,7 +114,7 @@ class Problem:
     @cached_property
     def sample_size(self) -> int:
         """Number of sampled individuals, `n`."""
-        return int(self.sample.sum())
+        return int(self.counts.sum())
 
     @cached_property
     def cells(self) -> int:

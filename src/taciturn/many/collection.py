@@ -143,10 +143,8 @@ class Collection:
         tables, size = self.tables, self.sizes[number]
         if not isinstance(tables, Stack):
             return make_problem(tables[number], size)
-        zeros, sample = (
-            tables.structural_zeros,
-            tables.blank.copy(data=tables.tables.values[number]),
-        )
+        zeros = tables.structural_zeros
+        sample = tables.blank.copy(deep=False, data=tables.tables.values[number])
         if zeros is None:
             fillable = np.ones(sample.shape, dtype=bool)
         else:

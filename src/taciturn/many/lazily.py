@@ -1,7 +1,8 @@
 """Tables in chunks of Dask: what is kept of each stays as lazy as they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,10 @@ from taciturn.many.tasks import Kept, Task, run_task
 __all__ = ["Block", "assess_lazily"]
 
 _TABLES, _SIZES = "taciturn_tables", "taciturn_sizes"
+_TOGETHER: Final = 200
+"""Tables of small chunks that one task takes: a scheduler needs as long for a task as a
+few tables take."""
+_NUMBERS: Final = 2**20  # in these, at most
 
 
 @dataclass(frozen=True)
@@ -28,31 +33,21 @@ class Block:
     converged: bool
     seed: int
 
-    def __call__(self, chunk: xr.Dataset) -> xr.Dataset:
-        """The result of the tables of a chunk, which are checked here."""
-        zeros = self.structural_zeros
-        if zeros is not None and self.over in zeros.dims:
-            zeros = zeros.sel({self.over: chunk[self.over]})
-        stack = stacked(chunk[_TABLES], self.over, zeros)
-        sizes = chunk[_SIZES].values.tolist()
-        tables = Collection(self.over, stack.labels, stack, sizes)
-        task = Task(0, tables, self.estimator, self.kept, self.seed)
-        _, arrays = run_task(task)
-        arrays["converged"] &= self.converged
-        return labelled(arrays, tables, self.kept)
-
 
 def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Dataset:
-    """Assess each chunk of tables, which have labels, when its result is asked for."""
+    """Assess each chunk of tables, which have labels, when its result is asked for;
+    small chunks that follow each other as one.
+    """
     import dask.array
 
     da: Any = dask.array
 
     over = block.over
     tables = tables.transpose(over, ...)
-    tables = tables.chunk(dict.fromkeys(tables.dims[1:], -1))
-    (of_tables, *_), labels = tables.chunks or ((),), tables[over].values.tolist()
-    given = xr.Dataset(
+    (given, *_), labels = tables.chunks or ((),), tables[over].values.tolist()
+    of_tables = _joined(given, tables.size // max(1, len(labels)))
+    tables = tables.chunk({over: of_tables, **dict.fromkeys(tables.dims[1:], -1)})
+    chunks = xr.Dataset(
         {_TABLES: tables, _SIZES: (over, da.from_array(np.array(sizes), chunks=(of_tables,)))}
     )
     example = {
@@ -63,6 +58,32 @@ def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Da
     template = one.drop_dims(over).assign_coords({over: tables[over]})
     for name, array in one.data_vars.items():
         shape = (len(labels), *array.shape[1:])
-        chunks = (of_tables, *array.shape[1:])
-        template[name] = (array.dims, da.zeros(shape, dtype=array.dtype, chunks=chunks))
-    return xr.map_blocks(block, given, template=template)
+        empty = da.zeros(shape, dtype=array.dtype, chunks=(of_tables, *array.shape[1:]))
+        template[name] = (array.dims, empty)
+    # As an argument: a task has its name by what it is given, and Dask takes tasks of
+    # one name for one.
+    return xr.map_blocks(_assessed, chunks, args=[block], template=template)
+
+
+def _assessed(chunk: xr.Dataset, block: Block) -> xr.Dataset:
+    """The result of the tables of a chunk, which are checked here."""
+    zeros = block.structural_zeros
+    if zeros is not None and block.over in zeros.dims:
+        zeros = zeros.sel({block.over: chunk[block.over]})
+    stack = stacked(chunk[_TABLES], block.over, zeros)
+    tables = Collection(block.over, stack.labels, stack, chunk[_SIZES].values.tolist())
+    task = Task(0, tables, block.estimator, block.kept, block.seed)
+    _, arrays = run_task(task)
+    arrays["converged"] &= block.converged
+    return labelled(arrays, tables, block.kept)
+
+
+def _joined(chunks: Sequence[int], cells: int) -> tuple[int, ...]:
+    """Numbers of tables of the chunks, with small ones joined to those before them."""
+    most, found = min(_TOGETHER, max(1, _NUMBERS // cells)), list(chunks[:1])
+    for size in chunks[1:]:
+        if found[-1] + size <= most:
+            found[-1] += size
+        else:
+            found.append(size)
+    return tuple(found)

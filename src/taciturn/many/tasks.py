@@ -1,5 +1,6 @@
 """One part of many tables: their populations, and what is kept of each."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import batched
 from typing import Any, Final
@@ -11,11 +12,13 @@ import xarray as xr
 from taciturn.errors import TableError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
+from taciturn.estimators.problem import Problem
 from taciturn.fits.risk import check_cells, measures
 from taciturn.fits.unlabelled import MEASURES, draw_populations, quantiles
 from taciturn.many.collection import Collection, Stack
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
+from taciturn.parallel import WITHOUT_THREADS
 from taciturn.risk.table_risk import Weights
 
 __all__ = ["Kept", "Task", "run_task"]
@@ -24,6 +27,7 @@ _REASON_BYTES: Final = 240  # of a reason, in UTF-8; longer ones are cut
 
 Arrays = dict[str, npt.NDArray[Any]]
 Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ class Task:
     seed: int
 
 
-def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
+def run_task(task: Task) -> tuple[int, Arrays]:
     """What is kept of each table, with the number of the first."""
     number = len(task.tables)
     out: Arrays = {}
@@ -127,12 +131,36 @@ def run_task(task: Task) -> tuple[int, dict[str, npt.NDArray[Any]]]:
 
 
 def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
-    """One fit after the other."""
+    """One fit after the other; tables that are alike are measured together."""
+    for own in _together(_drawn(task, given, out)):
+        population = np.stack([each.population for each in own])
+        samples = np.stack([each.problem.sample.values for each in own])
+        variables, fillable = own[0].problem.variables, own[0].problem.fillable
+        measured = _measured(population, samples, variables, fillable, task.kept)
+        for name, values in measured.items():
+            out[name][[each.number for each in own]] = values
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Populations of one table, (draws, cells)."""
+
+    number: int
+    problem: Problem
+    population: Counts
+
+    def is_like(self, other: "_Drawn") -> bool:
+        """Whether both have the same variables and cells that can be filled."""
+        one, two = self.problem, other.problem
+        return one.variables == two.variables and np.array_equal(one.fillable, two.fillable)
+
+
+def _drawn(task: Task, given: Estimator | None, out: Arrays) -> Iterator[_Drawn]:
+    """Populations of each table that can be assessed; of others the reason is kept."""
     for k, label in enumerate(task.tables.labels):
         try:
             problem = task.tables.problem(k)
-            cells = problem.sample.copy(data=problem.fillable)
-            _check_categories(cells, task.kept)
+            _check_categories(problem.sample, problem.fillable, task.kept)
             seed = seed_of_table(task.seed, label)
             estimator = given or default_estimator(problem.sample)
             population, converged = draw_populations(estimator, problem, task.kept.draws, seed)
@@ -140,22 +168,33 @@ def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
             _give_reason(out, k, error)
             continue
         out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
-        measured = _measured(population[None], problem.sample.values[None], cells, task.kept)
-        for name, values in measured.items():
-            out[name][k] = values[0]
+        yield _Drawn(k, problem, population)
+
+
+def _together(drawn: Iterator[_Drawn]) -> Iterator[list[_Drawn]]:
+    """Tables that are alike and follow each other, as many as are measured at once."""
+    own: list[_Drawn] = []
+    for one in drawn:
+        full = (len(own) + 1) * one.population.size > WITHOUT_THREADS
+        if own and (full or not one.is_like(own[0])):
+            yield own
+            own = []
+        own.append(one)
+    if own:
+        yield own
 
 
 def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -> None:
     """Areas that share a profile, a block of them in each call of compiled code."""
     fillable, fine = stack.layout.fillable, task.tables.fine
-    cells = stack.blank.copy(data=fillable.reshape(stack.tables.shape[1:]))
+    shape, variables = stack.tables.shape[1:], tuple(stack.sizes)
     for k in np.flatnonzero(~fine).tolist():
         try:
             task.tables.problem(k)
         except TaciturnError as error:
             _give_reason(out, k, error)
     try:
-        _check_categories(cells, task.kept)
+        _check_categories(stack.blank, fillable, task.kept)
     except TaciturnError as error:
         for k in np.flatnonzero(fine).tolist():
             _give_reason(out, k, error)
@@ -165,15 +204,17 @@ def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -
         own = list(block)
         rngs = [rng_of(task.seed, task.tables.labels[k]) for k in own]
         sizes = np.array([task.tables.sizes[k] for k in own], dtype=np.int64)
-        population = np.zeros((len(own), task.kept.draws, cells.size), dtype=np.int64)
+        population = np.zeros((len(own), task.kept.draws, fillable.size), dtype=np.int64)
         population[..., fillable] = shared.draw(counts[own], sizes, rngs)
         out["converged"][own] = True
-        for name, values in _measured(population, samples[own], cells, task.kept).items():
+        mask = fillable.reshape(shape)
+        for name, values in _measured(population, samples[own], variables, mask, task.kept).items():
             out[name][own] = values
 
 
-def _check_categories(cells: xr.DataArray, kept: Kept) -> None:
+def _check_categories(table: xr.DataArray, fillable: Mask, kept: Kept) -> None:
     """Raise `TableError` unless each category of `by` has two cells to fill."""
+    cells = table.copy(data=fillable.reshape(table.shape)) if kept.by else table
     for variable in kept.by:
         check_cells(cells.sum([dim for dim in cells.dims if dim != variable]))
 
@@ -185,17 +226,17 @@ def _give_reason(out: Arrays, number: int, error: TaciturnError) -> None:
 
 
 def _measured(
-    population: Counts, samples: Counts, cells: xr.DataArray, kept: Kept
-) -> dict[str, npt.NDArray[Any]]:
+    population: Counts, samples: Counts, variables: Sequence[str], fillable: Mask, kept: Kept
+) -> Arrays:
     """Quantiles, means and draws of every measure of some tables and of their
-    categories, from populations (tables, draws, cells) and samples (tables, ...);
-    `cells` says of a table which of them can be filled.
+    categories, from populations (tables, draws, cells) and samples (tables, ...), all
+    with the same variables and cells that can be filled, (...).
     """
-    found: dict[str, npt.NDArray[Any]] = {}
-    tables = population.reshape(*population.shape[:2], *cells.shape)
+    found: Arrays = {}
+    tables = population.reshape(*population.shape[:2], *fillable.shape)
     for variable in (None, *kept.by):
-        axis = None if variable is None else cells.dims.index(variable)
-        risk = measures(tables, samples[:, None], cells.values, axis, kept.weights)
+        axis = None if variable is None else variables.index(variable)
+        risk = measures(tables, samples[:, None], fillable, axis, kept.weights)
         for measure in MEASURES:
             name = measure if variable is None else f"{measure}_by_{variable}"
             draws = np.moveaxis(risk[measure], 1, 0)
