@@ -7,10 +7,13 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from functools import cache
 from threading import Thread, enumerate as all_threads
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
+
+from threadpoolctl import ThreadpoolController
 
 from taciturn.cluster import is_client, on_cluster
 from taciturn.progress import progress_bar
@@ -19,7 +22,15 @@ from taciturn.validate import whole_number
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["WITHOUT_THREADS", "Workers", "belong_to", "in_threads", "run_all", "threads_for"]
+__all__ = [
+    "WITHOUT_THREADS",
+    "Workers",
+    "belong_to",
+    "in_threads",
+    "linear_algebra_alone",
+    "run_all",
+    "threads_for",
+]
 
 type Workers = "int | Client | None"
 
@@ -62,6 +73,20 @@ def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int
         return [work(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, parts))
+
+
+def linear_algebra_alone() -> AbstractContextManager[object]:
+    """In which linear algebra takes one thread: beside others that take all cores, or
+    of many small matrices, for which threads would wait.
+    """
+    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Made once, as that looks through all libraries."""
+    return ThreadpoolController()
 
 
 def threads_for(numbers: int) -> int:

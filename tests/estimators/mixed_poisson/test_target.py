@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from taciturn.estimators.mixed_poisson.density import LEAST
 from taciturn.estimators.mixed_poisson.kernels import solve_factored
 from taciturn.estimators.mixed_poisson.mixing import MIXING, mixing_with
+from taciturn.estimators.mixed_poisson.modes import roots_of, usual_exponents
+from taciturn.estimators.mixed_poisson.points import Bends
 from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
@@ -106,6 +109,46 @@ def test_the_density_bends_as_its_differences_do(problem, terms, share):
     np.testing.assert_allclose(bends.intensities, diagonal, atol=1e-4 * scale)
     apart = of_intensities - diagonal[:, :, None] * np.eye(strata)
     np.testing.assert_allclose(apart, 0, atol=1e-4 * scale)
+
+
+@SHARES
+@pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
+def test_the_likelihood_is_the_product_of_those_of_all_cells(problem, terms, share):
+    target = target_of(problem(), terms)
+    points = points_of(target, np.random.default_rng(2), share)
+    _, *cells = target._cells(points)
+    by_cell = mixing_with(points.share).log_pmf(target._counts, *cells)
+    np.testing.assert_allclose(target._log_likelihood(points), by_cell.sum(axis=1), rtol=1e-12)
+
+
+@SHARES
+@pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
+def test_modes_are_where_slopes_are_the_exponents(problem, terms, share):
+    """Found one by one as together, with what is needed of the point just before."""
+    target = target_of(problem(), terms)
+    points = points_of(target, np.random.default_rng(3), share)
+    exponents = 0.5 * usual_exponents(target, points)
+    modes, bends, roots = target.modes(points, exponents, 1e-6)
+    slopes = target.bends(modes).slopes
+    np.testing.assert_allclose(slopes, exponents, atol=1e-6 * np.abs(bends.effects).max())
+    for number in range(len(points.power)):
+        only = slice(number, number + 1)
+        alone, _, root = target.modes(points.at(only), exponents[only], 1e-6)
+        np.testing.assert_array_equal(alone.logs[0], modes.logs[number])
+        np.testing.assert_array_equal(root[0], roots[number])
+    carried = bends.between / bends.intensities[:, :, None]
+    left = bends.effects - np.einsum("rsj,rsk->rjk", carried, bends.between)
+    np.testing.assert_allclose(roots @ roots.transpose(0, 2, 1), left, atol=1e-9 * abs(left).max())
+
+
+def test_information_that_is_none_is_made_the_least():
+    """In its own directions, and for no other point."""
+    effects = np.array([[[3.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], np.eye(2) * np.nan])
+    bends = Bends(np.zeros((3, 3)), effects, np.zeros((3, 1, 2)), np.ones((3, 1)), np.ones((3, 1)))
+    fine, mended, unknown = roots_of(bends)
+    np.testing.assert_allclose(fine, np.linalg.cholesky(effects[0]))
+    np.testing.assert_allclose(np.linalg.eigvalsh(mended @ mended.T), [LEAST, 3.0])
+    assert np.isnan(unknown).all()
 
 
 @SHARES

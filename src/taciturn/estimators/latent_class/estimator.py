@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import check_convergence
 from taciturn.errors import ParameterError
@@ -40,6 +39,7 @@ from taciturn.estimators.settings import (
     PriorDraws,
     SamplerSettings,
 )
+from taciturn.parallel import linear_algebra_alone
 from taciturn.progress import progress_bar
 from taciturn.validate import quoted
 
@@ -264,7 +264,7 @@ class LatentClass(BayesianEstimator):
 
         # Chains take all cores already, which linear algebra would, too.
         with (
-            threadpool_limits(limits=1, user_api="blas"),
+            linear_algebra_alone(),
             ThreadPoolExecutor(min(settings.chains, os.cpu_count() or 1)) as pool,
         ):
             jobs = [

@@ -10,15 +10,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
-from scipy.special import log_softmax
 
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.log_linear.model import concentration_name, effect_name, scale_name
+from taciturn.estimators.mixed_poisson.kernels import log_sums
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
-__all__ = ["Effects", "Group"]
+__all__ = ["Effects", "Group", "log_totals"]
 
 _MOST: Final = 1e9  # concentration, with which a margin is even
 _SMALLEST: Final = 1e-6  # scale, with which there is no interaction
@@ -67,6 +67,13 @@ class Group:
         if self.normal:
             return np.asarray(-2.0 * np.log(np.maximum(value, _SMALLEST)))
         return np.asarray(np.log(np.minimum(value, _MOST)))
+
+
+def log_totals(logs: Floats) -> Floats:
+    """Logarithms of the sums of rates, from their logarithms, (points, categories)."""
+    out = np.empty(len(logs))
+    log_sums(logs, out)
+    return out
 
 
 class Effects:
@@ -141,12 +148,14 @@ class Effects:
             self.levels += basis.shape[0]
             self.number += basis.shape[1]
         self.basis = block_diag(*blocks) if interactions else None
-        self.columns = np.array(columns, dtype=np.int64).reshape(len(terms), len(seen)).T
+        self.columns = np.array(columns, dtype=np.int64).reshape(len(terms), len(seen))
+        self.columns = np.ascontiguousarray(self.columns.T)
         self.log_a = np.array(log_a, dtype=float)
 
     def log_margins(self, effects: Floats) -> list[Floats]:
         """Logarithms of the margins, from shape (points, number)."""
-        return [np.asarray(log_softmax(effects[:, own], axis=1)) for own in self.margins]
+        rates = (effects[:, own] for own in self.margins)
+        return [own - log_totals(own)[:, None] for own in rates]
 
     def named(self, effects: Floats) -> dict[str, Floats]:
         """Margins and effects of interactions, by name."""

@@ -22,7 +22,6 @@ from taciturn.estimators.mixed_poisson.modes import (
     NEAR,
     ROUGH,
     log_scale,
-    modes,
     roots_of,
     step_of,
     usual_exponents,
@@ -202,7 +201,7 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
             return np.inf
         named = {name: np.array([value]) for name, value in zip(axes, place, strict=True)}
         start = replace(best, **named)
-        tried, bends, roots = modes(target, start, usual_exponents(target, start), ROUGH)
+        tried, bends, roots = target.modes(start, usual_exponents(target, start), ROUGH)
         deep = float((log_scale(bends, roots) - target.log_density(tried))[0])
         if not np.isfinite(deep):  # where the prior has no density
             return np.inf
@@ -284,7 +283,7 @@ def _nodes(
     if start is not None:
         best = replace(best, **start.between(*places))
     exponents = usual_exponents(target, best)
-    best, bends, roots = modes(target, best, exponents, ROUGH)
+    best, bends, roots = target.modes(best, exponents, ROUGH)
     height = target.log_density(best) - log_scale(bends, roots)
     return Nodes(best, axes, exponents, bends, roots, height)
 
@@ -299,7 +298,7 @@ def _sharpened(target: Target, nodes: Nodes) -> Nodes:
     most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
     sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)
     exponents = np.where(skews < 0, -sizes, sizes)
-    best, bends, roots = modes(target, nodes.best, exponents, NEAR)
+    best, bends, roots = target.modes(nodes.best, exponents, NEAR)
     height = target.log_density(best) - log_scale(bends, roots)
     half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
     pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)

@@ -12,10 +12,9 @@ from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax, logsumexp
 
-from taciturn.estimators.mixed_poisson.effects import Group
-from taciturn.estimators.mixed_poisson.modes import NEAR, log_scale, modes, usual_exponents
+from taciturn.estimators.mixed_poisson.effects import Group, log_totals
+from taciturn.estimators.mixed_poisson.modes import NEAR, log_scale, usual_exponents
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.target import Target
 
@@ -122,7 +121,7 @@ class Hyperparameters:
         rows = point.at(np.zeros(1 + _NODES * len(fitted), dtype=np.int64))
         for number, ((v, group), grid) in enumerate(zip(fitted, grids, strict=True)):
             rows.log_a[1 + number * _NODES :][:_NODES, v] = group.log_a(grid)
-        best, bends, roots = modes(target, rows, usual_exponents(target, rows), NEAR)
+        best, bends, roots = target.modes(rows, usual_exponents(target, rows), NEAR)
         height = target.log_density(best) - log_scale(bends, roots)
         along = []
         for number, ((v, group), grid) in enumerate(zip(fitted, grids, strict=True)):
@@ -170,13 +169,15 @@ class Hyperparameters:
             if own.group.normal:
                 off = effects[:, place] - middle[:, place]
             else:
-                off = log_softmax(effects[:, place], axis=1) - log_softmax(middle[:, place])
+                own_logs, point_logs = effects[:, place], middle[:, place]
+                off = own_logs - log_totals(own_logs)[:, None]
+                off -= point_logs - log_totals(point_logs)[:, None]
                 sums[:, v] += more * own.group.size
             effects[:, place] += shift - off * (1 - np.minimum(ratio, 1))
         for v, place in enumerate(self.margins):  # sums stay where their distributions are
-            total = np.exp(logsumexp(near.logs[:, self.strata :][:, place], axis=1))
+            total = np.exp(log_totals(near.logs[:, self.strata :][:, place]))
             total = np.maximum(sums[:, v] - (near.sums[:, v] - total), _LEAST * sums[:, v])
-            effects[:, place] += (np.log(total) - logsumexp(effects[:, place], axis=1))[:, None]
+            effects[:, place] += (np.log(total) - log_totals(effects[:, place]))[:, None]
         return replace(near, logs=logs, sums=sums, log_a=log_a), log_wider, density
 
 

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from taciturn.diagnostics import SMALLEST_ESS, ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
@@ -25,6 +24,7 @@ from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.importance import resample
+from taciturn.parallel import linear_algebra_alone
 
 __all__ = ["sample_parameters"]
 
@@ -47,7 +47,7 @@ def sample_parameters(
     ...).
     """
     target = Target(problem, terms, priors, pure)
-    with threadpool_limits(limits=1, user_api="blas"):  # of many small matrices: threads would wait
+    with linear_algebra_alone():
         fitted = Fitted.to(target)
     spread = Spread()
     for number in _PROPOSALS:

@@ -13,13 +13,17 @@ from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
     "LARGE",
+    "NARROWEST",
     "add_gamma_mixed",
     "add_inverse_gaussian_mixed",
     "add_to_groups",
     "counted_gamma",
     "counted_inverse_gaussian",
-    "draw_factors",
+    "draw_inverse_gaussian_factors",
+    "draw_mixture_factors",
     "less_highest",
+    "log_bessel_ratio",
+    "log_sums",
     "means_and_shapes",
     "one_factor",
     "one_gamma_mixed",
@@ -32,6 +36,8 @@ __all__ = [
     "sum_levels",
 ]
 
+NARROWEST = 1e-10  # shape: below it rounding would take over, and all are empty
+_WIDEST = 1e17  # shape: beyond, squares would overflow, and factors are 1
 LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
 _HIGH = 1e150  # of a product before its logarithm is taken: factors are below 1e155
 
@@ -91,11 +97,11 @@ def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyp
 @njit(cache=True, nogil=True)
 def counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a count adds to the logarithm of that of an empty cell."""
-    return f * (log_mean - math.log(s)) + _log_bessel_ratio(f, r * s)
+    return f * (log_mean - math.log(s)) + log_bessel_ratio(f, r * s)
 
 
 @njit(cache=True, nogil=True)
-def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: upwards from order to order, or by
     the uniform expansion for large orders (DLMF 10.41.4).
     """
@@ -124,19 +130,56 @@ def _log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def draw_factors(order, chi, psi, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Generalised inverse Gaussian variates, density proportional to ``x^(order - 1)
-    exp(-(chi / x + psi x) / 2)``, for orders above 0: by rejection in ``log x``, where
-    it is log-concave (Devroye 2014, Statistics and Computing 24).
+def draw_inverse_gaussian_factors(counts, mean, shape, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Factors given the counts, inverse Gaussian before the count is known."""
+    for a in range(mean.shape[0]):
+        for i in range(counts.size):
+            out[a, i] = _inverse_gaussian_factor(counts[i], mean[a, i], shape[a, i], rng)
+
+
+@njit(cache=True, nogil=True)
+def draw_mixture_factors(counts, mean, shape, log_odds, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Factors given the counts, each of one of two kinds: inverse Gaussian with odds
+    given for each row, before the count is known, and gamma otherwise.
     """
-    for a in range(chi.shape[0]):
-        for i in range(order.size):
-            out[a, i] = one_factor(order[i], chi[a, i], psi[a, i], rng)
+    for a in range(mean.shape[0]):
+        for i in range(counts.size):
+            f, m, r = counts[i], mean[a, i], min(max(shape[a, i], 1e-100), _WIDEST)
+            excess, root = math.log1p(m / r), math.sqrt(1.0 + 2.0 * m / r)
+            odds = log_odds[a] + r * excess - 2.0 * m / (1.0 + root)
+            if f > 0:
+                x = math.log(m)
+                odds += counted_inverse_gaussian(f, x, r, root)
+                odds -= counted_gamma(f, x, math.log(r), r, excess)
+            if rng.random() * (1.0 + math.exp(-odds)) >= 1.0:
+                out[a, i] = rng.standard_gamma(shape[a, i] + f) / (shape[a, i] + m)
+            else:
+                out[a, i] = _inverse_gaussian_factor(f, m, shape[a, i], rng)
+
+
+@njit(cache=True, nogil=True)
+def _inverse_gaussian_factor(f, m, shape, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """One of them: generalised inverse Gaussian, and without a count inverse Gaussian,
+    by the method of Michael, Schucany and Haas (1976), The American Statistician 30,
+    with the smaller root without cancellation.
+    """
+    r = min(max(shape, NARROWEST), _WIDEST)
+    if f > 0:
+        return one_factor(f - 0.5, r, r + 2.0 * m, rng)
+    mean, normal = 1.0 / math.sqrt(1.0 + 2.0 * m / r), rng.standard_normal()
+    away = mean * normal * normal / (2.0 * r)
+    smaller = mean / (1.0 + away + math.sqrt(away * (away + 2.0)))
+    if rng.random() * (mean + smaller) <= mean:
+        return smaller
+    return mean * (mean / smaller)
 
 
 @njit(cache=True, nogil=True)
 def one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """One of them."""
+    """A generalised inverse Gaussian variate, density proportional to ``x^(order - 1)
+    exp(-(chi / x + psi x) / 2)``, for orders above 0: by rejection in ``log x``, where
+    it is log-concave (Devroye 2014, Statistics and Computing 24).
+    """
     omega = math.sqrt(chi * psi)
     root = math.sqrt(omega * omega + order * order)
     alpha = omega * omega / (root + order)
@@ -195,6 +238,16 @@ def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: 
             for k in range(columns.shape[1]):
                 total += levels[a, columns[i, k]]
             out[a, i] = total
+
+
+@njit(cache=True, nogil=True)
+def log_sums(logs, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The logarithm of the sum of the exponentials of each row."""
+    for a in range(logs.shape[0]):
+        highest, total = logs[a].max(), 0.0
+        for i in range(logs.shape[1]):
+            total += math.exp(logs[a, i] - highest)
+        out[a] = highest + math.log(total)
 
 
 @njit(cache=True, nogil=True)

@@ -7,13 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
+    NARROWEST,
     add_gamma_mixed,
     add_inverse_gaussian_mixed,
-    draw_factors,
+    draw_inverse_gaussian_factors,
+    draw_mixture_factors,
 )
 from taciturn.estimators.mixed_poisson.slopes import (
     gamma_slopes,
@@ -24,8 +26,6 @@ from taciturn.estimators.sampling.draws import draw_log_gammas
 
 __all__ = ["MIXING", "Mixing", "mixing_with"]
 
-_NARROWEST: Final = 1e-10  # shape: below it rounding would take over, and all are empty
-_WIDEST: Final = 1e17  # shape: beyond, squares would overflow, and factors are 1
 _HEAD: Final = 30  # counts up to this have the sum of a Bessel function in closed form
 
 Floats = npt.NDArray[np.float64]
@@ -134,19 +134,12 @@ class _InverseGaussian(Mixing):
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
-        # Generalised inverse Gaussian of order f - 1/2; without a count itself inverse
-        # Gaussian.
-        shape = np.clip(shape, _NARROWEST, _WIDEST)
-        found = rng.wald(1 / np.sqrt(1 + 2 * mean / shape), shape)
-        occupied = np.flatnonzero(counts)
-        chi = np.ascontiguousarray(shape[:, occupied])
-        drawn = np.empty_like(chi)
-        draw_factors(counts[occupied] - 0.5, chi, chi + 2 * mean[:, occupied], rng, drawn)
-        found[:, occupied] = drawn
-        return np.asarray(found)
+        out = np.empty_like(mean)
+        draw_inverse_gaussian_factors(counts, mean, shape, rng, out)
+        return out
 
     def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
-        drawn = rng.wald(1.0, np.maximum(shape, _NARROWEST))
+        drawn = rng.wald(1.0, np.maximum(shape, NARROWEST))
         return np.asarray(np.log(np.maximum(drawn, 1e-300)))
 
     def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
@@ -197,10 +190,9 @@ class _Mixture(Mixing):
         return out
 
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
-        with np.errstate(divide="ignore"):
-            gamma, other = self._joint(counts, np.log(mean), np.log(shape))
-        first, second = (mixing.draw(counts, mean, shape, rng) for mixing in MIXING.values())
-        return np.where(rng.random(mean.shape) < expit(other - gamma), second, first)
+        out = np.empty_like(mean)
+        draw_mixture_factors(counts, mean, shape, logit(self.share), rng, out)
+        return out
 
     def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
         first, second = (mixing.draw_log_prior(shape, rng) for mixing in MIXING.values())

@@ -1,6 +1,5 @@
-"""Where the posterior of the mixed Poisson model is highest, given the parameters of
-the departures, the concentrations of margins and the scales of interactions, by
-Newton's method.
+"""Around the modes of the posterior of the mixed Poisson model, given the parameters of
+the departures, the concentrations of margins and the scales of interactions.
 """
 
 from typing import Final
@@ -8,19 +7,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.estimators.mixed_poisson.density import factor_information
 from taciturn.estimators.mixed_poisson.kernels import solve_factored
 from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.target import Target
 
-__all__ = ["NEAR", "ROUGH", "log_scale", "modes", "roots_of", "step_of", "usual_exponents"]
+__all__ = ["NEAR", "ROUGH", "log_scale", "roots_of", "step_of", "usual_exponents"]
 
 NEAR: Final = 1e-3
-"""A step that ends it, after which it is far nearer,"""
+"""A step that ends Newton's method, after which a mode is far nearer,"""
 ROUGH: Final = 0.03
 """and one that ends it while the grid is not known."""
 _EXPONENT: Final = 0.2  # of powers of rates and intensities, before it is known better
-_STEPS: Final = 30  # at most
-_LEAST: Final = 0.2  # information in any direction
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,37 +41,11 @@ def usual_exponents(target: Target, points: Points) -> Floats:
     return found
 
 
-def modes(
-    target: Target, best: Points, exponents: Floats, near: float
-) -> tuple[Points, Bends, Floats]:
-    """Where powers of rates and intensities have the largest density, and, less than a
-    last step from there, how it bends and roots of the information about the effects.
-    """
-    moving = np.arange(len(best.logs))
-    best, found = best.at(moving), target.bends(best)
-    bends = found
-    for steps in range(1, _STEPS + 1):
-        step = step_of(bends, roots_of(bends), bends.slopes - exponents[moving])
-        best.logs[moving] += step
-        best.sums[moving] = bends.sums
-        moving = moving[np.abs(step).max(axis=1) > near]
-        if len(moving) == 0 or steps == _STEPS:
-            break
-        bends = target.bends(best.at(moving))
-        found.put(moving, bends)
-    return best, found, roots_of(found)
-
-
 def roots_of(bends: Bends) -> Floats:
     """Cholesky factors of the information about effects, whatever the intensities."""
-    carried = bends.between / bends.intensities[:, :, None]
-    information = bends.effects - np.einsum("rsj,rsk->rjk", carried, bends.between)
-    try:
-        return np.linalg.cholesky(information)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(information)
-        values = np.maximum(values, _LEAST)
-        return np.linalg.cholesky((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
+    roots = np.empty_like(bends.effects)
+    factor_information(tuple(vars(bends).values()), roots)
+    return roots
 
 
 def step_of(bends: Bends, roots: Floats, slopes: Floats) -> Floats:

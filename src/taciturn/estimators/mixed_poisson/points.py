@@ -41,6 +41,11 @@ class Points:
     log_a: Floats
     share: Floats
 
+    @property
+    def departures(self) -> tuple[Floats, Floats, Floats]:
+        """What departures are like: log ν, the power and the share."""
+        return self.log_nu, self.power, self.share
+
     def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
         """Some of the points."""
         return Points(*(part[which] for part in vars(self).values()))
@@ -74,7 +79,8 @@ class Bends:
     intensities: Floats
     sums: Floats
 
-    def put(self, which: npt.NDArray[np.int64], others: "Bends") -> None:
-        """Take those of some of the points from others."""
-        for own, new in zip(vars(self).values(), vars(others).values(), strict=True):
-            own[which] = new
+    @classmethod
+    def joined(cls, several: Sequence["Bends"]) -> "Bends":
+        """Those of several, one after the other."""
+        parts = zip(*(vars(bends).values() for bends in several), strict=True)
+        return cls(*map(np.concatenate, parts))

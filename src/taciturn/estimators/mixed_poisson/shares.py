@@ -35,6 +35,10 @@ class Strata:
         The stratum of each.
     members : array, shape (cells, strata)
         1 where a cell is of the stratum, 0 elsewhere.
+    log_sizes : array, shape (strata,)
+        Logarithms of their shares of the population.
+    log_cells : float
+        Logarithm of the number of cells that can be filled.
     log_start : array, shape (strata,)
         Logarithm of the intensity that gives each the sample it has.
     """
@@ -49,10 +53,10 @@ class Strata:
         stratum = number[problem.strata]
         self.seen = np.flatnonzero(problem.fillable.ravel() & (stratum >= 0))
         self.of_cell = stratum[self.seen]
-        self._log_cells, self._size = log(problem.cells), problem.sample.size
-        self._log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
+        self.log_cells, self._size = log(problem.cells), problem.sample.size
+        self.log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
         with np.errstate(divide="ignore"):
-            self.log_start = np.log(counts[self.kept]) - self._log_sizes
+            self.log_start = np.log(counts[self.kept]) - self.log_sizes
         self.members = np.eye(len(self.kept))[self.of_cell]
 
     def sums(self, values: Floats) -> Floats:
@@ -68,10 +72,10 @@ class Strata:
             if len(self.kept) == 1:  # quicker without looking up the stratum of each cell
                 own = logs[rows]
                 own -= own.max(axis=1, keepdims=True)
-                own += self._log_sizes - np.log(np.exp(own).sum(axis=1, keepdims=True))
+                own += self.log_sizes - np.log(np.exp(own).sum(axis=1, keepdims=True))
                 continue
             less_highest(self.of_cell, len(self.kept), logs[rows])
-            scale_to(self._log_sizes, self.of_cell, np.exp(logs[rows]), logs[rows])
+            scale_to(self.log_sizes, self.of_cell, np.exp(logs[rows]), logs[rows])
         return logs
 
     def shares(self, logs: Floats) -> Floats:
@@ -89,6 +93,6 @@ class Strata:
         intensities of strata, (draws, strata), and ν and the power, (draws,).
         """
         mean, shape = np.empty_like(log_shares), np.empty_like(log_shares)
-        given = (log_intensity, self.of_cell, log_nu, power, self._log_cells)
+        given = (log_intensity, self.of_cell, log_nu, power, self.log_cells)
         means_and_shapes(log_shares, *given, mean, shape)
         return mean, shape

@@ -10,13 +10,21 @@ from numba import njit
 from taciturn.estimators.mixed_poisson.kernels import (
     LARGE,
     counted_gamma,
-    counted_inverse_gaussian,
+    log_bessel_ratio,
 )
 from taciturn.estimators.special import sums_of_shares
 
-__all__ = ["gamma_slopes", "inverse_gaussian_slopes", "mixture_slopes"]
+__all__ = [
+    "gamma",
+    "gamma_slopes",
+    "inverse_gaussian",
+    "inverse_gaussian_slopes",
+    "mixture",
+    "mixture_slopes",
+]
 
-_HIGH = 1e150  # of a term, beyond which a sum is scaled
+_HIGH = 1e150  # of a term, beyond which a sum is scaled, or of a product
+_FROM_ORDERS = 16.0  # argument up to which little cancels between neighbouring orders
 
 
 @njit(cache=True, nogil=True)
@@ -31,7 +39,7 @@ def gamma_slopes(counts, shape, ratio, excess, power, out):  # type: ignore[no-u
     for a in range(shape.shape[0]):
         for i in range(counts.size):
             given = shape[a, i], ratio[a, i], excess[a, i]
-            _fill(_gamma(counts[i], *given), power[a], out, a, i)
+            _fill(gamma(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
@@ -39,9 +47,9 @@ def inverse_gaussian_slopes(counts, log_shape, mean, ratio, power, out):  # type
     """The same, Poisson-inverse Gaussian."""
     for a in range(mean.shape[0]):
         for i in range(counts.size):
-            root = math.sqrt(1.0 + 2.0 * ratio[a, i])
-            given = log_shape[a, i], mean[a, i], ratio[a, i], root
-            _fill(_inverse_gaussian(counts[i], *given), power[a], out, a, i)
+            shape = math.exp(log_shape[a, i]) if counts[i] > 0 else 0.0  # of no use
+            given = shape, mean[a, i], ratio[a, i], math.sqrt(1.0 + 2.0 * ratio[a, i])
+            _fill(inverse_gaussian(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
@@ -53,26 +61,10 @@ def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
     """
     for a in range(log_mean.shape[0]):
         for i in range(counts.size):
-            f, x, y, r = counts[i], log_mean[a, i], log_shape[a, i], shape[a, i]
-            s = math.sqrt(1.0 + 2.0 * ratio[a, i])
-            first = _gamma(f, r, ratio[a, i], excess[a, i])
-            second = _inverse_gaussian(f, y, mean[a, i], ratio[a, i], s)
-            odds = log_odds[a] + r * excess[a, i] - 2.0 * mean[a, i] / (1.0 + s)
-            if f > 0:
-                odds += counted_inverse_gaussian(f, x, r, s)
-                odds -= counted_gamma(f, x, y, r, excess[a, i])
-            chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
-            # Which of the two it is varies, and bends the logarithm upwards.
-            either = chance * (1.0 - chance)
-            by_mean, by_shape = first[0] - second[0], first[1] - second[1]
-            mixed = (
-                first[0] - chance * by_mean,
-                first[1] - chance * by_shape,
-                first[2] + chance * (second[2] - first[2]) - either * by_mean * by_mean,
-                first[3] + chance * (second[3] - first[3]) - either * by_mean * by_shape,
-                first[4] + chance * (second[4] - first[4]) - either * by_shape * by_shape,
-            )
-            _fill(mixed, power[a], out, a, i)
+            own = mean[a, i], shape[a, i], ratio[a, i], excess[a, i]
+            root = math.sqrt(1.0 + 2.0 * ratio[a, i])
+            given = log_mean[a, i], log_shape[a, i], *own, root, log_odds[a]
+            _fill(mixture(counts[i], *given), power[a], out, a, i)
 
 
 @njit(cache=True, nogil=True)
@@ -89,8 +81,10 @@ def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: n
 
 
 @njit(cache=True, nogil=True)
-def _gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Derivatives by the mean and the shape, of one cell."""
+def gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Derivatives by the mean and the shape, of one cell: first ones, and, with the
+    sign changed, second ones by the mean, by both and by the shape.
+    """
     q = ratio / (1.0 + ratio)
     first, second = sums_of_shares(f, r)
     rest = first - r * excess
@@ -101,15 +95,21 @@ def _gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no co
 
 
 @njit(cache=True, nogil=True)
-def _inverse_gaussian(f, y, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Derivatives by the mean and the shape, of one cell; `s` is that of
-    `one_inverse_gaussian_mixed`.
+def inverse_gaussian(f, r, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same; `s` is that of `one_inverse_gaussian_mixed`, and `r` is not needed
+    without a count.
     """
+    slope, bend = _bessel_slopes(f, r * s) if f > 0 else (0.0, 0.0)
+    return _inverse_gaussian(f, m, ratio, s, slope, bend)
+
+
+@njit(cache=True, nogil=True)
+def _inverse_gaussian(f, m, ratio, s, slope, bend):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, from derivatives of the logarithm of the Bessel functions."""
     k, c = m / s, ratio / (s * s)
     by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
     bend_mean, bend_both, bend_shape = k * (1.0 - c), k * c, -by_shape - k * c
     if f > 0:  # f (log m - log s) and the Bessel functions of w = r s; d log s = c
-        slope, bend = _bessel_slopes(f, math.exp(y) * s)
         turn = (f - slope) * c * (1.0 - 2.0 * c)
         by_mean += f * (1.0 - c) + slope * c
         by_shape += f * c + slope * (1.0 - c)
@@ -120,12 +120,57 @@ def _inverse_gaussian(f, y, m, ratio, s):  # type: ignore[no-untyped-def] # prag
 
 
 @njit(cache=True, nogil=True)
+def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same of either kind; `x` and `y` are the logarithms of `m` and `r`."""
+    odds, slope, bend = log_odds + r * excess - 2.0 * m / (1.0 + s), 0.0, 0.0
+    if f > 0:
+        w = r * s
+        if f <= LARGE and w <= _FROM_ORDERS:
+            log_ratio, slope, bend = _bessel_by_orders(f, w)
+        else:
+            log_ratio, (slope, bend) = log_bessel_ratio(f, w), _bessel_slopes(f, w)
+        odds += f * (x - math.log(s)) + log_ratio - counted_gamma(f, x, y, r, excess)
+    first, second = gamma(f, r, ratio, excess), _inverse_gaussian(f, m, ratio, s, slope, bend)
+    chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+    # Which of the two it is varies, and bends the logarithm upwards.
+    either = chance * (1.0 - chance)
+    by_mean, by_shape = first[0] - second[0], first[1] - second[1]
+    return (
+        first[0] - chance * by_mean,
+        first[1] - chance * by_shape,
+        first[2] + chance * (second[2] - first[2]) - either * by_mean * by_mean,
+        first[3] + chance * (second[3] - first[3]) - either * by_mean * by_shape,
+        first[4] + chance * (second[4] - first[4]) - either * by_shape * by_shape,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _bessel_by_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``, upwards from order to order, with
+    its first and second derivative by the logarithm of `w`, from the last two orders
+    and from Bessel's equation (DLMF 10.29.2 and 10.25.1).
+    """
+    total, product, ratio, order = 0.0, 1.0, 1.0, f - 0.5
+    for n in range(1, int(f)):
+        ratio = 1.0 / ratio + (2.0 * n - 1.0) / w
+        product *= ratio
+        if product > _HIGH:
+            total += math.log(product)
+            product = 1.0
+    away = w / ratio + order
+    second = (w - away) * (w + away) + order * order + w
+    return total + math.log(product), w + 0.5 - away, second
+
+
+@njit(cache=True, nogil=True)
 def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
     number, by the logarithm of `w`: minus the mean, and the variance, of the power k in
     the sum of ``(f - 1 + k)! / (k! (f - 1 - k)!) (2 w)^-k`` that the ratio is; or those
     of the uniform expansion for large orders (DLMF 10.41.4).
     """
+    if f <= LARGE and w <= _FROM_ORDERS:
+        return _bessel_by_orders(f, w)[1:]
     if f > LARGE:
         order = f - 0.5
         root = math.sqrt(order * order + w * w)

@@ -8,15 +8,17 @@ interaction has normal coordinates on an orthonormal basis, whose scale has a pr
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.mixed_poisson.blocks import in_blocks
-from taciturn.estimators.mixed_poisson.effects import Effects
+from taciturn.estimators.mixed_poisson.density import LEAST, bend, climb, sum_likelihood
+from taciturn.estimators.mixed_poisson.effects import Effects, log_totals
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
 from taciturn.estimators.mixed_poisson.mixing import mixing_with
 from taciturn.estimators.mixed_poisson.points import Bends, Points
@@ -27,10 +29,12 @@ from taciturn.parallel import in_threads
 
 __all__ = ["Target"]
 
-_BLOCK: Final = 2**18  # numbers in an array at once
+_BLOCK: Final = 2**18  # numbers in an array at once, or what takes as long:
+_SUM: Final = 8  # a cell of a density, and
+_MODE: Final = 256  # of the search for a mode
 _STEP: Final = 0.1  # along a logarithm, of third derivatives
 _HIGHEST: Final = 700.0  # logarithm whose exponential is a number
-_LEAST: Final = 0.2  # information about an intensity
+_STEPS: Final = 30  # of Newton's method, at most
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,6 +73,13 @@ class Target:
         self._levels = _Groups(columns, self._size)
         first, second = np.triu_indices(len(terms), k=1)
         self._pairs = _Groups(columns[:, first] * self._size + columns[:, second], self._size**2)
+        strata, places = self.strata, [group.own for group in effects.groups]
+        self._sample = self._counts, columns, strata.of_cell, strata.log_sizes, strata.log_cells
+        self._model = (
+            np.empty((self._size, 0)) if effects.basis is None else effects.basis,
+            np.array([(own.start, own.stop) for own in places], dtype=np.int64).reshape(-1, 2),
+            np.array([group.normal for group in effects.groups], dtype=bool),
+        )
         by_stratum = self.strata.of_cell[:, None] * self._size + columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
@@ -100,7 +111,7 @@ class Target:
         the logarithms of intensities and rates, coordinates, and the levels of groups,
         up to a constant.
         """
-        out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=1))
+        out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=_SUM))
         out += self.priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
         out += self.priors["power"].logpdf(points.power)
         if "share" in self.priors:
@@ -114,17 +125,37 @@ class Target:
                 out += 0.5 * (size * log_a - a * (own**2).sum(axis=1))
                 continue
             shape = points.sums[:, number]
-            total = np.minimum(logsumexp(own, axis=1), _HIGHEST)
+            total = np.minimum(log_totals(own), _HIGHEST)
             out += a * own.sum(axis=1) + gammaln(size * a) - size * gammaln(a)
             out += (shape - size * a) * total - np.exp(total) - gammaln(shape)
         return out
 
     def bends(self, points: Points) -> Bends:
         """How the density bends."""
-        arrays = 5 + self._size**2 // len(self._counts)
-        parts = map(vars, self._in_blocks(self._bends, points, arrays=arrays))
-        each = zip(*(part.values() for part in parts), strict=True)
-        return Bends(*map(np.concatenate, each))
+
+        def work(some: Points) -> Bends:
+            found = self._empty_bends(len(some.log_nu))
+            bend(*self._given(some), tuple(vars(found).values()))
+            return found
+
+        return Bends.joined(self._in_blocks(work, points, arrays=_SUM))
+
+    def modes(self, points: Points, exponents: Floats, near: float) -> tuple[Points, Bends, Floats]:
+        """Where powers of rates and intensities have the largest density, by Newton's
+        method from some points; and, less than a last step from there, how it bends and
+        roots of the information about the effects.
+        """
+
+        def work(some: Points, exponents: Floats) -> tuple[Points, Bends, Floats]:
+            found, size = self._empty_bends(len(some.log_nu)), self.effects.number
+            roots = np.empty((len(some.log_nu), size, size))
+            given = self._given(some)
+            climb(*given, exponents, near, _STEPS, tuple(vars(found).values()), roots)
+            return replace(some, logs=given[2][0], sums=given[2][1]), found, roots
+
+        parts = self._in_blocks(work, points, exponents, arrays=_MODE)
+        moved, found, roots = zip(*parts, strict=True)
+        return Points.joined(moved), Bends.joined(found), np.concatenate(roots)
 
     def skews(self, points: Points, bends: Bends) -> Floats:
         """Ratios of third to second derivatives of the logarithm of the density by each
@@ -133,7 +164,7 @@ class Target:
         """
         thirds = np.concatenate(self._in_blocks(self._thirds, points, arrays=5))
         diagonal = np.diagonal(bends.effects, axis1=1, axis2=2)
-        seconds = np.concatenate([bends.intensities, np.maximum(diagonal, _LEAST)], axis=1)
+        seconds = np.concatenate([bends.intensities, np.maximum(diagonal, LEAST)], axis=1)
         return np.asarray(thirds / seconds)
 
     def pulls(self, points: Points, inverse: Floats) -> Floats:
@@ -145,9 +176,9 @@ class Target:
         return np.concatenate(self._in_blocks(self._pulls, points, inverse, arrays=arrays))
 
     def _log_likelihood(self, points: Points) -> Floats:
-        _, *cells = self._cells(points)
-        mixing = mixing_with(points.share)
-        return np.asarray(mixing.log_pmf(self._counts, *cells).sum(axis=1))
+        out = np.empty(len(points.log_nu))
+        sum_likelihood(*self._given(points), out)
+        return out
 
     def _pulls(self, points: Points, inverse: Floats) -> Floats:
         rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
@@ -169,59 +200,6 @@ class Target:
         own += self._levels.each(np.diagonal(inverse, axis1=1, axis2=2))
         own -= 2 * self._by_stratum.each(along.reshape(rows, -1))
         return -0.5 * sums(changes * own)
-
-    def _bends(self, points: Points) -> Bends:
-        rows, of_cell, sums = len(points.log_nu), self.strata.of_cell, self.strata.sums
-        log_shares, log_mean, log_shape = self._cells(points)
-        by_mean, slope, mean_bend, both_bend, bend = mixing_with(points.share).slopes(
-            self._counts, log_mean, log_shape, points.power
-        )
-        # What a rate adds to a cell it takes from all cells of the stratum.
-        shares = np.exp(log_shares)
-        within = shares / sums(shares)[:, of_cell]
-        expected = self._over_strata(within)
-        weights = bend + sums(slope)[:, of_cell] * within
-        held = self._over_strata(weights) - 0.5 * sums(weights)[:, :, None] * expected
-        taken = np.einsum("rsj,rsk->rjk", expected, held)
-        rates = self._pairs.sums(weights).reshape(rows, self._size, self._size)
-        rates += rates.transpose(0, 2, 1)
-        own = np.arange(self._size)
-        rates[:, own, own] = self._levels.sums(weights)
-        rates -= taken + taken.transpose(0, 2, 1)
-        of_rates = self._levels.sums(slope) - np.einsum("rs,rsj->rj", sums(slope), expected)
-        between = self._over_strata(both_bend) - sums(both_bend)[:, :, None] * expected
-        if self.effects.basis is not None:
-            of_rates, between = of_rates @ self.effects.basis, between @ self.effects.basis
-            rates = self.effects.basis.T @ rates @ self.effects.basis
-        self._add_prior(points, of_rates, rates)
-        of_levels = np.maximum(self._levels.sums(bend), 0)
-        of_margins = [of_levels[:, own].sum(axis=1) for own in self.effects.margins]
-        of_prior = self._sizes * np.exp(points.log_a[:, : len(self.effects.margins)])
-        return Bends(
-            np.concatenate([sums(by_mean), of_rates], axis=1),
-            rates,
-            between,
-            np.maximum(sums(mean_bend), _LEAST),
-            np.array(of_margins).reshape(-1, rows).T + of_prior,
-        )
-
-    def _add_prior(self, points: Points, slopes: Floats, bends: Floats) -> None:
-        """Add what the priors of margins and coordinates and the distribution of sums
-        do.
-        """
-        every, strength = points.logs[:, len(self.strata.kept) :], np.exp(points.log_a.T)
-        for number, (group, a) in enumerate(zip(self.effects.groups, strength, strict=True)):
-            own, place = group.own, np.arange(group.own.start, group.own.stop)
-            if group.normal:
-                slopes[:, own] -= a[:, None] * every[:, own]
-                bends[:, place, place] += a[:, None]
-                continue
-            rates = np.exp(every[:, own])
-            margin = rates / rates.sum(axis=1, keepdims=True)
-            more = (points.sums[:, number] - group.size * a)[:, None]
-            slopes[:, own] += a[:, None] + more * margin - rates
-            bends[:, own, own] += (more * margin)[:, :, None] * margin[:, None, :]
-            bends[:, place, place] += rates - more * margin
 
     def _thirds(self, points: Points) -> Floats:
         """Third derivatives with the sign changed, by each intensity and each rate; of
@@ -247,15 +225,28 @@ class Target:
         """Sums over the cells of each category in each stratum."""
         return self._by_stratum.sums(values).reshape(len(values), len(self.strata.kept), self._size)
 
+    def _given(self, points: Points) -> tuple[Any, ...]:
+        """What compiled loops need to know, with logs and sums that they may change."""
+        logs, sums = (np.array(part, order="C") for part in (points.logs, points.sums))
+        strength = np.exp(points.log_a)
+        return self._sample, self._model, (logs, sums, strength, *points.departures)
+
+    def _empty_bends(self, number: int) -> Bends:
+        """To be filled."""
+        strata, size = len(self.strata.kept), self.effects.number
+        shapes = [(strata + size,), (size, size), (strata, size), (strata,), self._sizes.shape]
+        return Bends(*(np.empty((number, *shape)) for shape in shapes))
+
+    def _levels_of(self, points: Points) -> Floats:
+        """The levels of the terms, (points, levels)."""
+        effects, basis = points.logs[:, len(self.strata.kept) :], self.effects.basis
+        return np.ascontiguousarray(effects) if basis is None else effects @ basis.T
+
     def _cells(self, points: Points) -> tuple[Floats, Floats, Floats]:
         """Logarithms of the share, the mean and the shape of each cell."""
-        strata = len(self.strata.kept)
-        levels = points.logs[:, strata:]
-        if self.effects.basis is not None:
-            levels = levels @ self.effects.basis.T
         effects = np.empty((len(points.log_nu), len(self._counts)))
-        sum_levels(levels, self.effects.columns, effects)
-        shares, intensity = self.strata.log_shares(effects), points.logs[:, :strata]
+        sum_levels(self._levels_of(points), self.effects.columns, effects)
+        shares, intensity = self.strata.log_shares(effects), points.logs[:, : len(self.strata.kept)]
         return shares, *self.strata.means_and_shapes(shares, intensity, points.log_nu, points.power)
 
     def _in_blocks[R](
