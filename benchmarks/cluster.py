@@ -138,38 +138,34 @@ def throughput(sample: xr.DataArray, sizes: xr.DataArray, client: Client) -> dic
     """Seconds and throughput of each way, in turns; the hashes of their numbers."""
     run, end = two_processes(sample, sizes)
     hashes: dict[str, str] = {}
-    areas = len(sample)
 
     def on_client() -> None:
         hashes["the client as workers"] = digest(assess(sample, sizes, workers=client))
 
-    def lazily(chunk: int, number: int) -> Callable[[], None]:
+    def lazily(chunk: int) -> Callable[[], None]:
         def compute() -> None:
-            risk = assess(sample[:number].chunk(area=chunk), sizes[:number]).compute()
-            if number == areas:
-                hashes[f"chunks of {chunk:,}"] = digest(risk)
+            risk = assess(sample.chunk(area=chunk), sizes).compute()
+            hashes[f"chunks of {chunk:,}"] = digest(risk)
 
         return compute
 
-    ways: dict[str, tuple[Callable[[], object], int]] = {
-        "two bare processes": (run, areas),
-        "the client as workers": (on_client, areas),
+    ways: dict[str, Callable[[], object]] = {
+        "two bare processes": run,
+        "the client as workers": on_client,
     }
-    for chunk in CHUNKS:
-        number = areas if chunk > 1 else areas // 10  # these take longest
-        ways[f"chunks of {chunk:,}"] = (lazily(chunk, number), number)
+    ways |= {f"chunks of {chunk:,}": lazily(chunk) for chunk in CHUNKS}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
-        for name, (way, _) in ways.items():
+        for name, way in ways.items():
             seconds[name].append(timed(way))
     end()
     print("| way | tables a second | throughput |")
     print("|---|---:|---:|")
     for name, taken in seconds.items():
-        rates = [ways[name][1] / one for one in taken]
-        rounds = zip(rates, seconds["two bare processes"], strict=True)
-        share = statistics.median(rate * yardstick / areas for rate, yardstick in rounds)
-        print(f"| {name} | {statistics.median(rates):.0f} | {share:.2f} |")
+        rate = len(sample) / statistics.median(taken)
+        rounds = zip(taken, seconds["two bare processes"], strict=True)
+        share = statistics.median(yardstick / one for one, yardstick in rounds)
+        print(f"| {name} | {rate:.0f} | {share:.2f} |")
     return hashes
 
 

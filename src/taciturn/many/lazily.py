@@ -47,9 +47,7 @@ def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Da
     (given, *_), labels = tables.chunks or ((),), tables[over].values.tolist()
     of_tables = _joined(given, tables.size // max(1, len(labels)))
     tables = tables.chunk({over: of_tables, **dict.fromkeys(tables.dims[1:], -1)})
-    chunks = xr.Dataset(
-        {_TABLES: tables, _SIZES: (over, da.from_array(np.array(sizes), chunks=(of_tables,)))}
-    )
+    chunks = xr.Dataset({_TABLES: tables, _SIZES: (over, np.array(sizes))})
     example = {
         name: np.zeros((1, *shape), dtype=kind) for name, (kind, shape) in block.kept.shapes.items()
     }
