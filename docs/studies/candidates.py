@@ -103,8 +103,8 @@ def summary(rows: pd.DataFrame) -> str:
     relative is the median ratio to what the families have."""
     head = ["measure", "candidate", "covers, mean", "lowest", "cells below 0.90"]
     head += ["above 0.99", "RMSE, relative", "width, relative", "interval score, relative"]
-    head += ["score at most that of families", "unconverged"]
-    lines = [joined(head), joined(["---", "---", *["---:"] * 9])]
+    head += ["3.92 RMSE, relative to the width", "score at most that of families", "unconverged"]
+    lines = [joined(head), joined(["---", "---", *["---:"] * 10])]
     design = rows[rows["table"] != EVEN]
     for measure in ("R2", "R1", "tau1"):
         by = design[design["measure"] == measure].pivot(
@@ -118,6 +118,8 @@ def summary(rows: pd.DataFrame) -> str:
             numbers.append(f"{(held > 0.99).sum()}")
             for what in ("rmse", "width", "score"):
                 numbers.append(f"{(by[what][name] / by[what][FAMILIES]).median():.2f}")
+            needed = 2 * 1.96 * by["rmse"][name] / by["width"][FAMILIES]
+            numbers.append(f"{needed.median():.2f}")
             numbers.append(f"{(score <= by['score'][FAMILIES]).mean():.0%}")
             numbers.append(f"{by['unconverged'][name].sum():.0f}")
             lines.append(joined([measure.replace("tau", "τ"), name, *numbers]))

@@ -7,9 +7,9 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
+from contextlib import closing, contextmanager
 from functools import cache
-from threading import Thread, enumerate as all_threads
+from threading import Lock, Thread, enumerate as all_threads
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,12 +75,28 @@ def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int
         return list(pool.map(work, parts))
 
 
-def linear_algebra_alone() -> AbstractContextManager[object]:
+@contextmanager
+def linear_algebra_alone() -> Iterator[None]:
     """In which linear algebra takes one thread: beside others that take all cores, or
-    of many small matrices, for which threads would wait.
+    of many small matrices, for which threads would wait. Threads may be in it together.
     """
-    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limited
+    global _limited, _inside
+    with _LIMITING:
+        if _inside == 0:
+            _limited = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _LIMITING:
+            _inside -= 1
+            if _inside == 0:
+                _limited.restore_original_limits()
+
+
+_LIMITING: Final = Lock()
+_limited: Any = None
+_inside = 0
 
 
 @cache

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import lognorm
+from scipy.stats import lognorm, uniform
 
 import taciturn as tc
 
@@ -52,7 +52,20 @@ def test_exceeded_are_quantiles_from_above(prior: tc.Prior) -> None:
     assert (drawn > by_one[1]).mean() == pytest.approx(0.5, abs=0.01)
 
 
-@given(mu=st.floats(-20, 20), sigma=st.floats(0.1, 5), value=st.floats(-2, 1e6))
+@given(lower=st.floats(0, 5), width=st.floats(0.1, 50), value=st.floats(-2, 60))
+def test_uniform(lower: float, width: float, value: float) -> None:
+    prior, exact = tc.Prior("Uniform", lower=lower, upper=lower + width), uniform(lower, width)
+    values = np.array([value, lower, lower + width, lower - 1e-9, lower + width + 1e-9])
+    np.testing.assert_allclose(prior.logpdf(values)[[0, 1]], exact.logpdf(values)[[0, 1]])
+    expected = [-math.log(width), -np.inf, -np.inf]
+    np.testing.assert_allclose(prior.logpdf(values)[2:], expected, rtol=1e-12, atol=1e-12)
+
+
+@given(  # of subnormal numbers SciPy has seven digits
+    mu=st.floats(-20, 20),
+    sigma=st.floats(0.1, 5),
+    value=st.floats(-2, 1e6, allow_subnormal=False),
+)
 def test_log_normal(mu: float, sigma: float, value: float) -> None:
     prior, exact = tc.Prior("LogNormal", mu=mu, sigma=sigma), lognorm(s=sigma, scale=math.exp(mu))
     found = prior.logpdf(np.array([value]))

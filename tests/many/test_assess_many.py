@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import dask
@@ -115,7 +114,7 @@ def test_tables_of_any_shape(alone):
 @pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
 def test_chunks_give_chunks(estimator, monkeypatch):
-    monkeypatch.setattr(lazily, "_TOGETHER", 2)
+    monkeypatch.setattr(lazily, "_TOGETHER", {"shared": 2, "alone": 2})
     how = {"estimator": estimator, "by": "age", "keep_draws": True}
     eager = assess(**how)
     of_areas = [({"area": 2}, (2, 2, 2, 1)), ({"area": 1}, (2, 2, 2, 1)), ({"area": 5}, (5, 2))]
@@ -130,19 +129,34 @@ def test_chunks_give_chunks(estimator, monkeypatch):
     assert float(one) == float(eager["R2_mean"].sel(area="c"))
 
 
-@given(st.lists(st.integers(1, 400), max_size=30), st.sampled_from([2, 90, 2**15, 2**21]))
-def test_small_chunks_are_joined(chunks, cells):
-    """In order, to as many tables as a task may have, never split."""
-    joined = lazily._joined(chunks, cells)
+@given(st.lists(st.integers(1, 400), max_size=30), st.integers(1, 300))
+def test_small_chunks_are_joined(chunks, most):
+    """In order, to as many tables as a task may have, never split, and not to fewer."""
+    joined = lazily._joined(chunks, most)
     ends = set(np.cumsum(chunks).tolist())
     assert sum(joined) == sum(chunks)
     assert set(np.cumsum(joined).tolist()) <= ends
-    most = min(200, 2**20 // cells)
-    for size, after in pairwise(joined):
-        assert size + after > most or size in chunks
     assert all(size <= most or size in chunks for size in joined)
+    starts = np.searchsorted(np.cumsum(chunks), np.cumsum(joined)[:-1], side="right")
+    assert all(size + chunks[next_] > most for size, next_ in zip(joined, starts, strict=False))
 
 
+class Inclined(tc.ChineseRestaurant):
+    """An estimator with more to it than its fields."""
+
+    power = 1
+
+    def complete(self, problem, draws, parameters, rng):
+        return super().complete(problem, draws, parameters, rng) + (self.power - 1)
+
+
+def inclined(power):
+    estimator = Inclined()
+    object.__setattr__(estimator, "power", power)
+    return estimator
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
 def test_lazy_results_computed_together_stay_apart():
     """Dask computes what has one name once, whatever it was made of."""
     other = tc.ChineseRestaurant(priors={"theta": tc.Prior("LogNormal", mu=1, sigma=1)})

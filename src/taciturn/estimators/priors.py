@@ -174,7 +174,7 @@ class Prior:
     def exceeded(self, probability: Floats) -> Floats:
         """The values that are exceeded with these probabilities."""
         if self.distribution == "Pareto":
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", over="ignore"):
                 ratio = np.asarray(probability, dtype=float) ** (-1 / self.parameters["alpha"])
             return np.asarray(self.parameters["m"] * ratio)
         return np.asarray(_frozen(self).ppf(1 - probability), dtype=float)

@@ -149,8 +149,9 @@ def assess_many(
     -----
     *Chunks.* With tables in chunks of Dask along `over`, the result is computed when it
     is asked for, by whatever scheduler or client is then active, a chunk at a time; the
-    numbers are the same. Chunks of fewer than two hundred tables that follow each other
-    are joined. Only what areas share is learned at once, from the areas that this
+    numbers are the same. Small chunks that follow each other are joined, to as many as
+    two hundred tables of areas that share a profile, and fifty others, unless their
+    cells are a million. Only what areas share is learned at once, from the areas that this
     takes. A table is checked when its chunk is.
 
     *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +17,9 @@ from taciturn.many.tasks import Kept, Task, run_task
 __all__ = ["Block", "assess_lazily"]
 
 _TABLES, _SIZES = "taciturn_tables", "taciturn_sizes"
-_TOGETHER: Final = 200
-"""Tables of small chunks that one task takes: a scheduler needs as long for a task as a
-few tables take."""
+_TOGETHER: Final = {"shared": 200, "alone": 50}
+"""Tables of small chunks that one task takes: a scheduler needs as long for the tasks
+of a chunk as a few tables take."""
 _NUMBERS: Final = 2**20  # in these, at most
 
 
@@ -33,6 +34,12 @@ class Block:
     converged: bool
     seed: int
 
+    def __dask_tokenize__(self) -> str:
+        """All that decides the numbers, more than fields of an estimator included."""
+        import cloudpickle  # which Dask needs
+
+        return sha256(cloudpickle.dumps(self)).hexdigest()
+
 
 def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Dataset:
     """Assess each chunk of tables, which have labels, when its result is asked for;
@@ -45,7 +52,8 @@ def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Da
     over = block.over
     tables = tables.transpose(over, ...)
     (given, *_), labels = tables.chunks or ((),), tables[over].values.tolist()
-    of_tables = _joined(given, tables.size // max(1, len(labels)))
+    most = _TOGETHER["shared" if isinstance(block.estimator, Populations) else "alone"]
+    of_tables = _joined(given, min(most, max(1, _NUMBERS // tables[0].size)))
     tables = tables.chunk({over: of_tables, **dict.fromkeys(tables.dims[1:], -1)})
     chunks = xr.Dataset({_TABLES: tables, _SIZES: (over, np.array(sizes))})
     example = {
@@ -76,9 +84,11 @@ def _assessed(chunk: xr.Dataset, block: Block) -> xr.Dataset:
     return labelled(arrays, tables, block.kept)
 
 
-def _joined(chunks: Sequence[int], cells: int) -> tuple[int, ...]:
-    """Numbers of tables of the chunks, with small ones joined to those before them."""
-    most, found = min(_TOGETHER, max(1, _NUMBERS // cells)), list(chunks[:1])
+def _joined(chunks: Sequence[int], most: int) -> tuple[int, ...]:
+    """Numbers of tables of the chunks, with small ones joined to those before them, up
+    to so many.
+    """
+    found = list(chunks[:1])
     for size in chunks[1:]:
         if found[-1] + size <= most:
             found[-1] += size

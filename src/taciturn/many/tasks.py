@@ -214,7 +214,9 @@ def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -
 
 def _check_categories(table: xr.DataArray, fillable: Mask, kept: Kept) -> None:
     """Raise `TableError` unless each category of `by` has two cells to fill."""
-    cells = table.copy(data=fillable.reshape(table.shape)) if kept.by else table
+    if not kept.by:
+        return
+    cells = table.copy(data=fillable.reshape(table.shape))
     for variable in kept.by:
         check_cells(cells.sum([dim for dim in cells.dims if dim != variable]))
 

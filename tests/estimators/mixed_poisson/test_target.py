@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from taciturn import parallel
+from taciturn.estimators.mixed_poisson import target as target_module
 from taciturn.estimators.mixed_poisson.density import LEAST
 from taciturn.estimators.mixed_poisson.kernels import solve_factored
 from taciturn.estimators.mixed_poisson.mixing import MIXING, mixing_with
@@ -123,8 +125,12 @@ def test_the_likelihood_is_the_product_of_those_of_all_cells(problem, terms, sha
 
 @SHARES
 @pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
-def test_modes_are_where_slopes_are_the_exponents(problem, terms, share):
-    """Found one by one as together, with what is needed of the point just before."""
+def test_modes_are_where_slopes_are_the_exponents(problem, terms, share, monkeypatch):
+    """Found one by one as in blocks and threads, with what is needed of the point just
+    before.
+    """
+    monkeypatch.setattr(target_module, "_BLOCK", 1)
+    monkeypatch.setattr(parallel, "_THREADED_FROM", 1)
     target = target_of(problem(), terms)
     points = points_of(target, np.random.default_rng(3), share)
     exponents = 0.5 * usual_exponents(target, points)
@@ -141,14 +147,37 @@ def test_modes_are_where_slopes_are_the_exponents(problem, terms, share):
     np.testing.assert_allclose(roots @ roots.transpose(0, 2, 1), left, atol=1e-9 * abs(left).max())
 
 
+def test_points_of_any_kind_stand_beside_each_other():
+    """Shares at and between their ends, and means and shapes of any size."""
+    target = target_of(stratified(), MAIN[:2])
+    points = points_of(target, np.random.default_rng(4), 0.0, rows=12)
+    logs = points.logs.copy()
+    logs[::4, 0], logs[1::4, 1], logs[2::4, -1] = 600.0, -600.0, 500.0
+    points = replace(points, logs=logs, share=np.tile([0.0, 0.3, 1.0], 4))
+    points.log_nu[::5], points.log_nu[1::5] = -300.0, 60.0
+    _, *cells = target._cells(points)
+    found, bends = target._log_likelihood(points), target.bends(points)
+    for row, share in enumerate(points.share):
+        own = slice(row, row + 1)
+        one = mixing_with(points.share[own])
+        by_cell = one.log_pmf(target._counts, *(each[own] for each in cells))
+        np.testing.assert_allclose(found[row], by_cell.sum(), rtol=1e-12, err_msg=f"{share}")
+        alone = target.bends(points.at(own))
+        for of_all, of_one in zip(vars(bends).values(), vars(alone).values(), strict=True):
+            np.testing.assert_array_equal(of_all[row], of_one[0])
+
+
 def test_information_that_is_none_is_made_the_least():
     """In its own directions, and for no other point."""
-    effects = np.array([[[3.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], np.eye(2) * np.nan])
-    bends = Bends(np.zeros((3, 3)), effects, np.zeros((3, 1, 2)), np.ones((3, 1)), np.ones((3, 1)))
-    fine, mended, unknown = roots_of(bends)
+    plain, indefinite = [[3.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]
+    beyond = [[1e18, 0.0], [0.0, -1e18]]
+    effects = np.array([plain, indefinite, np.eye(2) * np.nan, beyond])
+    bends = Bends(np.zeros((4, 3)), effects, np.zeros((4, 1, 2)), np.ones((4, 1)), np.ones((4, 1)))
+    fine, mended, unknown, far = roots_of(bends)
     np.testing.assert_allclose(fine, np.linalg.cholesky(effects[0]))
     np.testing.assert_allclose(np.linalg.eigvalsh(mended @ mended.T), [LEAST, 3.0])
     assert np.isnan(unknown).all()
+    np.testing.assert_allclose(far @ far.T, np.diag([1e18, LEAST]))
 
 
 @SHARES

@@ -13,9 +13,9 @@ share)`` as in `Points`, with concentrations and precisions instead of their log
 import math
 
 import numpy as np
-from numba import njit
 
 from taciturn.estimators.mixed_poisson.kernels import (
+    compiled,
     counted_gamma,
     counted_inverse_gaussian,
     solve_back,
@@ -32,7 +32,7 @@ _SHAPES = (-230.0, 40.0)
 _HIGH = 1e250  # of a product before its logarithm is taken: factors are at most 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_likelihood(sample, model, points, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `out` with the sum over the cells of ``log f! p(f)`` for each point."""
     counts, number = sample[0], sample[0].size
@@ -68,7 +68,7 @@ def sum_likelihood(sample, model, points, out):  # type: ignore[no-untyped-def] 
         out[a] = total + math.log(either)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bend(sample, model, points, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the arrays of `Bends` at all points."""
     work = _work(sample, model)
@@ -76,11 +76,12 @@ def bend(sample, model, points, out):  # type: ignore[no-untyped-def] # pragma: 
         _bend(a, sample, model, points, work, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def climb(sample, model, points, exponents, near, most, out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move each point by Newton's method to where powers of rates and intensities have
     the largest density, until a step is at most `near`, or for `most` steps; fill the
-    arrays of `Bends`, and roots of the information, where the last step began.
+    arrays of `Bends`, and roots of the information, where the last step began. Where
+    there is no step, logs are no numbers.
     """
     work, (logs, sums) = _work(sample, model), points[:2]
     slopes, _, between, of_means, own_sums = out
@@ -97,6 +98,9 @@ def climb(sample, model, points, exponents, near, most, out, roots):  # type: ig
                     rest[c] -= ratio * between[a, j, c]
             solve_forward(roots[a], rest)
             solve_back(roots[a], rest)
+            if not math.isfinite(rest.sum()):
+                logs[a] = np.nan
+                break
             for c in range(rest.size):
                 step[strata + c] = min(max(rest[c], -1.0), 1.0)
             for j in range(strata):
@@ -109,11 +113,11 @@ def climb(sample, model, points, exponents, near, most, out, roots):  # type: ig
                 logs[a, c] += step[c]
                 longest = max(longest, abs(step[c]))
             sums[a] = own_sums[a]
-            if not longest > near:
+            if longest <= near:
                 break
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def factor_information(out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `roots` with Cholesky factors of the information about effects, whatever the
     intensities, from the arrays of `Bends`.
@@ -122,7 +126,7 @@ def factor_information(out, roots):  # type: ignore[no-untyped-def] # pragma: no
         _root(a, out, roots)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _root(a, out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
     """That of one point; with the least information in directions that have less, where
     some has none.
@@ -141,10 +145,11 @@ def _root(a, out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
         root[:] = np.nan
         return
     values, vectors = np.linalg.eigh(information)
-    _factor((vectors * np.maximum(values, LEAST)) @ vectors.T, root)
+    if not _factor((vectors * np.maximum(values, LEAST)) @ vectors.T, root):
+        root[:] = np.nan  # rounding is more than the least
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _factor(matrix, root):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `root` with the Cholesky factor; whether there is one."""
     root[:] = 0.0
@@ -162,7 +167,7 @@ def _factor(matrix, root):  # type: ignore[no-untyped-def] # pragma: no cover
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the arrays of `Bends` at one point."""
     basis = model[0]
@@ -191,7 +196,7 @@ def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] 
             sums[a, margin] += max(own[c], 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add derivatives of the likelihood of one point by intensities and levels, second
     ones with the sign changed: by intensities, once and twice, by levels, by pairs of
@@ -207,11 +212,11 @@ def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyp
     for i in range(counts.size):
         f, m, r = counts[i], mean[i], math.exp(log_shape[i])
         ratio = m / r
-        if share == 0.0:
+        if share <= 0.0:
             found = gamma(f, r, ratio, math.log1p(ratio))
         else:
             s = math.sqrt(1.0 + 2.0 * ratio)
-            if share == 1.0:
+            if share >= 1.0:
                 found = inverse_gaussian(f, r, m, ratio, s)
             else:
                 given = log_mean[i], log_shape[i], m, r, ratio, math.log1p(ratio), s
@@ -234,7 +239,7 @@ def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyp
     _take_from_others(sample, within, weight, of_strata, by_level, pairs, with_means)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_from_others(sample, within, weight, of_strata, by_level, pairs, with_means):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add second derivatives by pairs of levels from those of the cells, `weight`, and
     take from all derivatives what a level takes from the other cells of a stratum.
@@ -264,7 +269,7 @@ def _take_from_others(sample, within, weight, of_strata, by_level, pairs, with_m
                 pairs[c, d] -= expected[j, c] * held[j, d] + held[j, c] * expected[j, d]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bend_priors(a, model, points, slopes, bends):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add what the priors of margins and coordinates, and the distribution of the sums
     of rates, do at one point.
@@ -290,7 +295,7 @@ def _bend_priors(a, model, points, slopes, bends):  # type: ignore[no-untyped-de
                 bends[c, d] += share * margin[d - start] / total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _work(sample, model):  # type: ignore[no-untyped-def] # pragma: no cover
     """Arrays for one point after the other."""
     size, strata = model[0].shape[0], sample[3].size
@@ -299,7 +304,7 @@ def _work(sample, model):  # type: ignore[no-untyped-def] # pragma: no cover
     return np.empty(size), cells, *own
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cells(sample):  # type: ignore[no-untyped-def] # pragma: no cover
     """Arrays for the mean, its logarithm, that of the shape, and the share of its
     stratum of each cell.
@@ -308,7 +313,7 @@ def _cells(sample):  # type: ignore[no-untyped-def] # pragma: no cover
     return np.empty(number), np.empty(number), np.empty(number), np.empty(number)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the arrays of `_cells` and the levels for one point, means and shapes within
     what their products can hold.

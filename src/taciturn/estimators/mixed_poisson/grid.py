@@ -285,6 +285,7 @@ def _nodes(
     exponents = usual_exponents(target, best)
     best, bends, roots = target.modes(best, exponents, ROUGH)
     height = target.log_density(best) - log_scale(bends, roots)
+    height = np.where(np.isnan(height), -np.inf, height)
     return Nodes(best, axes, exponents, bends, roots, height)
 
 

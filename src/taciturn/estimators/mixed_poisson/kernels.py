@@ -17,6 +17,7 @@ __all__ = [
     "add_gamma_mixed",
     "add_inverse_gaussian_mixed",
     "add_to_groups",
+    "compiled",
     "counted_gamma",
     "counted_inverse_gaussian",
     "draw_inverse_gaussian_factors",
@@ -36,13 +37,15 @@ __all__ = [
     "sum_levels",
 ]
 
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+"""As NumPy: what is divided by 0 is infinite or no number, and no error."""
 NARROWEST = 1e-10  # shape: below it rounding would take over, and all are empty
 _WIDEST = 1e17  # shape: beyond, squares would overflow, and factors are 1
 LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
 _HIGH = 1e150  # of a product before its logarithm is taken: factors are below 1e155
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_gamma_mixed(counts, occupied, log_mean, log_shape, shape, excess, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``f! p(f)``, negative binomial, for each row: `out` has that of
     empty cells, to which what counts add is added.
@@ -55,7 +58,7 @@ def add_gamma_mixed(counts, occupied, log_mean, log_shape, shape, excess, out): 
             out[a, i] += counted_gamma(counts[i], *given)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, root, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian; `root` is ``s`` of
     `one_inverse_gaussian_mixed`.
@@ -66,7 +69,7 @@ def add_inverse_gaussian_mixed(counts, occupied, log_mean, log_shape, root, out)
             out[a, i] += counted_inverse_gaussian(counts[i], *given)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``f! p(f)`` of one count, negative binomial."""
     r, excess = math.exp(log_shape), math.log1p(math.exp(log_mean - log_shape))
@@ -75,13 +78,13 @@ def one_gamma_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # p
     return counted_gamma(f, log_mean, log_shape, r, excess) - r * excess
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def counted_gamma(f, log_mean, log_shape, r, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a count adds to the logarithm of that of an empty cell."""
     return log_rising_over_power(f, r, log_shape) + f * (log_mean - excess)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian. With ``s² = 1 + 2 m / r`` and ``w = r s``,
     ``f! p(f) = (m / s)^f exp(r (1 - s)) K_{f - 1/2}(w) / K_{1/2}(w)``.
@@ -94,13 +97,13 @@ def one_inverse_gaussian_mixed(f, log_mean, log_shape):  # type: ignore[no-untyp
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def] # pragma: no cover
     """What a count adds to the logarithm of that of an empty cell."""
     return f * (log_mean - math.log(s)) + log_bessel_ratio(f, r * s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: upwards from order to order, or by
     the uniform expansion for large orders (DLMF 10.41.4).
@@ -129,7 +132,7 @@ def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     return total + math.log(product)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_inverse_gaussian_factors(counts, mean, shape, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Factors given the counts, inverse Gaussian before the count is known."""
     for a in range(mean.shape[0]):
@@ -137,7 +140,7 @@ def draw_inverse_gaussian_factors(counts, mean, shape, rng, out):  # type: ignor
             out[a, i] = _inverse_gaussian_factor(counts[i], mean[a, i], shape[a, i], rng)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_mixture_factors(counts, mean, shape, log_odds, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Factors given the counts, each of one of two kinds: inverse Gaussian with odds
     given for each row, before the count is known, and gamma otherwise.
@@ -157,7 +160,7 @@ def draw_mixture_factors(counts, mean, shape, log_odds, rng, out):  # type: igno
                 out[a, i] = _inverse_gaussian_factor(f, m, shape[a, i], rng)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inverse_gaussian_factor(f, m, shape, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """One of them: generalised inverse Gaussian, and without a count inverse Gaussian,
     by the method of Michael, Schucany and Haas (1976), The American Statistician 30,
@@ -174,7 +177,7 @@ def _inverse_gaussian_factor(f, m, shape, rng):  # type: ignore[no-untyped-def] 
     return mean * (mean / smaller)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """A generalised inverse Gaussian variate, density proportional to ``x^(order - 1)
     exp(-(chi / x + psi x) / 2)``, for orders above 0: by rejection in ``log x``, where
@@ -214,13 +217,13 @@ def one_factor(order, chi, psi, rng):  # type: ignore[no-untyped-def] # pragma: 
             return math.sqrt(chi / psi) * (order + root) / omega * math.exp(x)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop(x, alpha, order):  # type: ignore[no-untyped-def] # pragma: no cover
     """By how much the logarithm of the density is below its mode."""
     return alpha * (math.cosh(x) - 1.0) + order * (math.exp(x) - x - 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_to_groups(values, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add the value of each cell to its groups."""
     for a in range(values.shape[0]):
@@ -229,7 +232,7 @@ def add_to_groups(values, columns, out):  # type: ignore[no-untyped-def] # pragm
                 out[a, columns[i, j]] += values[a, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """For each row of `levels` and each cell, the sum over some columns."""
     for a in range(levels.shape[0]):
@@ -240,7 +243,7 @@ def sum_levels(levels, columns, out):  # type: ignore[no-untyped-def] # pragma: 
             out[a, i] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_sums(logs, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The logarithm of the sum of the exponentials of each row."""
     for a in range(logs.shape[0]):
@@ -250,7 +253,7 @@ def log_sums(logs, out):  # type: ignore[no-untyped-def] # pragma: no cover
         out[a] = highest + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_factored(roots, right, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Solve for each of several matrices, given by the lower triangular ``L`` of ``L
     L'``, one system of equations.
@@ -261,7 +264,7 @@ def solve_factored(roots, right, out):  # type: ignore[no-untyped-def] # pragma:
         solve_back(roots[a], out[a])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_forward(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
     """Solve for a lower triangular factor, in place."""
     for j in range(values.size):
@@ -270,7 +273,7 @@ def solve_forward(root, values):  # type: ignore[no-untyped-def] # pragma: no co
         values[j] /= root[j, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
     """Solve for its transpose, in place."""
     for j in range(values.size - 1, -1, -1):
@@ -279,14 +282,14 @@ def solve_back(root, values):  # type: ignore[no-untyped-def] # pragma: no cover
             values[k] -= root[j, k] * values[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_back_at(roots, number, values):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same for each row of values, with the factor of that number."""
     for a in range(number.size):
         solve_back(roots[number[a]], values[a])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def means_and_shapes(log_shares, log_intensity, of_cell, log_nu, power, log_cells, mean, shape):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithms of the mean and of the shape of each cell, for each row."""
     for a in range(log_shares.shape[0]):
@@ -296,7 +299,7 @@ def means_and_shapes(log_shares, log_intensity, of_cell, log_nu, power, log_cell
             shape[a, i] = log_nu[a] + power[a] * (log_cells + share)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def less_highest(of_cell, strata, logs):  # type: ignore[no-untyped-def] # pragma: no cover
     """Shift each row of `logs` so that the highest of each stratum is 0."""
     for a in range(logs.shape[0]):
@@ -307,7 +310,7 @@ def less_highest(of_cell, strata, logs):  # type: ignore[no-untyped-def] # pragm
             logs[a, i] -= highest[of_cell[i]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_to(log_sizes, of_cell, values, logs):  # type: ignore[no-untyped-def] # pragma: no cover
     """Shift each row of `logs` so that its exponentials, which are `values` now, add up
     to the sizes of the strata that the cells are of.

@@ -5,10 +5,9 @@ by either with some probability.
 
 import math
 
-from numba import njit
-
 from taciturn.estimators.mixed_poisson.kernels import (
     LARGE,
+    compiled,
     counted_gamma,
     log_bessel_ratio,
 )
@@ -27,7 +26,7 @@ _HIGH = 1e150  # of a term, beyond which a sum is scaled, or of a product
 _FROM_ORDERS = 16.0  # argument up to which little cancels between neighbouring orders
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gamma_slopes(counts, shape, ratio, excess, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Slopes and curvatures of the logarithm of ``f! p(f)``, negative binomial: `out`
     is filled with the derivative by the logarithm of the mean, that along the logarithm
@@ -42,7 +41,7 @@ def gamma_slopes(counts, shape, ratio, excess, power, out):  # type: ignore[no-u
             _fill(gamma(counts[i], *given), power[a], out, a, i)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def inverse_gaussian_slopes(counts, log_shape, mean, ratio, power, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, Poisson-inverse Gaussian."""
     for a in range(mean.shape[0]):
@@ -52,7 +51,7 @@ def inverse_gaussian_slopes(counts, log_shape, mean, ratio, power, out):  # type
             _fill(inverse_gaussian(counts[i], *given), power[a], out, a, i)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
     counts, log_mean, log_shape, mean, shape, ratio, excess, log_odds, power, out
 ):
@@ -67,7 +66,7 @@ def mixture_slopes(  # type: ignore[no-untyped-def] # pragma: no cover
             _fill(mixture(counts[i], *given), power[a], out, a, i)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: no cover
     """Those of one cell, from derivatives by the mean and the shape: first ones, and,
     with the sign changed, second ones by the mean, by both and by the shape.
@@ -80,7 +79,7 @@ def _fill(slopes, power, out, a, i):  # type: ignore[no-untyped-def] # pragma: n
     out[4, a, i] = bend_mean + power * (2.0 * bend_both + power * bend_shape)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """Derivatives by the mean and the shape, of one cell: first ones, and, with the
     sign changed, second ones by the mean, by both and by the shape.
@@ -94,17 +93,17 @@ def gamma(f, r, ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cov
     return f - (r + f) * q, by_shape, bend_mean, r * q - bend_mean, bend_shape
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def inverse_gaussian(f, r, m, ratio, s):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same; `s` is that of `one_inverse_gaussian_mixed`, and `r` is not needed
     without a count.
     """
     slope, bend = _bessel_slopes(f, r * s) if f > 0 else (0.0, 0.0)
-    return _inverse_gaussian(f, m, ratio, s, slope, bend)
+    return _with_bessel(f, m, ratio, s, slope, bend)
 
 
-@njit(cache=True, nogil=True)
-def _inverse_gaussian(f, m, ratio, s, slope, bend):  # type: ignore[no-untyped-def] # pragma: no cover
+@compiled
+def _with_bessel(f, m, ratio, s, slope, bend):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same, from derivatives of the logarithm of the Bessel functions."""
     k, c = m / s, ratio / (s * s)
     by_mean, by_shape = -k, k - 2.0 * m / (1.0 + s)
@@ -119,7 +118,7 @@ def _inverse_gaussian(f, m, ratio, s, slope, bend):  # type: ignore[no-untyped-d
     return by_mean, by_shape, bend_mean, bend_both, bend_shape
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same of either kind; `x` and `y` are the logarithms of `m` and `r`."""
     odds, slope, bend = log_odds + r * excess - 2.0 * m / (1.0 + s), 0.0, 0.0
@@ -130,7 +129,7 @@ def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyp
         else:
             log_ratio, (slope, bend) = log_bessel_ratio(f, w), _bessel_slopes(f, w)
         odds += f * (x - math.log(s)) + log_ratio - counted_gamma(f, x, y, r, excess)
-    first, second = gamma(f, r, ratio, excess), _inverse_gaussian(f, m, ratio, s, slope, bend)
+    first, second = gamma(f, r, ratio, excess), _with_bessel(f, m, ratio, s, slope, bend)
     chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
     # Which of the two it is varies, and bends the logarithm upwards.
     either = chance * (1.0 - chance)
@@ -144,7 +143,7 @@ def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyp
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bessel_by_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``, upwards from order to order, with
     its first and second derivative by the logarithm of `w`, from the last two orders
@@ -162,7 +161,7 @@ def _bessel_by_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     return total + math.log(product), w + 0.5 - away, second
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """First and second derivative of ``log K_{f - 1/2}(w) / K_{1/2}(w)``, f a whole
     number, by the logarithm of `w`: minus the mean, and the variance, of the power k in

@@ -31,7 +31,7 @@ __all__ = ["Target"]
 
 _BLOCK: Final = 2**18  # numbers in an array at once, or what takes as long:
 _SUM: Final = 8  # a cell of a density, and
-_MODE: Final = 256  # of the search for a mode
+_BENDS: Final = 256  # of its derivatives, a few times
 _STEP: Final = 0.1  # along a logarithm, of third derivatives
 _HIGHEST: Final = 700.0  # logarithm whose exponential is a number
 _STEPS: Final = 30  # of Newton's method, at most
@@ -138,7 +138,7 @@ class Target:
             bend(*self._given(some), tuple(vars(found).values()))
             return found
 
-        return Bends.joined(self._in_blocks(work, points, arrays=_SUM))
+        return Bends.joined(self._in_blocks(work, points, arrays=_BENDS))
 
     def modes(self, points: Points, exponents: Floats, near: float) -> tuple[Points, Bends, Floats]:
         """Where powers of rates and intensities have the largest density, by Newton's
@@ -153,7 +153,7 @@ class Target:
             climb(*given, exponents, near, _STEPS, tuple(vars(found).values()), roots)
             return replace(some, logs=given[2][0], sums=given[2][1]), found, roots
 
-        parts = self._in_blocks(work, points, exponents, arrays=_MODE)
+        parts = self._in_blocks(work, points, exponents, arrays=_BENDS)
         moved, found, roots = zip(*parts, strict=True)
         return Points.joined(moved), Bends.joined(found), np.concatenate(roots)
 
