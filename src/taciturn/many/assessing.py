@@ -151,8 +151,8 @@ def assess_many(
     is asked for, by whatever scheduler or client is then active, a chunk at a time; the
     numbers are the same. Small chunks that follow each other are joined, to as many as
     two hundred tables of areas that share a profile, and fifty others, unless their
-    cells are a million. Only what areas share is learned at once, from the areas that this
-    takes. A table is checked when its chunk is.
+    cells are a million. Only what areas share is learned at once, from the areas that
+    this takes. A table is checked when its chunk is.
 
     *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at
     least that probability at or below them.
