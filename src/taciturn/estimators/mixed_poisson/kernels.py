@@ -17,6 +17,7 @@ __all__ = [
     "add_gamma_mixed",
     "add_inverse_gaussian_mixed",
     "add_to_groups",
+    "bessel_by_orders",
     "compiled",
     "counted_gamma",
     "counted_inverse_gaussian",
@@ -105,8 +106,8 @@ def counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def]
 
 @compiled
 def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: upwards from order to order, or by
-    the uniform expansion for large orders (DLMF 10.41.4).
+    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: by orders, or by the uniform
+    expansion for large ones (DLMF 10.41.4).
     """
     if f > LARGE:
         order = f - 0.5
@@ -120,8 +121,14 @@ def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
         series = 1.0 - u1 / order + u2 / order**2 - u3 / order**3
         beyond = order / (z + root) + order * math.log(z / (1.0 + root))  # without cancellation
         return -beyond + 0.5 * math.log(z / root) + math.log(series)
-    if f < 2:
-        return 0.0
+    return bessel_by_orders(f, w)[0] if f > 1 else 0.0
+
+
+@compiled
+def bessel_by_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same, upwards from order to order, and the ratio of the last two, 1 if there
+    is one.
+    """
     total, product, ratio = 0.0, 1.0, 1.0
     for n in range(1, int(f)):
         ratio = 1.0 / ratio + (2.0 * n - 1.0) / w
@@ -129,7 +136,7 @@ def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
         if product > _HIGH:
             total += math.log(product)
             product = 1.0
-    return total + math.log(product)
+    return total + math.log(product), ratio
 
 
 @compiled

@@ -7,6 +7,7 @@ import math
 
 from taciturn.estimators.mixed_poisson.kernels import (
     LARGE,
+    bessel_by_orders,
     compiled,
     counted_gamma,
     log_bessel_ratio,
@@ -22,7 +23,7 @@ __all__ = [
     "mixture_slopes",
 ]
 
-_HIGH = 1e150  # of a term, beyond which a sum is scaled, or of a product
+_HIGH = 1e150  # of a term, beyond which a sum is scaled
 _FROM_ORDERS = 16.0  # argument up to which little cancels between neighbouring orders
 
 
@@ -125,7 +126,7 @@ def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyp
     if f > 0:
         w = r * s
         if f <= LARGE and w <= _FROM_ORDERS:
-            log_ratio, slope, bend = _bessel_by_orders(f, w)
+            log_ratio, slope, bend = _between_orders(f, w)
         else:
             log_ratio, (slope, bend) = log_bessel_ratio(f, w), _bessel_slopes(f, w)
         odds += f * (x - math.log(s)) + log_ratio - counted_gamma(f, x, y, r, excess)
@@ -144,21 +145,16 @@ def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyp
 
 
 @compiled
-def _bessel_by_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``, upwards from order to order, with
-    its first and second derivative by the logarithm of `w`, from the last two orders
-    and from Bessel's equation (DLMF 10.29.2 and 10.25.1).
+def _between_orders(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``, with its first and second
+    derivative by the logarithm of `w`, from the last two orders and from Bessel's
+    equation (DLMF 10.29.2 and 10.25.1).
     """
-    total, product, ratio, order = 0.0, 1.0, 1.0, f - 0.5
-    for n in range(1, int(f)):
-        ratio = 1.0 / ratio + (2.0 * n - 1.0) / w
-        product *= ratio
-        if product > _HIGH:
-            total += math.log(product)
-            product = 1.0
+    log_ratio, ratio = bessel_by_orders(f, w)
+    order = f - 0.5
     away = w / ratio + order
     second = (w - away) * (w + away) + order * order + w
-    return total + math.log(product), w + 0.5 - away, second
+    return log_ratio, w + 0.5 - away, second
 
 
 @compiled
@@ -169,7 +165,7 @@ def _bessel_slopes(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     of the uniform expansion for large orders (DLMF 10.41.4).
     """
     if f <= LARGE and w <= _FROM_ORDERS:
-        return _bessel_by_orders(f, w)[1:]
+        return _between_orders(f, w)[1:]
     if f > LARGE:
         order = f - 0.5
         root = math.sqrt(order * order + w * w)
