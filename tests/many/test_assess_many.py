@@ -166,8 +166,14 @@ def test_lazy_results_computed_together_stay_apart():
         {"draws": 30},
         {"estimator": other},
         {"weights": (0.2, 0.3, 0.5)},
+        {"population_size": SIZES + 1},
+        {"quantiles": (0.1, 0.5, 0.9)},
+        {"estimator": inclined(1)},
+        {"estimator": inclined(2)},
+        {"estimator": SHARED},
+        {"estimator": SHARED, "random_seed": 4},
+        {"structural_zeros": sample()[0].drop_vars("area") < 0},
     ]
-    ways.append({"population_size": SIZES + 1})
     lazy = [assess(sample().chunk(area=2), **way) for way in ways]
     for way, found in zip(ways, dask.compute(*lazy, scheduler="synchronous"), strict=True):
         assert found.equals(assess(**way))

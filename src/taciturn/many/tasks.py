@@ -133,7 +133,8 @@ def run_task(task: Task) -> tuple[int, Arrays]:
 def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
     """One fit after the other; tables that are alike are measured together."""
     for own in _together(_drawn(task, given, out)):
-        population = np.stack([each.population for each in own])
+        drawn = [each.population for each in own]
+        population = np.stack(drawn) if len(drawn) > 1 else drawn[0][None]  # large: no copy
         samples = np.stack([each.problem.sample.values for each in own])
         variables, fillable = own[0].problem.variables, own[0].problem.fillable
         measured = _measured(population, samples, variables, fillable, task.kept)
@@ -175,11 +176,13 @@ def _together(drawn: Iterator[_Drawn]) -> Iterator[list[_Drawn]]:
     """Tables that are alike and follow each other, as many as are measured at once."""
     own: list[_Drawn] = []
     for one in drawn:
-        full = (len(own) + 1) * one.population.size > WITHOUT_THREADS
-        if own and (full or not one.is_like(own[0])):
+        if own and not one.is_like(own[0]):
             yield own
             own = []
         own.append(one)
+        if (len(own) + 1) * one.population.size > WITHOUT_THREADS:  # before more are drawn
+            yield own
+            own = []
     if own:
         yield own
 

@@ -15,6 +15,8 @@ import math
 import numpy as np
 
 from taciturn.estimators.mixed_poisson.kernels import (
+    LEAST_MEAN,
+    LOG_SHAPES,
     compiled,
     counted_gamma,
     counted_inverse_gaussian,
@@ -27,8 +29,6 @@ __all__ = ["LEAST", "bend", "climb", "factor_information", "sum_likelihood"]
 
 LEAST = 0.2
 """Information about an intensity, and in any direction."""
-_LEAST_MEAN = -460.0  # logarithm, of which products can be taken
-_SHAPES = (-230.0, 40.0)
 _HIGH = 1e250  # of a product before its logarithm is taken: factors are at most 2
 
 
@@ -342,7 +342,7 @@ def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ign
         j = of_cell[i]
         log_share = log_mean[i] + shift[j]
         log_shape[i] = log_nu + power * (log_cells + log_share)
-        log_shape[i] = min(max(log_shape[i], _SHAPES[0]), _SHAPES[1])
-        log_mean[i] = max(logs[j] + log_share, _LEAST_MEAN)
-        mean[i] = max(scale[j] * within[i], math.exp(_LEAST_MEAN))
+        log_shape[i] = min(max(log_shape[i], LOG_SHAPES[0]), LOG_SHAPES[1])
+        log_mean[i] = max(logs[j] + log_share, LEAST_MEAN)
+        mean[i] = max(scale[j] * within[i], math.exp(LEAST_MEAN))
         within[i] /= sums[j]

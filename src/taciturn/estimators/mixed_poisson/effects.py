@@ -18,7 +18,7 @@ from taciturn.estimators.mixed_poisson.kernels import log_sums
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 
-__all__ = ["Effects", "Group", "log_totals"]
+__all__ = ["Effects", "Group", "log_shares", "log_totals"]
 
 _MOST: Final = 1e9  # concentration, with which a margin is even
 _SMALLEST: Final = 1e-6  # scale, with which there is no interaction
@@ -74,6 +74,11 @@ def log_totals(logs: Floats) -> Floats:
     out = np.empty(len(logs))
     log_sums(logs, out)
     return out
+
+
+def log_shares(logs: Floats) -> Floats:
+    """Logarithms of rates in proportion to their sum."""
+    return logs - log_totals(logs)[:, None]
 
 
 class Effects:
@@ -154,8 +159,7 @@ class Effects:
 
     def log_margins(self, effects: Floats) -> list[Floats]:
         """Logarithms of the margins, from shape (points, number)."""
-        rates = (effects[:, own] for own in self.margins)
-        return [own - log_totals(own)[:, None] for own in rates]
+        return [log_shares(effects[:, own]) for own in self.margins]
 
     def named(self, effects: Floats) -> dict[str, Floats]:
         """Margins and effects of interactions, by name."""

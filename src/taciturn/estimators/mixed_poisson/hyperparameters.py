@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.estimators.mixed_poisson.effects import Group, log_totals
+from taciturn.estimators.mixed_poisson.effects import Group, log_shares, log_totals
 from taciturn.estimators.mixed_poisson.modes import NEAR, log_scale, usual_exponents
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.target import Target
@@ -169,9 +169,7 @@ class Hyperparameters:
             if own.group.normal:
                 off = effects[:, place] - middle[:, place]
             else:
-                own_logs, point_logs = effects[:, place], middle[:, place]
-                off = own_logs - log_totals(own_logs)[:, None]
-                off -= point_logs - log_totals(point_logs)[:, None]
+                off = log_shares(effects[:, place]) - log_shares(middle[:, place])
                 sums[:, v] += more * own.group.size
             effects[:, place] += shift - off * (1 - np.minimum(ratio, 1))
         for v, place in enumerate(self.margins):  # sums stay where their distributions are

@@ -13,6 +13,8 @@ from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
     "LARGE",
+    "LEAST_MEAN",
+    "LOG_SHAPES",
     "NARROWEST",
     "add_gamma_mixed",
     "add_inverse_gaussian_mixed",
@@ -42,6 +44,8 @@ compiled = njit(cache=True, nogil=True, error_model="numpy")
 """As NumPy: what is divided by 0 is infinite or no number, and no error."""
 NARROWEST = 1e-10  # shape: below it rounding would take over, and all are empty
 _WIDEST = 1e17  # shape: beyond, squares would overflow, and factors are 1
+LEAST_MEAN = -460.0  # logarithm, of which products can be taken,
+LOG_SHAPES = (-230.0, 40.0)  # and the same of shapes: least and most
 LARGE = 40  # order of a Bessel function, from which its expansion is exact enough
 _HIGH = 1e150  # of a product before its logarithm is taken: factors are below 1e155
 

@@ -11,6 +11,8 @@ from scipy.special import logit
 
 from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
+    LEAST_MEAN,
+    LOG_SHAPES,
     NARROWEST,
     add_gamma_mixed,
     add_inverse_gaussian_mixed,
@@ -228,7 +230,7 @@ class _Mixture(Mixing):
 
 def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
     """Both within what their exponentials and products can hold."""
-    return np.maximum(log_mean, -460.0), np.clip(log_shape, -230.0, 40.0)
+    return np.maximum(log_mean, LEAST_MEAN), np.clip(log_shape, *LOG_SHAPES)
 
 
 def _log_bessel_ratio(f: Any, w: Any) -> Any:
