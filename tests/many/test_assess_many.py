@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import dask
+import dask.array
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -115,10 +117,11 @@ def test_tables_of_any_shape(alone):
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
 def test_chunks_give_chunks(estimator, monkeypatch):
     monkeypatch.setattr(lazily, "_TOGETHER", {"shared": 2, "alone": 2})
+    monkeypatch.setattr(lazily, "_KEPT_TOGETHER", 4)
     how = {"estimator": estimator, "by": "age", "keep_draws": True}
     eager = assess(**how)
-    of_areas = [({"area": 2}, (2, 2, 2, 1)), ({"area": 1}, (2, 2, 2, 1)), ({"area": 5}, (5, 2))]
-    of_areas += [({"area": 3, "age": 1}, (3, 3, 1)), ({"area": -1}, (7,))]
+    of_areas = [({"area": 2}, (4, 3)), ({"area": 1}, (4, 3)), ({"area": 5}, (5, 2))]
+    of_areas += [({"area": 3, "age": 1}, (3, 4)), ({"area": -1}, (7,))]
     for chunks, expected in of_areas:
         lazy = assess(sample().chunk(chunks), **how)
         assert all(array.chunks[0] == expected for array in lazy.data_vars.values())
@@ -129,16 +132,18 @@ def test_chunks_give_chunks(estimator, monkeypatch):
     assert float(one) == float(eager["R2_mean"].sel(area="c"))
 
 
-@given(st.lists(st.integers(1, 400), max_size=30), st.integers(1, 300))
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=30), st.integers(1, 300))
 def test_small_chunks_are_joined(chunks, most):
     """In order, to as many tables as a task may have, never split, and not to fewer."""
-    joined = lazily._joined(chunks, most)
-    ends = set(np.cumsum(chunks).tolist())
-    assert sum(joined) == sum(chunks)
-    assert set(np.cumsum(joined).tolist()) <= ends
-    assert all(size <= most or size in chunks for size in joined)
-    starts = np.searchsorted(np.cumsum(chunks), np.cumsum(joined)[:-1], side="right")
-    assert all(size + chunks[next_] > most for size, next_ in zip(joined, starts, strict=False))
+    joined = lazily._joined(chunks, most, 1)
+    assert [k for own in joined for k in range(own.start, own.stop)] == list(range(len(chunks)))
+    tables = [sum(chunks[own]) for own in joined]
+    assert all(
+        size <= most or own.stop - own.start == 1 for size, own in zip(tables, joined, strict=True)
+    )
+    following = [chunks[own.start] for own in joined[1:]]
+    assert all(size + more > most for size, more in zip(tables, following, strict=False))
+    assert lazily._joined(chunks, most, 2**20) == [slice(k, k + 1) for k in range(len(chunks))]
 
 
 class Inclined(tc.ChineseRestaurant):
@@ -177,6 +182,31 @@ def test_lazy_results_computed_together_stay_apart():
     lazy = [assess(sample().chunk(area=2), **way) for way in ways]
     for way, found in zip(ways, dask.compute(*lazy, scheduler="synchronous"), strict=True):
         assert found.equals(assess(**way))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_small_chunk_costs_no_task_of_its_own(in_memory):
+    """A scheduler needs as long for a task as for a small table."""
+    table = sample().chunk(area=1)
+    if not in_memory:  # each piece has to be read, by a task
+        table = table.copy(data=dask.array.full(table.shape, 2, chunks=table.chunks))
+    risk = assess(table)
+    (culled,) = dask.optimize(risk)
+    tasks = len(dict(culled.__dask_graph__()))
+    assert tasks == 2 + len(risk.data_vars) + (0 if in_memory else len(table))
+
+
+def test_what_areas_share_is_learned_from_the_areas_it_takes_alone():
+    """Others are not read, as lazy tables may be all that there is."""
+    table, read = sample(), []
+    lazy = table.chunk(area=1)
+    noted = lazy.data.map_blocks(lambda piece: read.append(1) or piece, dtype=int, meta=np.ones(0))
+    few = tc.SharedProfile(areas=3, draws=20, tune=20, chains=2)
+    with dask.config.set(scheduler="synchronous"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)
+        found = assess(lazy.copy(data=noted), estimator=few)
+        assert len(read) == 3
+        assert found.compute().equals(assess(estimator=few))
 
 
 def test_chunks_are_checked_when_they_are_computed(tmp_path):

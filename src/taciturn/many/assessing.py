@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import batched
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -148,11 +149,11 @@ def assess_many(
     Notes
     -----
     *Chunks.* With tables in chunks of Dask along `over`, the result is computed when it
-    is asked for, by whatever scheduler or client is then active, a chunk at a time; the
-    numbers are the same. Small chunks that follow each other are joined, to as many as
-    two hundred tables of areas that share a profile, and fifty others, unless their
-    cells are a million. Only what areas share is learned at once, from the areas that
-    this takes. A table is checked when its chunk is.
+    is asked for, by whatever scheduler or client is then active; the numbers are the
+    same. Small chunks that follow each other are one task, of up to two hundred tables
+    of areas that share a profile and fifty others, unless their cells are a million;
+    the result has chunks of up to a thousand. Only what areas share is learned at once,
+    from the areas that this takes. A table is checked when its task runs.
 
     *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at
     least that probability at or below them.
@@ -253,19 +254,29 @@ class _Run:
         given decides nothing.
         """
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
-        sizes = stack.tables.sum(stack.tables.dims[1:]).values
-        order = order[sizes[order] > 0][:most]
-        if len(order) < 2:
+        found: list[Counts] = []
+        number = 0
+        # No more are read than are needed: lazy tables may be all that there is.
+        for some in batched(order.tolist(), most):
+            own = stack.tables[sorted(some)].compute()
+            places = np.argsort(np.argsort(some))
+            counts = replace(stack, tables=check_table(own, name="tables")).counts[places]
+            found.append(counts[counts.any(axis=1)][: most - number])
+            number += len(found[-1])
+            if number == most:
+                break
+        if number < 2:
             raise TableError(
-                f"{len(order)} of {len(self.tables)} areas has a sample; what areas share needs two"
+                f"{number} of {len(self.tables)} areas has a sample; what areas share needs two"
             )
-        return replace(stack, tables=check_table(stack.tables[order], name="tables")).counts
+        return np.concatenate(found)
 
     def lazily(self, stack: Stack) -> xr.Dataset:
         """A result that is computed when it is asked for, but for what areas share."""
         ready, converged = self.ready(None)
         block = Block(
             stack.over,
+            {name: stack.tables[name].values for name in stack.sizes},
             ready,
             stack.structural_zeros,
             self.kept,
