@@ -116,15 +116,17 @@ def test_tables_of_any_shape(alone):
 @pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
 def test_chunks_give_chunks(estimator, monkeypatch):
-    monkeypatch.setattr(lazily, "_TOGETHER", {"shared": 2, "alone": 2})
-    monkeypatch.setattr(lazily, "_KEPT_TOGETHER", 4)
+    monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 2, "alone": 2})
+    monkeypatch.setattr(lazily, "_OF_RESULT", 4)
     how = {"estimator": estimator, "by": "age", "keep_draws": True}
     eager = assess(**how)
     of_areas = [({"area": 2}, (4, 3)), ({"area": 1}, (4, 3)), ({"area": 5}, (5, 2))]
-    of_areas += [({"area": 3, "age": 1}, (3, 4)), ({"area": -1}, (7,))]
+    of_areas += [({"area": (0, 3, 0, 3, 1)}, (3, 3, 1)), ({"area": 3, "age": 1}, (3, 3, 1))]
+    of_areas += [({"area": -1}, (7,)), ({"area": (7, 0)}, (7,))]
     for chunks, expected in of_areas:
         lazy = assess(sample().chunk(chunks), **how)
         assert all(array.chunks[0] == expected for array in lazy.data_vars.values())
+        assert lazy.attrs == eager.attrs
         for scheduler in ("synchronous", "threads"):
             computed = lazy.compute(scheduler=scheduler)
             assert computed.equals(eager)
@@ -132,17 +134,18 @@ def test_chunks_give_chunks(estimator, monkeypatch):
     assert float(one) == float(eager["R2_mean"].sel(area="c"))
 
 
-@given(st.lists(st.integers(1, 400), min_size=1, max_size=30), st.integers(1, 300))
-def test_small_chunks_are_joined(chunks, most):
-    """In order, to as many tables as a task may have, never split, and not to fewer."""
+@given(st.integers(1, 400), st.integers(0, 30), st.integers(1, 300))
+def test_small_chunks_are_joined(size, number, most):
+    """In order, to as many tables as a task may have, never split; the last of tables
+    in equal chunks has at most as many as the others, as Zarr wants it."""
+    chunks = [size] * number + [max(size // 2, 1)]
     joined = lazily._joined(chunks, most, 1)
     assert [k for own in joined for k in range(own.start, own.stop)] == list(range(len(chunks)))
     tables = [sum(chunks[own]) for own in joined]
-    assert all(
-        size <= most or own.stop - own.start == 1 for size, own in zip(tables, joined, strict=True)
-    )
-    following = [chunks[own.start] for own in joined[1:]]
-    assert all(size + more > most for size, more in zip(tables, following, strict=False))
+    assert all(own.stop - own.start == 1 or sum(chunks[own]) <= most for own in joined)
+    assert len({*tables[:-1]}) <= 1
+    assert tables[-1] <= tables[0]
+    assert len(joined) == 1 or tables[0] + size > most
     assert lazily._joined(chunks, most, 2**20) == [slice(k, k + 1) for k in range(len(chunks))]
 
 
@@ -193,7 +196,7 @@ def test_a_small_chunk_costs_no_task_of_its_own(in_memory):
     risk = assess(table)
     (culled,) = dask.optimize(risk)
     tasks = len(dict(culled.__dask_graph__()))
-    assert tasks == 2 + len(risk.data_vars) + (0 if in_memory else len(table))
+    assert tasks <= 3 + len(risk.data_vars) + (0 if in_memory else len(table))
 
 
 def test_what_areas_share_is_learned_from_the_areas_it_takes_alone():
@@ -207,6 +210,40 @@ def test_what_areas_share_is_learned_from_the_areas_it_takes_alone():
         found = assess(lazy.copy(data=noted), estimator=few)
         assert len(read) == 3
         assert found.compute().equals(assess(estimator=few))
+        read.clear()
+        empty = sample().where(sample()["area"].isin(["a", "b", "c"]), 0)
+        noted = dask.array.from_array(empty.values, chunks=(1, -1, -1)).map_blocks(
+            lambda piece: read.append(1) or piece, dtype=int, meta=np.ones(0)
+        )
+        found = assess(lazy.copy(data=noted), estimator=few)
+        assert len(read) <= 3 + 7 + 3  # the first, which of all have a sample, and these
+        assert found.compute().equals(assess(empty, estimator=few))
+
+
+def test_a_lazy_result_is_written_without_being_computed_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 3, "alone": 3})
+    read = []
+    lazy = sample().chunk(area=2)
+    noted = lazy.data.map_blocks(lambda piece: read.append(1) or piece, dtype=int, meta=np.ones(0))
+    with dask.config.set(scheduler="synchronous"):
+        assess(lazy.copy(data=noted)).to_zarr(tmp_path / "risk.zarr", consolidated=False)
+    assert len(read) == 4
+    assert xr.open_zarr(tmp_path / "risk.zarr", consolidated=False).load().equals(assess())
+
+
+def test_a_lazy_result_has_the_labels_of_an_eager_one():
+    """And no other coordinates, which could have the name of a result."""
+    table = sample().assign_coords(R2_mean=("area", np.arange(7.0)), year=2020)
+    assert assess(table.chunk(area=2)).compute().identical(assess(table))
+    zeros = sample() < 0
+    zeros[:, 0, 0] = True
+    table = sample().assign_coords(area=range(7)).where(~zeros.values, 0)
+    assert assess(
+        table.chunk(area=2), structural_zeros=zeros.assign_coords(area=range(7))[::-1],
+        population_size=100,
+    ).compute().identical(
+        assess(table, structural_zeros=zeros.assign_coords(area=range(7)), population_size=100)
+    )  # fmt: skip
 
 
 def test_chunks_are_checked_when_they_are_computed(tmp_path):

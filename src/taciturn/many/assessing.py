@@ -3,9 +3,8 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import batched
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +26,6 @@ from taciturn.many.tasks import Kept, Task, run_task
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.store import recorded
-from taciturn.tables.checks import check_table
 from taciturn.tables.tabulation import tabulate
 from taciturn.validate import (
     check_weights,
@@ -152,8 +150,10 @@ def assess_many(
     is asked for, by whatever scheduler or client is then active; the numbers are the
     same. Small chunks that follow each other are one task, of up to two hundred tables
     of areas that share a profile and fifty others, unless their cells are a million;
-    the result has chunks of up to a thousand. Only what areas share is learned at once,
-    from the areas that this takes. A table is checked when its task runs.
+    the result has chunks of up to two hundred. Only what areas share is learned at
+    once, from the areas that this takes. A table is checked when its task runs. As it
+    is not known before how many tables have a sample, `SharedProfile` is the default
+    from five tables on.
 
     *Counts.* Quantiles of ``tau1``, a count, are whole numbers: the smallest with at
     least that probability at or below them.
@@ -254,22 +254,18 @@ class _Run:
         given decides nothing.
         """
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
-        found: list[Counts] = []
-        number = 0
-        # No more are read than are needed: lazy tables may be all that there is.
-        for some in batched(order.tolist(), most):
-            own = stack.tables[sorted(some)].compute()
-            places = np.argsort(np.argsort(some))
-            counts = replace(stack, tables=check_table(own, name="tables")).counts[places]
-            found.append(counts[counts.any(axis=1)][: most - number])
-            number += len(found[-1])
-            if number == most:
-                break
-        if number < 2:
+        first = stack.part(order[:most])
+        found, rest = [first.counts[first.sampled]], order[most:]
+        if len(found[0]) < most and len(rest):  # else no more of lazy tables are read
+            more = rest[stack.sampled[rest]][: most - len(found[0])]
+            found.append(stack.part(more).counts)
+        counts = np.concatenate(found)
+        if len(counts) < 2:
             raise TableError(
-                f"{number} of {len(self.tables)} areas has a sample; what areas share needs two"
+                f"{len(counts)} of {min(most, len(order))} areas has a sample; what areas share"
+                " needs two"
             )
-        return np.concatenate(found)
+        return counts
 
     def lazily(self, stack: Stack) -> xr.Dataset:
         """A result that is computed when it is asked for, but for what areas share."""
@@ -278,12 +274,12 @@ class _Run:
             stack.over,
             {name: stack.tables[name].values for name in stack.sizes},
             ready,
-            stack.structural_zeros,
             self.kept,
             converged,
             self.seed,
         )
-        return assess_lazily(stack.tables, self.tables.sizes, block)
+        risk = assess_lazily(stack, self.tables.sizes, block)
+        return risk.assign_attrs(settings=json.dumps(self.settings))
 
     def fill(self, results: Results, ready: Estimator | Populations | None) -> None:
         """Assess all tables that are still to do."""

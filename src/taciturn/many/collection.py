@@ -1,7 +1,7 @@
 """Many tables as they are given, in one form."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -75,6 +75,20 @@ class Stack:
                 )
             fillable = ~zeros.values.ravel()
         return Layout(self.sizes, fillable)
+
+    @property
+    def sampled(self) -> npt.NDArray[np.bool_]:
+        """Which tables have a sample."""
+        zeros = self.structural_zeros
+        tables = self.tables if zeros is None else self.tables.where(~zeros, 0)
+        found: npt.NDArray[np.bool_] = tables.any(tables.dims[1:]).values
+        return found
+
+    def part(self, numbers: npt.NDArray[np.int64]) -> "Stack":
+        """Return some of the tables in this order, in memory, with common zeros."""
+        own = self.tables[np.sort(numbers)].compute()
+        own = own[np.searchsorted(np.sort(numbers), numbers)]
+        return replace(self, tables=check_table(own, name="tables"))
 
     @property
     def counts(self) -> Counts:

@@ -6,10 +6,10 @@ put together before it is divided into arrays, one for each variable of the resu
 ``xarray.map_blocks`` would make sixteen tasks for each chunk.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -18,18 +18,20 @@ import xarray as xr
 
 from taciturn.estimators.base import Estimator
 from taciturn.many.collection import Collection, Stack, stacked
-from taciturn.many.results import labelled
+from taciturn.many.results import label_array, labelled
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.tasks import Kept, Task, run_task
 
 __all__ = ["Block", "assess_lazily"]
 
-_TOGETHER: Final = {"shared": 200, "alone": 50}
+_OF_TASK: Final = {"shared": 200, "alone": 50}
 """Tables of small chunks that one task takes,"""
-_KEPT_TOGETHER: Final = 1000
-"""of how many small tasks' results are put together,"""
+_OF_RESULT: Final = 200
+"""of how many what small tasks found is put together,"""
 _NUMBERS: Final = 2**20
 """and how many numbers either may be."""
+_COPIES: Final = 64
+"""Of how tables are assessed, which may be megabytes: enough for tasks to spread."""
 
 Found = dict[str, npt.NDArray[Any]]
 
@@ -41,7 +43,6 @@ class Block:
     over: str
     categories: dict[Hashable, npt.NDArray[Any]]
     estimator: Estimator | Populations | None
-    structural_zeros: xr.DataArray | None
     kept: Kept
     converged: bool
     seed: int
@@ -57,10 +58,7 @@ class Block:
         counts = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
         coords = {self.over: rows.labels, **self.categories}
         tables = xr.DataArray(counts, coords, (self.over, *self.categories))
-        zeros = self.structural_zeros
-        if zeros is not None and self.over in zeros.dims:
-            zeros = zeros.sel({self.over: rows.labels})
-        stack = stacked(tables, self.over, zeros)
+        stack = stacked(tables, self.over, rows.structural_zeros)
         own = Collection(self.over, stack.labels, stack, rows.sizes)
         _, arrays = run_task(Task(0, own, self.estimator, self.kept, self.seed))
         arrays["converged"] &= self.converged
@@ -69,60 +67,75 @@ class Block:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Labels and sizes of the tables of a task, which Dask does not look into."""
+    """What is known of the tables of a task, which Dask does not look into."""
 
     labels: npt.NDArray[Any]
     sizes: list[Any]
+    structural_zeros: xr.DataArray | None
 
 
-def assess_lazily(tables: xr.DataArray, sizes: list[Any], block: Block) -> xr.Dataset:
+def assess_lazily(stack: Stack, sizes: list[Any], block: Block) -> xr.Dataset:
     """Assess tables when the result is asked for; small chunks that follow each other
     in one task.
     """
     from dask.base import tokenize
 
-    tables = tables.transpose(block.over, ...)
-    tables = tables.chunk(dict.fromkeys(tables.dims[1:], -1))
-    (given, *_), labels = tables.chunks or ((),), tables[block.over].values
-    example = _example(labels[:1].tolist(), sizes[:1], tables, block)
+    tables = stack.tables.chunk(dict.fromkeys(stack.tables.dims[1:], -1))
+    pieces, given = _pieces(tables.data)
+    example = _example(stack, sizes, block)
     numbers = sum(array.size for array in example.data_vars.values())
-    most = _TOGETHER["shared" if isinstance(block.estimator, Populations) else "alone"]
+    most = _OF_TASK["shared" if isinstance(block.estimator, Populations) else "alone"]
     tasks = _joined(given, most, tables[0].size)
-    results = _joined([sum(given[own]) for own in tasks], _KEPT_TOGETHER, numbers)
+    of_tasks = [sum(given[own]) for own in tasks]
+    results = _joined(of_tasks, _OF_RESULT, numbers)
     # A task has its name by all that decides its numbers: Dask takes tasks of one name
     # for one.
-    name = f"assess-many-{tokenize(tables.data, labels, sizes, block)}"
-    part = f"{name}-part"
-    pieces, starts = _pieces(tables.data), list(accumulate(given, initial=0))
-    layer: dict[Any, Any] = {}
-    for number, own in enumerate(tasks):
-        of_tables = slice(starts[own.start], starts[own.stop])
-        rows = _Rows(labels[of_tables], sizes[of_tables])
-        layer[part, number] = (block.assess, pieces[own], rows)
+    decides = (tables.data, stack.labels, stack.structural_zeros, sizes, block)
+    name = f"assess-many-{tokenize(*decides)}"
+    how, part = f"{name}-how", f"{name}-part"
+    copies = min(len(tasks), _COPIES)
+    layer: dict[Any, Any] = {(how, k): block for k in range(copies)}
+    for number, (own, rows) in enumerate(zip(tasks, _rows(stack, sizes, of_tasks), strict=True)):
+        copy = (how, number * copies // len(tasks))
+        layer[part, number] = (Block.assess, copy, pieces[own], rows)
     for number, own in enumerate(results):
         layer[name, number] = (_put_together, [(part, k) for k in range(own.start, own.stop)])
-    of_results = [sum(sum(given[k]) for k in tasks[own]) for own in results]
-    found = example.drop_dims(block.over).assign_coords({block.over: tables[block.over]})
+    of_results = [sum(of_tasks[own]) for own in results]
+    labels = label_array(stack.labels)  # no coordinates that come with them
+    found = example.drop_dims(stack.over).assign_coords({stack.over: (stack.over, labels)})
     return found.assign(_arrays(example, of_results, name, layer, tables.data))
 
 
-def _example(
-    labels: list[Hashable], sizes: list[Any], tables: xr.DataArray, block: Block
-) -> xr.Dataset:
+def _example(stack: Stack, sizes: list[Any], block: Block) -> xr.Dataset:
     """What a result of one table looks like."""
     arrays = {
         name: np.zeros((1, *shape), dtype=kind) for name, (kind, shape) in block.kept.shapes.items()
     }
-    first = Collection(block.over, labels, Stack(tables[:1], block.over, None), sizes)
+    first = Collection(stack.over, stack.labels, stack, sizes).part(0, 1)
     return labelled(arrays, first, block.kept)
 
 
-def _pieces(tables: Any) -> list[Any]:
-    """Each chunk as it is where it is in memory, the name of its task elsewhere."""
-    keys = [(tables.name, k, *(0,) * (tables.ndim - 1)) for k in range(tables.numblocks[0])]
-    each = [tables.dask[key] for key in keys]
-    known = zip(each, keys, strict=True)
-    return [piece if isinstance(piece, np.ndarray) else key for piece, key in known]
+def _pieces(tables: Any) -> tuple[list[Any], list[int]]:
+    """Each chunk with tables, as it is where it is in memory, elsewhere the name of its
+    task; and how many tables it has.
+    """
+    sizes = tables.chunks[0]
+    filled = [k for k, size in enumerate(sizes) if size]
+    keys = [(tables.name, k, *(0,) * (tables.ndim - 1)) for k in filled]
+    known = ((tables.dask[key], key) for key in keys)
+    pieces = [piece if isinstance(piece, np.ndarray) else key for piece, key in known]
+    return pieces, [sizes[k] for k in filled]
+
+
+def _rows(stack: Stack, sizes: list[Any], of_tasks: Sequence[int]) -> Iterator[_Rows]:
+    """What is known of the tables of each task."""
+    labels, zeros = stack.tables[stack.over].values, stack.structural_zeros
+    for start, stop in pairwise(accumulate(of_tasks, initial=0)):
+        own = slice(start, stop)
+        if zeros is not None and stack.over in zeros.dims:
+            yield _Rows(labels[own], sizes[own], zeros[own])
+        else:
+            yield _Rows(labels[own], sizes[own], zeros)
 
 
 def _put_together(parts: list[Found]) -> Found:
@@ -157,17 +170,10 @@ def _arrays(
 
 
 def _joined(sizes: Sequence[int], most: int, numbers: int) -> list[slice]:
-    """Which parts that follow each other are joined: small ones, to as many tables as
-    that, if each table has so many numbers.
+    """Parts that follow each other, equally many together: as many as have at most so
+    many tables, if each table has so many numbers. Where all have the same size but for
+    a smaller last one, so it is with what they are joined to, as Zarr wants it.
     """
-    most = min(most, max(1, _NUMBERS // numbers))
-    found: list[slice] = []
-    tables = 0
-    for number, size in enumerate(sizes):
-        if found and tables + size <= most:
-            found[-1] = slice(found[-1].start, number + 1)
-            tables += size
-        else:
-            found.append(slice(number, number + 1))
-            tables = size
-    return found
+    together = max(1, min(most, _NUMBERS // numbers) // max(sizes))
+    starts = range(0, len(sizes), together)
+    return [slice(start, min(start + together, len(sizes))) for start in starts]

@@ -21,7 +21,7 @@ from taciturn.many.tasks import Kept
 from taciturn.schema import MAX_COUNT
 from taciturn.store import Store
 
-__all__ = ["Results", "labelled"]
+__all__ = ["Results", "label_array", "labelled"]
 
 _LOG, _ARRAYS = "log.jsonl", "arrays.zarr"
 
@@ -175,7 +175,7 @@ def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
     reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
     dims = {name: (tables.over, *rest) for name, (_, rest) in kept.arrays.items()}
     coords: dict[str, Any] = {
-        tables.over: (tables.over, _labels(tables.labels)),
+        tables.over: (tables.over, label_array(tables.labels)),
         "quantile": list(kept.quantiles),
     }
     if isinstance(tables.tables, Stack):
@@ -183,12 +183,12 @@ def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
     if kept.every_draw:
         coords["draw"] = np.arange(kept.draws)
     found = {name: (dims[name], values) for name, values in arrays.items()}
-    found["reason"] = ((tables.over,), np.array(reasons, dtype=object))
+    found["reason"] = ((tables.over,), np.array(reasons, dtype=np.dtypes.StringDType()))
     found["population_size"] = ((tables.over,), np.array(known, dtype=np.int64))
     return xr.Dataset(found, coords=coords)
 
 
-def _labels(labels: list[Hashable]) -> npt.NDArray[Any]:
+def label_array(labels: list[Hashable]) -> npt.NDArray[Any]:
     """Labels as an array, numbers and text not mixed into text."""
     kinds = {isinstance(label, str) for label in labels}
     with warnings.catch_warnings():

@@ -129,8 +129,8 @@ class SharedProfile(Specified):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
-        for name in ("areas", "draws", "tune", "chains"):
-            object.__setattr__(self, name, whole_number(getattr(self, name), name, least=1))
+        for name, least in {"areas": 2, "draws": 1, "tune": 1, "chains": 1}.items():
+            object.__setattr__(self, name, whole_number(getattr(self, name), name, least=least))
 
     def priors_for(self, layout: Layout) -> dict[str, Prior]:
         """Return the priors of all parameters but the effects."""
