@@ -182,9 +182,14 @@ def test_lazy_results_computed_together_stay_apart():
         {"estimator": SHARED, "random_seed": 4},
         {"structural_zeros": sample()[0].drop_vars("area") < 0},
     ]
-    lazy = [assess(sample().chunk(area=2), **way) for way in ways]
-    for way, found in zip(ways, dask.compute(*lazy, scheduler="synchronous"), strict=True):
-        assert found.equals(assess(**way))
+    ways.append({"population_size": 100})
+    ways.append({"population_size": 100, "tables": sample().assign_coords(area=list("tuvwxyz"))})
+    tables = [way.pop("tables", sample()) for way in ways]
+    pairs = list(zip(tables, ways, strict=True))
+    lazy = [assess(table.chunk(area=2), **way) for table, way in pairs]
+    computed = dask.compute(*lazy, scheduler="synchronous")
+    for (table, way), found in zip(pairs, computed, strict=True):
+        assert found.equals(assess(table, **way))
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

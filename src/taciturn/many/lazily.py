@@ -1,7 +1,7 @@
 """Tables in chunks of Dask: what is kept of each stays as lazy as they are.
 
-A scheduler needs about a millisecond for a task, however small, and many a table takes
-few. So a task takes several small chunks as they are, and what several tasks found is
+A scheduler needs some milliseconds for a task, however small, and so does a small
+table. So a task takes several small chunks as they are, and what several tasks found is
 put together before it is divided into arrays, one for each variable of the result:
 ``xarray.map_blocks`` would make sixteen tasks for each chunk.
 """
