@@ -99,12 +99,16 @@ class SharedProfile(Specified):
     variable has neither interactions nor tilts nor spreads, which would be departures,
     too.
 
+    *Where it does not hold.* Where a group lives in few of the areas and a handful of
+    people of each is sampled, R2 can be understated, as the sample does not always show
+    the group: see the page on areas that share a profile.
+
     *Computation.* Given an intensity for each area, with a density proportional to its
     inverse, counts are negative binomial once the factors are integrated out, or a
-    mixture of two with outliers. What
-    areas share is drawn by a Markov chain of slice samplers, in which the effects of an
-    area are moved together by elliptical slice sampling relative to a normal
-    distribution at their mode. `build` returns the same model in PyMC.
+    mixture of two with outliers. What areas share is drawn by a Markov chain of slice
+    samplers, in which the effects of an area are moved together by elliptical slice
+    sampling relative to a normal distribution at their mode. `build` returns the same
+    model in PyMC.
 
     References
     ----------
