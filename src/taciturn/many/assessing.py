@@ -190,14 +190,7 @@ def assess_many(
     if random_seed is None and store is not None:
         random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)
     run = _Run(found, chosen, kept, seed_number(random_seed), workers, progressbar)
-    if isinstance(found.tables, Stack) and found.lazy:
-        return run.lazily(found.tables)
-    header = {} if store is None else {**run.settings, "tables": found.digest()}
-    with Results(store, header, len(found), run.step, kept.shapes) as results:
-        ready, converged = run.ready(results)
-        run.fill(results, ready)
-        risk = results.dataset(found, kept)
-    risk["converged"] = risk["converged"] & converged
+    risk = run.lazily() if found.lazy else run.at_once(store)
     return risk.assign_attrs(settings=json.dumps(run.settings))
 
 
@@ -262,13 +255,14 @@ class _Run:
         counts = np.concatenate(found)
         if len(counts) < 2:
             raise TableError(
-                f"{len(counts)} of {min(most, len(order))} areas has a sample; what areas share"
-                " needs two"
+                f"{len(counts)} of {len(order)} areas has a sample; what areas share needs two"
             )
         return counts
 
-    def lazily(self, stack: Stack) -> xr.Dataset:
+    def lazily(self) -> xr.Dataset:
         """A result that is computed when it is asked for, but for what areas share."""
+        stack = self.tables.tables
+        assert isinstance(stack, Stack)
         ready, converged = self.ready(None)
         block = Block(
             stack.over,
@@ -278,8 +272,17 @@ class _Run:
             converged,
             self.seed,
         )
-        risk = assess_lazily(stack, self.tables.sizes, block)
-        return risk.assign_attrs(settings=json.dumps(self.settings))
+        return assess_lazily(stack, self.tables.sizes, block)
+
+    def at_once(self, store: str | PathLike[str] | None) -> xr.Dataset:
+        """A result in memory, from a store as far as that has it."""
+        header = {} if store is None else {**self.settings, "tables": self.tables.digest()}
+        with Results(store, header, len(self.tables), self.step, self.kept.shapes) as results:
+            ready, converged = self.ready(results)
+            self.fill(results, ready)
+            risk = results.dataset(self.tables, self.kept)
+        risk["converged"] = risk["converged"] & converged
+        return risk
 
     def fill(self, results: Results, ready: Estimator | Populations | None) -> None:
         """Assess all tables that are still to do."""
@@ -328,7 +331,7 @@ def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | N
         zeros = stack.structural_zeros
         if zeros is not None and tables.over in zeros.dims:
             return None
-        if not tables.lazy and (stack.counts.sum(axis=1) > 0).sum() < _FEWEST_AREAS:
+        if not tables.lazy and stack.sampled.sum() < _FEWEST_AREAS:
             return None
         return SharedProfile()
     if isinstance(estimator, SharedProfile):

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -151,8 +152,6 @@ def _arrays(
     """The variables of the result in chunks of so many tables, each from what tasks of
     a name have found.
     """
-    from operator import itemgetter
-
     import dask.array
     from dask.highlevelgraph import HighLevelGraph
 
