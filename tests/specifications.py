@@ -14,6 +14,7 @@ SPECIFICATIONS = [
     tc.LinearPool(),
     tc.LinearPool(EWENS),
     tc.LinearPool(shares={"restaurant": np.float64(0.25), "dirichlet": 0.75}),
+    tc.LinearPool(nested={"restaurant": {"kappa": np.float64(1)}}),
     tc.LogLinear(),
     tc.LogLinear("~ area * religion"),
     tc.PolyaUrn(),

@@ -21,6 +21,7 @@ def pool(formula: str | None = None) -> tc.LinearPool:
             "dirichlet": tc.DirichletLogLinear(formula),
         },
         shares={"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15},
+        nested={"wald": {"share": 1.0}, "dirichlet": {"share": 0.0, "power": 1.0}},
     )
 
 
@@ -30,7 +31,7 @@ def pool_of_two(formula: str | None = None) -> tc.LinearPool:
         "mixture": tc.MixedPoisson(formula),
         "wald": tc.MixedPoisson(formula, mixing="inverse Gaussian"),
     }
-    return tc.LinearPool(members)
+    return tc.LinearPool(members, nested={"wald": {"share": 1.0}})
 
 
 @pytest.mark.parametrize(

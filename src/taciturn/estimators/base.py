@@ -190,7 +190,7 @@ class Estimator(Specified, ABC):
                 **_parameter_groups(parameters.posterior),
                 "sample_stats": parameters.sample_stats,
                 "posterior_predictive": self.draw_tables(problem, settings, parameters),
-                "log_likelihood": None if terms is None else self.log_likelihood(terms),
+                "log_likelihood": None if terms is None else self.log_likelihood(terms, parameters),
                 "cell_log_likelihood": terms,
                 "log_prior": self.log_prior(problem, parameters),
                 "observed_data": xr.Dataset({"count": problem.sample}),
@@ -349,7 +349,7 @@ class Estimator(Specified, ABC):
             return None
         return labelled_terms(terms, problem, settings).to_dataset(name="count")
 
-    def log_likelihood(self, terms: xr.Dataset) -> xr.Dataset | None:
+    def log_likelihood(self, terms: xr.Dataset, parameters: Parameters) -> xr.Dataset | None:
         """Return the group of that name, one column for each individual, from the terms
         of the cells; None for too many values and where there are no draws.
         """

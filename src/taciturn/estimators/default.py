@@ -16,6 +16,8 @@ __all__ = ["default_estimator"]
 _FEW: Final = 2  # variables, with which neighbouring cells may be alike
 _MOST_POOLED: Final = 5  # variables, of the tables on which the pool was tried
 _SHARES: Final = {"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15}
+_WALD: Final = {"wald": {"share": 1.0}}  # which the mixture has as a special case
+_NESTED: Final = _WALD | {"dirichlet": {"share": 0.0, "power": 1.0}}
 
 
 def default_estimator(
@@ -31,10 +33,11 @@ def default_estimator(
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
     factors and with inverse Gaussian factors alone, in equal shares; for one or two
-    variables with a little of `DirichletLogLinear`. For six or more it is
-    `LatentClass`. With what latent classes cannot take, a formula, known margins or
-    strata, it is the pool for any number of variables; with weights, `MixedPoisson`
-    with gamma departures.
+    variables with a little of `DirichletLogLinear`. The last two are special cases of
+    the first, but for the prior of a Dirichlet model's margins, so that the sample
+    moves the shares. For six or more variables it is `LatentClass`. With what latent
+    classes cannot take, a formula, known margins or strata, it is the pool for any
+    number of variables; with weights, `MixedPoisson` with gamma departures.
 
     Parameters
     ----------
@@ -87,5 +90,6 @@ def default_estimator(
         "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
     }
     if sample.ndim > _FEW:
-        return LinearPool(members)
-    return LinearPool(members | {"dirichlet": DirichletLogLinear(formula)}, shares=_SHARES)
+        return LinearPool(members, nested=_WALD)
+    members["dirichlet"] = DirichletLogLinear(formula)
+    return LinearPool(members, shares=_SHARES, nested=_NESTED)

@@ -171,6 +171,10 @@ class Prior:
             return exp(log_value) if log_value < _LARGEST_EXPONENT else inf
         return float(_frozen(self).ppf(probability))
 
+    def level(self, values: Floats) -> Floats:
+        """The probability of values up to these."""
+        return np.asarray(_frozen(self).cdf(values), dtype=float)
+
     def exceeded(self, probability: Floats) -> Floats:
         """The values that are exceeded with these probabilities."""
         if self.distribution == "Pareto":

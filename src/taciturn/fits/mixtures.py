@@ -13,7 +13,7 @@ import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators import Estimator, LinearPool
-from taciturn.estimators.mixture import member_variables
+from taciturn.estimators.mixture import MEMBER_SHARE, member_variables, shares_of
 from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.validate import real_number
@@ -25,6 +25,7 @@ __all__ = [
     "is_stack",
     "likelihood_shares",
     "members_of",
+    "moved_shares",
     "turns_of_members",
 ]
 
@@ -91,7 +92,7 @@ def _members_of_stack(fit: xr.DataTree) -> dict[str, Member]:
 
 def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
     importance = recorded_mapping(fit, "importance") if "importance" in fit.attrs else {}
-    members = {}
+    members, shares = {}, _shares_of_pool(fit, pool)
     for name, estimator in pool.members.items():
         groups = {
             group: member_variables(fit[group].to_dataset(), name)
@@ -102,8 +103,35 @@ def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
         tree.attrs["estimator"] = json.dumps(estimator.spec())
         if name in importance:
             tree.attrs["importance"] = json.dumps(importance[name])
-        members[name] = Member(pool.share_of[name], tree)
+        members[name] = Member(shares[name], tree)
     return members
+
+
+def _shares_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, float]:
+    """The shares that were given, or what the sample made of them."""
+    if pool.nested is None:
+        return pool.share_of
+    group = fit["constant_data"].to_dataset() if "constant_data" in fit.children else xr.Dataset()
+    try:
+        kept = shares_of(group[MEMBER_SHARE])
+        found = {name: real_number(kept[name], "a share", least=0) for name in pool.members}
+    except (KeyError, TypeError, ParameterError) as error:
+        raise FileFormatError(
+            f"the pool must have the shares of {list(pool.members)} in {MEMBER_SHARE!r} of"
+            " 'constant_data'"
+        ) from error
+    if not isclose(sum(found.values()), 1, abs_tol=1e-6):
+        raise FileFormatError(f"the shares of the pool must sum to 1, got {found}")
+    return found
+
+
+def moved_shares(fit: xr.DataTree) -> str:
+    """The shares of a pool's members in words, where the sample moved them."""
+    pool = recorded_estimator(fit)
+    if not isinstance(pool, LinearPool) or pool.nested is None:
+        return ""
+    shares = _shares_of_pool(fit, pool).items()
+    return f"\nin shares of {', '.join(f'{share:.2f} {name}' for name, share in shares)}"
 
 
 def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:

@@ -15,7 +15,7 @@ from taciturn.errors import TaciturnError
 from taciturn.fits.categories import category_html, category_lines, category_records, category_table
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
-from taciturn.fits.mixtures import is_stack, members_of
+from taciturn.fits.mixtures import is_stack, members_of, moved_shares
 from taciturn.fits.parts import WEIGHTED, FitParts, fit_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
@@ -337,7 +337,8 @@ def _call(fit: xr.DataTree, parts: FitParts) -> dict[str, str]:
     settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
     arguments = {"population_size": parts.population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": estimator.title}
+    title = estimator.title + moved_shares(fit)
+    call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": title}
     if hasattr(estimator, "formula"):
         call["Formula"] = estimator.formula or f"~ {' + '.join(parts.variables)}"
     return call

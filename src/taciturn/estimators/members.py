@@ -1,0 +1,168 @@
+"""Members of a pool and their shares, as they are given, and as the sample moves them
+where members are special cases of another one.
+"""
+
+import re
+from collections.abc import Mapping
+from math import isclose
+from typing import Any, Final
+
+import numpy as np
+
+from taciturn.errors import ParameterError
+from taciturn.estimators.base import Estimator
+from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.priors import Prior
+from taciturn.schema import RESERVED_NAMES
+from taciturn.validate import quoted, real_number
+
+__all__ = [
+    "Nested",
+    "check_members",
+    "check_nested",
+    "check_shares",
+    "evidence_near",
+    "shares_by_evidence",
+]
+
+Nested = Mapping[str, Mapping[str, float]]
+"""By the names of members: the values of a parameter of the member that is not named at
+which it is the member that is."""
+
+_NEAR: Final = 0.15  # of the prior probability of a parameter lies near a value
+_TEMPER: Final = 0.5  # exponent of the evidence
+_LEAST: Final = 0.01  # evidence, which few draws do not tell from none
+
+
+def check_members(members: Any) -> dict[str, Estimator]:
+    """What is given for `members`.
+
+    Raises
+    ------
+    ParameterError
+        Fewer than two, one that is not a Bayesian estimator, or a name that is not
+        letters and digits.
+    """
+    if not isinstance(members, Mapping) or len(members) < 2:
+        raise ParameterError(
+            f"members must be a mapping of at least two names to estimators, got {quoted(members)}"
+        )
+    for name, member in members.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
+            raise ParameterError(
+                f"the name of a member must be letters and digits, got {quoted(name)}"
+            )
+        if name in RESERVED_NAMES or name == "individual":
+            raise ParameterError(
+                f"{name!r} is a name that fits use themselves: give the member another"
+            )
+        if not isinstance(member, BayesianEstimator):
+            raise ParameterError(
+                f"the member {name!r} must be a Bayesian estimator, got {quoted(member)}"
+            )
+    return dict(members)
+
+
+def check_shares(shares: Any, names: list[str]) -> dict[str, float]:
+    """What is given for `shares`, of members with these names.
+
+    Raises
+    ------
+    ParameterError
+        Not a mapping of all members to positive numbers that sum to 1.
+    """
+    if not isinstance(shares, Mapping) or set(shares) != set(names):
+        raise ParameterError(f"shares must have the members {names}, got {quoted(shares)}")
+    values = {name: real_number(shares[name], f"the share of {name!r}", least=0) for name in names}
+    if min(values.values()) <= 0 or not isclose(sum(values.values()), 1, abs_tol=1e-9):
+        raise ParameterError(f"shares must be positive and sum to 1, got {quoted(shares)}")
+    return values
+
+
+def check_nested(nested: Any, names: list[str]) -> dict[str, dict[str, float]]:
+    """What is given for `nested`, of members with these names.
+
+    Raises
+    ------
+    ParameterError
+        Not a mapping of all members but one to values of parameters.
+    """
+    if not isinstance(nested, Mapping) or not set(nested) < set(names):
+        raise ParameterError(f"nested must name some of the members {names}, got {quoted(nested)}")
+    if len(nested) != len(names) - 1:
+        missing = [name for name in names if name not in nested]
+        raise ParameterError(f"nested must name all members but one, but leaves out {missing}")
+    found = {}
+    for name in names:
+        if name not in nested:
+            continue
+        values = nested[name]
+        if not isinstance(values, Mapping) or not values:
+            raise ParameterError(
+                f"nested must have values of parameters for {name!r}, got {quoted(values)}"
+            )
+        found[name] = {
+            str(parameter): real_number(value, f"{parameter!r} of {name!r}", least=0)
+            for parameter, value in values.items()
+        }
+    return found
+
+
+def evidence_near(
+    values: Mapping[str, float], draws: Mapping[str, Any], priors: Mapping[str, Prior]
+) -> float:
+    r"""Evidence for the neighbourhood of some values of parameters, against all values.
+
+    .. math:: B = \frac{\Pr(\lvert G_j(\phi_j) - G_j(v_j)\rvert \le 0.15
+              \text{ for all } j \mid f)}
+              {\prod_j \Pr(\lvert G_j(\phi_j) - G_j(v_j)\rvert \le 0.15)}
+
+    with :math:`G_j` the distribution function of the prior of :math:`\phi_j`: the ratio
+    of Savage and Dickey, of a neighbourhood instead of a point.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        Of parameters.
+    draws : mapping of str to array
+        Of the posterior of all parameters, of one shape.
+    priors : mapping of str to Prior
+        Independent priors of all parameters.
+
+    Returns
+    -------
+    float
+        At least 0.01, as few draws do not tell less from nothing.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that is not fitted.
+
+    References
+    ----------
+    Dickey (1971), The weighted likelihood ratio, linear hypotheses on normal location
+    parameters, Annals of Mathematical Statistics 42.
+    """
+    near, expected = np.array(True), 1.0
+    for name, value in values.items():
+        if name not in priors:
+            raise ParameterError(
+                f"nested has a value of {name!r}, but parameters are {list(priors)}"
+            )
+        centre = float(priors[name].level(np.array(value)))
+        level = priors[name].level(np.asarray(draws[name]))
+        near = near & (np.abs(level - centre) <= _NEAR)
+        expected *= min(centre + _NEAR, 1.0) - max(centre - _NEAR, 0.0)
+    return max(float(near.mean()) / expected, _LEAST)
+
+
+def shares_by_evidence(
+    shares: Mapping[str, float], evidence: Mapping[str, float]
+) -> dict[str, float]:
+    r"""Shares in proportion to :math:`w_m B_m^{1/2}`, with 1 for the evidence of the
+    member that has the others as special cases.
+    """
+    own = {name: w * evidence.get(name, 1.0) ** _TEMPER for name, w in shares.items()}
+    total = sum(own.values())
+    return {name: share / total for name, share in own.items()}
