@@ -7,6 +7,7 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.special import logsumexp
 
 import taciturn as tc
 from taciturn.diagnostics import Diagnostics, ImportanceDiagnostics, PooledDiagnostics
@@ -115,6 +116,25 @@ def test_members_that_agree_need_no_constants() -> None:
     np.testing.assert_allclose(mixed, one, rtol=1e-9)
     alone = mixture_terms(xr.Dataset({"a": one, "b": one.roll(draw=1)})[["a", "b"]], shares)
     np.testing.assert_allclose(alone[..., 1], -2.0, rtol=1e-12)
+
+
+def test_a_member_that_rules_an_individual_out() -> None:
+    """At some draws or at all: the other member is left, in its share. Means by SciPy's
+    own sums of exponentials, which know of infinite logarithms."""
+    rng = np.random.default_rng(2)
+    dims, shape = ("chain", "draw", "occupied_cell"), (2, 40, 3)
+    one, other = (xr.DataArray(np.log(rng.uniform(1e-9, 0.2, shape)), dims=dims) for _ in range(2))
+    other[..., 0] = -np.inf
+    other[:, ::3, 1] = -np.inf
+    shares = {"a": 0.3, "b": 0.7}
+    found = mixture_terms(xr.Dataset({"a": one, "b": other}), shares)
+    assert np.isfinite(found).all()
+    logs = np.log(list(shares.values()))[:, None]
+    each = np.stack([one.values, other.values])
+    with_all = logsumexp(logs[..., None, None] + each, axis=(0, 1, 2))
+    left_out = logsumexp(logs - logsumexp(-each, axis=(1, 2)), axis=0)
+    np.testing.assert_allclose(logsumexp(found, axis=(0, 1)), with_all, rtol=1e-9)
+    np.testing.assert_allclose(-logsumexp(-found, axis=(0, 1)), left_out, rtol=1e-9)
 
 
 def test_summary_shows_every_member(pooled) -> None:
