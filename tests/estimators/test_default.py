@@ -13,7 +13,7 @@ def sample_of(variables: int) -> xr.DataArray:
     return xr.DataArray(np.arange(2**variables).reshape((2,) * variables), dims=dims)
 
 
-def pool(formula: str | None = None) -> tc.LinearPool:
+def pool(formula: str | None = None, *, moved: bool = True) -> tc.LinearPool:
     return tc.LinearPool(
         {
             "mixture": tc.MixedPoisson(formula),
@@ -21,7 +21,9 @@ def pool(formula: str | None = None) -> tc.LinearPool:
             "dirichlet": tc.DirichletLogLinear(formula),
         },
         shares={"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15},
-        nested={"wald": {"share": 1.0}, "dirichlet": {"share": 0.0, "power": 1.0}},
+        nested={"wald": {"share": 1.0}, "dirichlet": {"share": 0.0, "power": 1.0}}
+        if moved
+        else None,
     )
 
 
@@ -44,6 +46,8 @@ def pool_of_two(formula: str | None = None) -> tc.LinearPool:
         (6, {}, tc.LatentClass()),
         (8, {}, tc.LatentClass()),
         (2, {"formula": "~ a * b"}, pool("~ a * b")),
+        (2, {"known_margins": sample_of(1)}, pool(moved=False)),
+        (2, {"strata": sample_of(1)}, pool(moved=False)),
         (6, {"formula": "~ a * b + c"}, pool_of_two("~ a * b + c")),
         (6, {"known_margins": sample_of(1)}, pool_of_two()),
         (6, {"strata": sample_of(1)}, pool_of_two()),

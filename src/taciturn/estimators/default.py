@@ -32,12 +32,13 @@ def default_estimator(
 
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
-    factors and with inverse Gaussian factors alone, in equal shares; for one or two
-    variables with a little of `DirichletLogLinear`. The last two are special cases of
-    the first, but for the prior of a Dirichlet model's margins, so that the sample
-    moves the shares. For six or more variables it is `LatentClass`. With what latent
-    classes cannot take, a formula, known margins or strata, it is the pool for any
-    number of variables; with weights, `MixedPoisson` with gamma departures.
+    factors and with inverse Gaussian factors alone, in equal shares at first; for one
+    or two variables with a little of `DirichletLogLinear`. The last two are special
+    cases of the first, but for the prior of a Dirichlet model's margins, so that the
+    sample moves the shares; not where a Dirichlet model learns from known margins or
+    strata, as the others do not. For six or more variables it is `LatentClass`. With
+    what latent classes cannot take, a formula, known margins or strata, it is the pool
+    for any number of variables; with weights, `MixedPoisson` with gamma departures.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ def default_estimator(
     sample = check_table(sample, name="sample")
     if sampling_weights is not None:
         return MixedPoisson(formula, mixing="gamma")
-    told = (formula, known_margins, strata)
-    if sample.ndim > _MOST_POOLED and all(given is None for given in told):
+    others = (formula, known_margins, strata)
+    if sample.ndim > _MOST_POOLED and all(given is None for given in others):
         return LatentClass()
     members: dict[str, Estimator] = {
         "mixture": MixedPoisson(formula),
@@ -92,4 +93,5 @@ def default_estimator(
     if sample.ndim > _FEW:
         return LinearPool(members, nested=_WALD)
     members["dirichlet"] = DirichletLogLinear(formula)
-    return LinearPool(members, shares=_SHARES, nested=_NESTED)
+    told = known_margins is not None or strata is not None  # a Dirichlet model learns from them
+    return LinearPool(members, shares=_SHARES, nested=None if told else _NESTED)

@@ -21,6 +21,7 @@ __all__ = [
     "check_members",
     "check_nested",
     "check_shares",
+    "check_values",
     "evidence_near",
     "shares_by_evidence",
 ]
@@ -31,7 +32,8 @@ which it is the member that is."""
 
 _NEAR: Final = 0.15  # of the prior probability of a parameter lies near a value
 _TEMPER: Final = 0.5  # exponent of the evidence
-_LEAST: Final = 0.01  # evidence, which few draws do not tell from none
+_LEAST: Final = 0.01  # evidence
+_FEWEST: Final = 10  # draws of the prior near values, without which nothing is said
 
 
 def check_members(members: Any) -> dict[str, Estimator]:
@@ -88,24 +90,55 @@ def check_nested(nested: Any, names: list[str]) -> dict[str, dict[str, float]]:
         Not a mapping of all members but one to values of parameters.
     """
     if not isinstance(nested, Mapping) or not set(nested) < set(names):
-        raise ParameterError(f"nested must name some of the members {names}, got {quoted(nested)}")
+        raise ParameterError(
+            f"nested must name all members but one, of {names}, got {quoted(nested)}"
+        )
     if len(nested) != len(names) - 1:
         missing = [name for name in names if name not in nested]
         raise ParameterError(f"nested must name all members but one, but leaves out {missing}")
     found = {}
-    for name in names:
-        if name not in nested:
-            continue
-        values = nested[name]
-        if not isinstance(values, Mapping) or not values:
+    for name, values in nested.items():
+        if not isinstance(values, Mapping) or not values or not _named(values):
             raise ParameterError(
-                f"nested must have values of parameters for {name!r}, got {quoted(values)}"
+                f"nested must have names of parameters with values for {name!r}, got"
+                f" {quoted(values)}"
             )
         found[name] = {
-            str(parameter): real_number(value, f"{parameter!r} of {name!r}", least=0)
+            parameter: real_number(value, f"nested: {parameter!r} of {name!r}", least=0)
             for parameter, value in values.items()
         }
     return found
+
+
+def _named(values: Mapping[Any, Any]) -> bool:
+    return all(isinstance(name, str) for name in values)
+
+
+def check_values(nested: Nested, whole: str, priors: Mapping[str, Prior]) -> None:
+    """Check values of parameters against the priors of the member that has the others
+    as special cases.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that is not fitted or not one number, or a value that it cannot
+        have.
+    """
+    for name, values in nested.items():
+        for parameter, value in values.items():
+            prior = priors.get(parameter)
+            if prior is None or prior.distribution == "Dirichlet":
+                single = [own for own, of in priors.items() if of.distribution != "Dirichlet"]
+                raise ParameterError(
+                    f"nested has a value of {parameter!r} for {name!r}, but the parameters of"
+                    f" {whole!r} that are one number are {single}"
+                )
+            low, high = prior.quantile(0.0), prior.quantile(1.0)
+            if not low <= value <= high:
+                raise ParameterError(
+                    f"nested has {parameter} = {value:g} for {name!r}, but its prior in {whole!r},"
+                    f" {prior!r}, is from {low:g} to {high:g}"
+                )
 
 
 def evidence_near(
@@ -118,12 +151,13 @@ def evidence_near(
               {\prod_j \Pr(\lvert G_j(\phi_j) - G_j(v_j)\rvert \le 0.15)}
 
     with :math:`G_j` the distribution function of the prior of :math:`\phi_j`: the ratio
-    of Savage and Dickey, of a neighbourhood instead of a point.
+    of Savage and Dickey, of a neighbourhood instead of a point. The more a prior says,
+    the less far away from a value it is.
 
     Parameters
     ----------
     values : mapping of str to float
-        Of parameters.
+        Of parameters, as `check_values` takes them.
     draws : mapping of str to array
         Of the posterior of all parameters, of one shape.
     priors : mapping of str to Prior
@@ -132,12 +166,8 @@ def evidence_near(
     Returns
     -------
     float
-        At least 0.01, as few draws do not tell less from nothing.
-
-    Raises
-    ------
-    ParameterError
-        A parameter that is not fitted.
+        At least 0.01, as some hundred draws do not tell less from nothing; 1 where
+        fewer than ten draws of the prior would be near, which is too few to tell.
 
     References
     ----------
@@ -146,14 +176,12 @@ def evidence_near(
     """
     near, expected = np.array(True), 1.0
     for name, value in values.items():
-        if name not in priors:
-            raise ParameterError(
-                f"nested has a value of {name!r}, but parameters are {list(priors)}"
-            )
         centre = float(priors[name].level(np.array(value)))
         level = priors[name].level(np.asarray(draws[name]))
         near = near & (np.abs(level - centre) <= _NEAR)
         expected *= min(centre + _NEAR, 1.0) - max(centre - _NEAR, 0.0)
+    if near.size * expected < _FEWEST:
+        return 1.0
     return max(float(near.mean()) / expected, _LEAST)
 
 

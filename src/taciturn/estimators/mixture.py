@@ -15,19 +15,13 @@ import xarray as xr
 from scipy.special import logsumexp
 
 __all__ = [
-    "MEMBER_SHARE",
     "Turn",
     "draws_at",
-    "labelled_shares",
     "member_variables",
     "mixture_terms",
     "prefixed",
-    "shares_of",
     "turns",
 ]
-
-MEMBER_SHARE: Final = "member_share"
-"""In ``constant_data``: shares that the sample has moved, over ``member_name``."""
 
 _NEWTON_STEPS: Final = 50
 _PRECISION: Final = 1e-12
@@ -43,17 +37,6 @@ def turns(shares: Floats, draws: int) -> npt.NDArray[np.int64]:
     """
     ends = np.cumsum(shares)
     return np.searchsorted(ends / ends[-1], (np.arange(draws) + 0.5) / draws)
-
-
-def labelled_shares(shares: Mapping[str, float]) -> xr.DataArray:
-    """Shares as a fit keeps them, by the names of members."""
-    coords = {"member_name": list(shares)}
-    return xr.DataArray(list(shares.values()), dims="member_name", coords=coords)
-
-
-def shares_of(kept: xr.DataArray) -> dict[str, float]:
-    """The same, by name."""
-    return dict(zip(kept["member_name"].values.tolist(), kept.values.tolist(), strict=True))
 
 
 def prefixed(dataset: xr.Dataset, name: str) -> xr.Dataset:

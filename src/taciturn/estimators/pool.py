@@ -22,21 +22,20 @@ from taciturn.estimators.members import (
     check_members,
     check_nested,
     check_shares,
+    check_values,
     evidence_near,
     shares_by_evidence,
 )
 from taciturn.estimators.mixture import (
-    MEMBER_SHARE,
     Turn,
     draws_at,
-    labelled_shares,
     member_variables,
     mixture_terms,
     prefixed,
-    shares_of,
     turns,
 )
 from taciturn.estimators.pointwise import by_individual, fits_by_individual
+from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.unlabelled import UnlabelledEstimator
@@ -76,7 +75,7 @@ class LinearPool(Estimator):
         Fewer than two members, a member that is a plug-in estimator or a pool, names
         that are not letters and digits, or shares that are not positive, do not sum to
         1 or do not match the members; `nested` without all members but one. On `fit`:
-        a value in `nested` of a parameter that is not fitted.
+        a value in `nested` of a parameter that is not fitted, or that it cannot have.
 
     Notes
     -----
@@ -97,11 +96,11 @@ class LinearPool(Estimator):
 
     with the values :math:`v_m` of parameters :math:`\phi` and :math:`B = 1` for the
     member that has the others as special cases: the evidence for a neighbourhood of the
-    values in its posterior, those up to 0.15 of the prior's probability away, and at
-    least 0.01. The exponent, between 0 for fixed shares and 1 for those by evidence, is
-    chosen by coverage in repeated samples: with 1, intervals are too narrow where all
-    members are off. ``member_share`` in ``constant_data`` has these shares. Where
-    individuals are left out, they stay as they are.
+    values in its posterior, those up to 0.15 of the prior's probability away; at least
+    0.01, and 1 with so few draws that of the prior's fewer than ten would be near. The
+    exponent is chosen by coverage in repeated samples: with 1, intervals are too narrow
+    where all members are off. The attribute ``shares`` of a fit has these shares, in
+    JSON. Where individuals are left out, they stay as they are.
 
     ``posterior`` holds every member's parameters for every draw; its coordinate
     ``member`` is the number of the member, in the order given, that made the tables of
@@ -172,6 +171,8 @@ class LinearPool(Estimator):
         """Raise `ParameterError` for what a member cannot take."""
         for member in self.members.values():
             member.check_design(problem)
+        if self.nested is not None:
+            self._whole(problem, self.nested)
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         """Learn the parameters of every member, and assign each draw to a member."""
@@ -195,13 +196,13 @@ class LinearPool(Estimator):
         return PooledParameters(
             posterior,
             stats if stats.data_vars else None,
-            constants={} if self.nested is None else {MEMBER_SHARE: labelled_shares(shares)},
             sampler=", ".join(f"{name}: {found.sampler}" for name, found in learned.items()),
             members={
                 name: found.importance
                 for name, found in learned.items()
                 if found.importance is not None
             },
+            shares=shares,
         )
 
     def _seeds(self, seed: int) -> tuple[dict[str, int], np.random.Generator]:
@@ -214,15 +215,21 @@ class LinearPool(Estimator):
         """The share of each member, from draws of every member's parameters by name."""
         if self.nested is None:
             return self.share_of
-        (whole,) = self.members.keys() - self.nested.keys()
-        model = self.members[whole]
-        assert isinstance(model, BayesianEstimator)
-        priors = model.priors_for(problem)
+        whole, priors = self._whole(problem, self.nested)
         evidence = {
             name: evidence_near(values, learned[whole], priors)
             for name, values in self.nested.items()
         }
         return shares_by_evidence(self.share_of, evidence)
+
+    def _whole(self, problem: Problem, nested: Nested) -> tuple[str, dict[str, Prior]]:
+        """The member that has the others as special cases, and its priors."""
+        (whole,) = self.members.keys() - nested.keys()
+        model = self.members[whole]
+        assert isinstance(model, BayesianEstimator)
+        priors = model.priors_for(problem)
+        check_values(nested, whole, priors)
+        return whole, priors
 
     def draw_population(
         self,
@@ -323,9 +330,8 @@ class LinearPool(Estimator):
         """Return the group of that name, with the terms of the mixture."""
         if not fits_by_individual(terms):
             return None
-        moved = parameters.constants.get(MEMBER_SHARE)
-        shares = self.share_of if moved is None else shares_of(moved)
-        return by_individual(mixture_terms(terms, shares).to_dataset(name="count"))
+        assert isinstance(parameters, PooledParameters)
+        return by_individual(mixture_terms(terms, parameters.shares).to_dataset(name="count"))
 
     def log_prior(self, problem: Problem, parameters: Parameters) -> xr.Dataset | None:
         """Logarithm of the prior density of every member's parameters."""
@@ -344,10 +350,9 @@ class LinearPool(Estimator):
         """Return the attributes of a fit, including the diagnostics of each member."""
         assert isinstance(parameters, PooledParameters)
         importance = {name: asdict(found) for name, found in parameters.members.items()}
-        return {
-            **super().record(problem, settings, parameters),
-            "importance": json.dumps(importance),
-        }
+        moved = {} if self.nested is None else {"shares": json.dumps(parameters.shares)}
+        own = super().record(problem, settings, parameters)
+        return own | {"importance": json.dumps(importance)} | moved
 
 
 @dataclass
@@ -358,9 +363,12 @@ class PooledParameters(Parameters):
     ----------
     members : dict
         Diagnostics of the members that were fitted without a Markov chain.
+    shares : dict
+        Of all members, as the sample moved them.
     """
 
     members: dict[str, ImportanceDiagnostics] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 def _whose(

@@ -172,7 +172,7 @@ class Prior:
         return float(_frozen(self).ppf(probability))
 
     def level(self, values: Floats) -> Floats:
-        """The probability of values up to these."""
+        """The probability of numbers up to these."""
         return np.asarray(_frozen(self).cdf(values), dtype=float)
 
     def exceeded(self, probability: Floats) -> Floats:
@@ -248,6 +248,9 @@ class _HalfStudentT:
 
     def logpdf(self, values: Floats) -> Floats:
         return np.where(np.asarray(values) >= 0, self.whole.logpdf(values) + log(2), -np.inf)
+
+    def cdf(self, values: Floats) -> Floats:
+        return np.maximum(2 * self.whole.cdf(values) - 1, 0.0)
 
     def ppf(self, probability: Floats) -> Floats:
         return np.asarray(self.whole.ppf((1 + probability) / 2))

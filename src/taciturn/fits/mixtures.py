@@ -13,7 +13,8 @@ import xarray as xr
 
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators import Estimator, LinearPool
-from taciturn.estimators.mixture import MEMBER_SHARE, member_variables, shares_of
+from taciturn.estimators.members import check_shares
+from taciturn.estimators.mixture import member_variables
 from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.validate import real_number
@@ -111,18 +112,11 @@ def _shares_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, float]:
     """The shares that were given, or what the sample made of them."""
     if pool.nested is None:
         return pool.share_of
-    group = fit["constant_data"].to_dataset() if "constant_data" in fit.children else xr.Dataset()
+    recorded = recorded_mapping(fit, "shares")
     try:
-        kept = shares_of(group[MEMBER_SHARE])
-        found = {name: real_number(kept[name], "a share", least=0) for name in pool.members}
-    except (KeyError, TypeError, ParameterError) as error:
-        raise FileFormatError(
-            f"the pool must have the shares of {list(pool.members)} in {MEMBER_SHARE!r} of"
-            " 'constant_data'"
-        ) from error
-    if not isclose(sum(found.values()), 1, abs_tol=1e-6):
-        raise FileFormatError(f"the shares of the pool must sum to 1, got {found}")
-    return found
+        return check_shares(recorded, list(pool.members))
+    except ParameterError as error:
+        raise FileFormatError(f"the shares of the pool's members cannot be read: {error}") from None
 
 
 def moved_shares(fit: xr.DataTree) -> str:

@@ -73,8 +73,8 @@ def stack(
     Notes
     -----
     The weights answer which mixture predicts the *cell* of an individual best. That is
-    not what decides the error in R2, and a `LinearPool` with fixed weights is the
-    default for that reason; see the page on methods.
+    not what decides the error in R2, and the default is a `LinearPool` with other
+    weights for that reason; see the page on methods.
 
     Examples
     --------
