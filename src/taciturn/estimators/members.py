@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Nested = Mapping[str, Mapping[str, float]]
-"""By the names of members: the values of a parameter of the member that is not named at
+"""By the names of members: the values of parameters of the member that is not named at
 which it is the member that is."""
 
 _NEAR: Final = 0.15  # of the prior probability of a parameter lies near a value
@@ -151,8 +151,8 @@ def evidence_near(
               {\prod_j \Pr(\lvert G_j(\phi_j) - G_j(v_j)\rvert \le 0.15)}
 
     with :math:`G_j` the distribution function of the prior of :math:`\phi_j`: the ratio
-    of Savage and Dickey, of a neighbourhood instead of a point. The more a prior says,
-    the less far away from a value it is.
+    of Savage and Dickey, of a neighbourhood instead of a point, which reaches far where
+    the prior of a parameter has little probability.
 
     Parameters
     ----------
