@@ -98,7 +98,8 @@ def check_nested(nested: Any, names: list[str]) -> dict[str, dict[str, float]]:
         raise ParameterError(f"nested must name all members but one, but leaves out {missing}")
     found = {}
     for name, values in nested.items():
-        if not isinstance(values, Mapping) or not values or not _named(values):
+        named = isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+        if not named or not values:
             raise ParameterError(
                 f"nested must have names of parameters with values for {name!r}, got"
                 f" {quoted(values)}"
@@ -108,10 +109,6 @@ def check_nested(nested: Any, names: list[str]) -> dict[str, dict[str, float]]:
             for parameter, value in values.items()
         }
     return found
-
-
-def _named(values: Mapping[Any, Any]) -> bool:
-    return all(isinstance(name, str) for name in values)
 
 
 def check_values(nested: Nested, whole: str, priors: Mapping[str, Prior]) -> None:

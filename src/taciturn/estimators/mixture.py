@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import logsumexp
 
 __all__ = [
     "Turn",
@@ -90,23 +89,25 @@ def mixture_terms(terms: xr.Dataset, shares: Mapping[str, float]) -> xr.DataArra
         (chain, draw, occupied_cell), in nats.
     """
     each = np.stack([terms[name].transpose("chain", "draw", ...).values for name in shares])
-    log_shares = np.log(list(shares.values()))
-    highest = each.max(axis=0)
-    weighed = np.tensordot(list(shares.values()), np.exp(each - highest), axes=1)
-    mixture: Floats = highest + np.log(weighed)
+    weights = np.array(list(shares.values()))
+    mixture = _log_mean(each, axis=0, weights=weights)
     with_all = _log_mean(mixture)
-    left_out = logsumexp(log_shares[:, None] - np.stack([_log_mean(-own) for own in each]), axis=0)
+    left_out = _log_mean(np.stack([-_log_mean(-own) for own in each]), axis=0, weights=weights)
     stretched = _stretch(mixture, with_all - left_out) * mixture
     first = terms[next(iter(shares))].transpose("chain", "draw", ...)
     return first.copy(data=stretched + (with_all - _log_mean(stretched)))
 
 
-def _log_mean(logs: Floats) -> Floats:
-    """Logarithm of the mean over chains and draws; SciPy takes three times as long."""
-    highest = logs.max(axis=(0, 1))
+def _log_mean(
+    logs: Floats, *, axis: int | tuple[int, ...] = (0, 1), weights: Floats | None = None
+) -> Floats:
+    """Logarithm of the mean, over chains and draws or else along one axis with weights;
+    SciPy takes three times as long.
+    """
+    highest = logs.max(axis=axis)
     with np.errstate(invalid="ignore"):
-        found = highest + np.log(np.exp(logs - highest).mean(axis=(0, 1)))
-    return np.where(np.isfinite(highest), found, highest)
+        mean = np.average(np.exp(logs - highest), axis=axis, weights=weights)
+    return np.where(np.isfinite(highest), highest + np.log(mean), highest)
 
 
 def _stretch(logs: Floats, gap: Floats) -> Floats:

@@ -119,12 +119,11 @@ def _shares_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, float]:
         raise FileFormatError(f"the shares of the pool's members cannot be read: {error}") from None
 
 
-def moved_shares(fit: xr.DataTree) -> str:
+def moved_shares(fit: xr.DataTree, estimator: Estimator) -> str:
     """The shares of a pool's members in words, where the sample moved them."""
-    pool = recorded_estimator(fit)
-    if not isinstance(pool, LinearPool) or pool.nested is None:
+    if not isinstance(estimator, LinearPool) or estimator.nested is None:
         return ""
-    shares = _shares_of_pool(fit, pool).items()
+    shares = _shares_of_pool(fit, estimator).items()
     return f"\nin shares of {', '.join(f'{share:.2f} {name}' for name, share in shares)}"
 
 

@@ -337,7 +337,7 @@ def _call(fit: xr.DataTree, parts: FitParts) -> dict[str, str]:
     settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
     arguments = {"population_size": parts.population_size, **settings}
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    title = estimator.title + moved_shares(fit)
+    title = estimator.title + moved_shares(fit, estimator)
     call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": title}
     if hasattr(estimator, "formula"):
         call["Formula"] = estimator.formula or f"~ {' + '.join(parts.variables)}"
