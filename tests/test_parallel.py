@@ -102,3 +102,58 @@ def test_results_of_threads_are_in_the_order_of_the_parts(monkeypatch):
         return part
 
     assert in_threads(work, range(4), numbers=2**30) == [0, 1, 2, 3]
+
+
+def test_the_part_that_fails_says_why_and_the_others_end(monkeypatch):
+    """Also what these do in threads of their own, which would take a minute."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    at_work, done = threading.Barrier(2, timeout=30), []
+
+    def slow(_: int) -> None:
+        time.sleep(0.01)
+        done.append(1)
+
+    def work(part: str) -> None:
+        at_work.wait()
+        if part == "fails":
+            raise ValueError("as it must")
+        in_threads(slow, range(12_000), numbers=2**30)
+
+    for parts in (["fails", "goes on"], ["goes on", "fails"]):  # in a thread, and in this one
+        done.clear()
+        with pytest.raises(ValueError, match="as it must"):
+            in_threads(work, parts, numbers=2**30)
+        assert len(done) < 6_000
+    assert in_threads(str, range(2), numbers=2**30) == ["0", "1"]  # what follows is asked for
+
+
+def test_threads_end_at_ctrl_c():
+    """The main thread is in a part, and then waits for another one."""
+    code = """
+import os, threading, time
+from taciturn.parallel import in_threads
+
+os.environ["OMP_NUM_THREADS"] = "2"
+both = threading.Barrier(2)
+
+def slow(_):
+    time.sleep(0.01)
+
+def work(part):
+    both.wait()
+    os.write(1, b"working\\n")
+    if {main_works} or threading.current_thread() is not threading.main_thread():
+        in_threads(slow, range(12_000), numbers=1)
+
+in_threads(work, range(2), numbers=2**30)
+"""
+    for main_works in (True, False):
+        command = [sys.executable, "-c", code.format(main_works=main_works)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, **pipes, start_new_session=True) as process:
+            assert [process.stdout.readline() for _ in range(2)] == [b"working\n"] * 2
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=30)
+        assert b"KeyboardInterrupt" in error
+        assert b"CancelledError" not in error

@@ -125,9 +125,7 @@ def test_a_fit_says_what_it_does(notebook, religion_sample, capsys):
     tc.LinearPool().fit(religion_sample, population_size=2449, draws=20, random_seed=1)
     assert titles(notebook) == [
         "learning the parameters",
-        "learning the parameters of dirichlet",
-        "learning the parameters",
-        "learning the parameters of restaurant",
+        "learning the parameters of dirichlet, restaurant",
         "learning the parameters",
         "leaving individuals out",
         "drawing populations and samples",

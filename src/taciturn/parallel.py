@@ -6,10 +6,10 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from functools import cache
-from threading import Lock, Thread, enumerate as all_threads
+from threading import Event, Lock, Thread, enumerate as all_threads, local
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,12 +67,60 @@ def run_all[T, R](
 def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int) -> list[R]:
     """Results for all parts, in their order, of work that mostly needs no Python;
     `numbers` is how many numbers they work on together.
+
+    A part may itself be done in threads. If one fails, or Ctrl-C ends this, the others
+    end, and with them what they do in threads, before their next part.
     """
+    outer: tuple[Event, ...] = getattr(_THREAD, "ended", ())
     threads = min(threads_for(numbers), len(parts))
     if threads < 2:
-        return [work(part) for part in parts]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, parts))
+        return [_unless_ended(outer, work, part) for part in parts]
+    inner, left = (*outer, Event()), iter(range(len(parts)))
+    found: dict[int, R] = {}
+    failed: list[BaseException] = []
+
+    def take_turns() -> None:
+        try:
+            with _ending_with(inner):
+                for number in left:
+                    found[number] = _unless_ended(inner, work, parts[number])
+        except BaseException as error:
+            failed.append(error)  # the others follow, and only this one says why
+            inner[-1].set()
+            raise
+
+    try:
+        with ThreadPoolExecutor(threads - 1) as pool:
+            for _ in range(threads - 1):
+                pool.submit(take_turns)
+            with suppress(CancelledError):
+                take_turns()
+    except BaseException:  # also Ctrl-C while the others are waited for
+        inner[-1].set()
+        raise
+    if failed:
+        raise failed[0]
+    return [found[number] for number in range(len(parts))]
+
+
+_THREAD: Final = local()
+
+
+@contextmanager
+def _ending_with(ended: tuple[Event, ...]) -> Iterator[None]:
+    """In which this thread knows when what it does is no longer asked for."""
+    before = getattr(_THREAD, "ended", ())
+    _THREAD.ended = ended
+    try:
+        yield
+    finally:
+        _THREAD.ended = before
+
+
+def _unless_ended[T, R](ended: Sequence[Event], work: Callable[[T], R], part: T) -> R:
+    if any(one.is_set() for one in ended):
+        raise CancelledError
+    return work(part)
 
 
 @contextmanager

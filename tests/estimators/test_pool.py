@@ -2,6 +2,8 @@
 fitted."""
 
 import json
+from dataclasses import replace
+from typing import ClassVar
 
 import arviz as az
 import numpy as np
@@ -12,8 +14,11 @@ from scipy.special import logsumexp
 import taciturn as tc
 from taciturn.diagnostics import Diagnostics, ImportanceDiagnostics, PooledDiagnostics
 from taciturn.errors import ParameterError, TableError
+from taciturn.estimators.members import learn_members
 from taciturn.estimators.mixture import mixture_terms
 from taciturn.estimators.pointwise import by_individual
+from taciturn.estimators.problem import make_problem
+from taciturn.estimators.settings import make_settings
 
 SIZE = {"population_size": 2449, "progressbar": False}
 
@@ -178,6 +183,53 @@ def test_a_member_without_parameters(religion_sample) -> None:
     assert sorted(fit["posterior"].data_vars) == ["ewens_theta"]
     assert tc.summary(fit).diagnostics.members["symmetric"] is None
     assert "symmetric: no parameters" in tc.summary(fit).text
+
+
+def test_members_are_fitted_at_the_same_time_and_alike(monkeypatch, religion_sample) -> None:
+    fits = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        pool = tc.default_estimator(religion_sample)
+        fits.append(pool.fit(religion_sample, draws=1000, random_seed=1, **SIZE))
+    for group in ("posterior", "posterior_predictive", "cell_log_likelihood", "log_likelihood"):
+        xr.testing.assert_identical(*(fit[group].to_dataset() for fit in fits))
+    assert fits[0].attrs == fits[1].attrs
+
+
+class _LeftToChains(tc.ChineseRestaurant):
+    """Notes which ways of learning are tried; its chains are a fast fit."""
+
+    tried: ClassVar[list[str]] = []
+
+    def learn_unlabelled(self, problem, draws, rng) -> None:
+        self.tried.append("fast")
+
+    def learn_nuts(self, problem, settings, seed):
+        self.tried.append("nuts")
+        return tc.ChineseRestaurant().learn(problem, replace(settings, method="fast"), seed)
+
+
+class _WithItsOwnWay(tc.ChineseRestaurant):
+    def learn(self, problem, settings, seed):
+        own = replace(settings, method="fast")
+        return tc.ChineseRestaurant(0.0).learn(problem, own, seed)
+
+
+def test_a_member_that_needs_chains_is_left_to_them_once(religion_sample) -> None:
+    members = {"left": _LeftToChains(), "plain": tc.ChineseRestaurant(), "own": _WithItsOwnWay()}
+    problem = make_problem(religion_sample, 2449)
+    settings = make_settings(50, 10, 2, 1, False, "fast")
+    learned = learn_members(members, problem, settings, dict.fromkeys(members, 1))
+    assert list(learned) == list(members)  # in their order
+    assert _LeftToChains.tried == ["fast", "nuts"]
+    alone = tc.ChineseRestaurant().learn(problem, settings, 1).posterior
+    for name in ("left", "plain"):
+        xr.testing.assert_identical(learned[name].posterior, alone)
+    assert list(learned["own"].posterior.data_vars) == ["theta"]
+    _LeftToChains.tried.clear()
+    only = {"left": members["left"], "own": members["own"]}
+    learn_members(only, problem, replace(settings, method="nuts", draws=2), {"left": 1, "own": 1})
+    assert _LeftToChains.tried == ["nuts"]
 
 
 def test_saved_read_and_repeated(tmp_path, pooled) -> None:

@@ -23,14 +23,23 @@ class BayesianEstimator(Estimator):
     """
 
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> Parameters:
-        """Draw the parameters by `learn_fast`, or else by `learn_nuts`."""
-        if settings.method == "fast":
-            parameters = self.learn_fast(problem, settings, np.random.default_rng(seed))
-            if parameters is not None and (
-                parameters.importance is None or parameters.importance.converged
-            ):
-                return parameters
-        return self.learn_nuts(problem, settings, seed)
+        """Draw the parameters by `learn_trusted`, or else by `learn_nuts`."""
+        parameters = self.learn_trusted(problem, settings, seed)
+        return self.learn_nuts(problem, settings, seed) if parameters is None else parameters
+
+    def learn_trusted(
+        self, problem: Problem, settings: SamplerSettings, seed: int
+    ) -> Parameters | None:
+        """Draw the parameters by `learn_fast`; None where another method is asked for,
+        or where that fails.
+        """
+        if settings.method != "fast":
+            return None
+        parameters = self.learn_fast(problem, settings, np.random.default_rng(seed))
+        if parameters is None:
+            return None
+        importance = parameters.importance
+        return parameters if importance is None or importance.converged else None
 
     @abstractmethod
     def learn_fast(

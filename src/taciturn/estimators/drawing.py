@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -16,10 +17,13 @@ from taciturn.estimators.settings import (
     is_streamed,
     seed_of,
 )
+from taciturn.parallel import in_threads
 from taciturn.schema import draws_at_a_time
 from taciturn.tables.on_demand import DrawnTables
 
 __all__ = ["DrawTables", "labelled_tables"]
+
+_ARRAYS: Final = 8  # like it that a table is made from, at least
 
 DrawTables = Callable[[Problem, SamplerSettings, Parameters, np.random.Generator], Counts]
 """Draws tables given the parameters; returns shape (chains * draws, cells)."""
@@ -41,17 +45,18 @@ def labelled_tables(
     ways : mapping of str to callable
         How ``population`` and ``count`` are drawn. Each has its own seed.
     """
-    tables = {}
-    for what, draw in ways.items():
+
+    def one(what: str) -> xr.DataArray:
         if is_streamed(problem, settings):
             shape = (settings.chains, settings.draws, *problem.sample.shape)
-            block = partial(_draw_block, what, draw, problem, settings, parameters)
-            tables[what] = problem.label(DrawnTables(shape, block).lazily(), what)
-        else:
-            rng = np.random.default_rng(seed_of(what, settings))
-            drawn = draw(problem, settings, parameters, rng)
-            tables[what] = problem.draws(drawn, settings.chains, what)
-    return xr.Dataset(tables)
+            block = partial(_draw_block, what, ways[what], problem, settings, parameters)
+            return problem.label(DrawnTables(shape, block).lazily(), what)
+        rng = np.random.default_rng(seed_of(what, settings))
+        drawn = ways[what](problem, settings, parameters, rng)
+        return problem.draws(drawn, settings.chains, what)
+
+    numbers = len(ways) * settings.total * problem.sample.size * _ARRAYS
+    return xr.Dataset(dict(zip(ways, in_threads(one, list(ways), numbers=numbers), strict=True)))
 
 
 def _draw_block(

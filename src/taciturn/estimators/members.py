@@ -13,6 +13,11 @@ from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior
+from taciturn.estimators.problem import Problem
+from taciturn.estimators.settings import Parameters, SamplerSettings
+from taciturn.estimators.unlabelled import UnlabelledEstimator
+from taciturn.parallel import in_threads
+from taciturn.progress import progress_steps
 from taciturn.schema import RESERVED_NAMES
 from taciturn.validate import quoted, real_number
 
@@ -23,6 +28,7 @@ __all__ = [
     "check_shares",
     "check_values",
     "evidence_near",
+    "learn_members",
     "shares_by_evidence",
 ]
 
@@ -30,6 +36,7 @@ Nested = Mapping[str, Mapping[str, float]]
 """By the names of members: the values of parameters of the member that is not named at
 which it is the member that is."""
 
+_NUMBERS: Final = 2**17  # that learning works on for each cell, at least
 _NEAR: Final = 0.15  # of the prior probability of a parameter lies near a value
 _TEMPER: Final = 0.5  # exponent of the evidence
 _LEAST: Final = 0.01  # evidence
@@ -63,6 +70,36 @@ def check_members(members: Any) -> dict[str, Estimator]:
                 f"the member {name!r} must be a Bayesian estimator, got {quoted(member)}"
             )
     return dict(members)
+
+
+def learn_members(
+    members: Mapping[str, Estimator],
+    problem: Problem,
+    settings: SamplerSettings,
+    seeds: Mapping[str, int],
+) -> dict[str, Parameters]:
+    """What every member learns: on plain arrays all at the same time, with Markov
+    chains and compilers one after the other.
+    """
+    plain = {
+        name: member
+        for name, member in members.items()
+        if isinstance(member, UnlabelledEstimator) and type(member).learn is BayesianEstimator.learn
+    }
+
+    def trusted(name: str) -> Parameters | None:
+        return plain[name].learn_trusted(problem, settings, seeds[name])
+
+    def others(name: str) -> Parameters:
+        say(f"learning the parameters of {name}")
+        learn = plain[name].learn_nuts if name in plain else members[name].learn
+        return learn(problem, settings, seeds[name])
+
+    title = f"learning the parameters of {', '.join(members)}"
+    with progress_steps(title, shown=settings.progressbar) as say:
+        numbers = _NUMBERS * problem.cells
+        found = dict(zip(plain, in_threads(trusted, list(plain), numbers=numbers), strict=True))
+        return {name: found.get(name) or others(name) for name in members}
 
 
 def check_shares(shares: Any, names: list[str]) -> dict[str, float]:

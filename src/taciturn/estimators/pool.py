@@ -24,6 +24,7 @@ from taciturn.estimators.members import (
     check_shares,
     check_values,
     evidence_near,
+    learn_members,
     shares_by_evidence,
 )
 from taciturn.estimators.mixture import (
@@ -40,7 +41,7 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.unlabelled import UnlabelledEstimator
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
-from taciturn.progress import progress_steps
+from taciturn.parallel import in_threads
 
 __all__ = ["LinearPool"]
 
@@ -177,10 +178,7 @@ class LinearPool(Estimator):
     def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
         """Learn the parameters of every member, and assign each draw to a member."""
         seeds, order = self._seeds(seed)
-        learned = {}
-        for name, estimator in self.members.items():
-            with progress_steps(f"learning the parameters of {name}", shown=settings.progressbar):
-                learned[name] = estimator.learn(problem, settings, seeds[name])
+        learned = learn_members(self.members, problem, settings, seeds)
         shares = self._shares(problem, {name: own.posterior for name, own in learned.items()})
         member = _whose(shares, settings.chains, settings.draws, order)
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
@@ -318,13 +316,15 @@ class LinearPool(Estimator):
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters
     ) -> xr.Dataset | None:
         """Return the group of that name, with one variable for each member."""
-        terms = {}
-        for name, member in self.members.items():
-            found = member.cell_log_likelihood(problem, settings, _of_member(parameters, name))
-            if found is None:
-                return None
-            terms[name] = found["count"]
-        return xr.Dataset(terms)
+
+        def own(name: str) -> xr.Dataset | None:
+            at = _of_member(parameters, name)
+            return self.members[name].cell_log_likelihood(problem, settings, at)
+
+        numbers = len(self.members) * settings.total * problem.cells
+        every = zip(self.members, in_threads(own, list(self.members), numbers=numbers), strict=True)
+        terms = {name: found["count"] for name, found in every if found is not None}
+        return xr.Dataset(terms) if len(terms) == len(self.members) else None
 
     def log_likelihood(self, terms: xr.Dataset, parameters: Parameters) -> xr.Dataset | None:
         """Return the group of that name, with the terms of the mixture."""
