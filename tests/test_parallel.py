@@ -1,16 +1,20 @@
 """Workers are gone when the work ends early, whatever ends it."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import threadpoolctl
 
-from taciturn.parallel import in_threads, run_all, threads_for
+from taciturn.parallel import in_threads, linear_algebra_alone, run_all, threads_for
 from toys import running_children
 
 pytestmark = pytest.mark.skipif(
@@ -104,7 +108,7 @@ def test_results_of_threads_are_in_the_order_of_the_parts(monkeypatch):
     assert in_threads(work, range(4), numbers=2**30) == [0, 1, 2, 3]
 
 
-def test_the_part_that_fails_says_why_and_the_others_end(monkeypatch):
+def test_a_part_that_fails_says_why_and_later_ones_end(monkeypatch):
     """Also what these do in threads of their own, which would take a minute."""
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     at_work, done = threading.Barrier(2, timeout=30), []
@@ -119,12 +123,89 @@ def test_the_part_that_fails_says_why_and_the_others_end(monkeypatch):
             raise ValueError("as it must")
         in_threads(slow, range(12_000), numbers=2**30)
 
-    for parts in (["fails", "goes on"], ["goes on", "fails"]):  # in a thread, and in this one
-        done.clear()
-        with pytest.raises(ValueError, match="as it must"):
-            in_threads(work, parts, numbers=2**30)
-        assert len(done) < 6_000
+    with pytest.raises(ValueError, match="as it must"):
+        in_threads(work, ["fails", "ends"], numbers=2**30)
+    assert len(done) < 6_000
     assert in_threads(str, range(2), numbers=2**30) == ["0", "1"]  # what follows is asked for
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_the_error_is_that_of_the_first_part_that_fails(monkeypatch, outer):
+    """Whichever fails first: as without threads."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    late = threading.Event()
+
+    def work(part: int) -> int:
+        if part == 1:
+            assert late.wait(30)
+            time.sleep(0.05)
+            in_threads(str, range(2), numbers=2**30)  # still asked for
+        if part > 1:
+            late.set()
+        if part > 0:
+            raise ValueError(f"part {part}")
+        return part
+
+    def all_parts(_: int) -> list[int]:
+        return in_threads(work, range(9), numbers=2**30)
+
+    with pytest.raises(ValueError, match="part 1") as raised:
+        in_threads(all_parts, range(2), numbers=2**30) if outer else all_parts(0)
+    assert raised.value.__context__ is None
+
+
+def test_what_failed_is_not_kept(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+
+    class Large:
+        pass
+
+    def fail(_: int) -> None:
+        kept = Large()
+        seen.append(weakref.ref(kept))
+        raise ValueError
+
+    seen: list[weakref.ref[Large]] = []
+    gc.disable()
+    try:
+        with suppress(ValueError):
+            in_threads(fail, range(4), numbers=2**30)
+        assert seen
+        assert all(one() is None for one in seen)
+    finally:
+        gc.enable()
+
+
+def test_limits_of_linear_algebra_end_with_the_last_thread_that_needs_them():
+    """Whichever that is: OpenBLAS ignores all threads but one, if that still runs."""
+    both, left = threading.Barrier(2, timeout=30), threading.Event()
+    if max(threads_of_linear_algebra()) < 2:
+        pytest.skip("one core")
+
+    def first() -> None:
+        with linear_algebra_alone():
+            both.wait()
+        left.set()
+        assert stay.wait(30)
+
+    stay, before = threading.Event(), threads_of_linear_algebra()
+    thread = threading.Thread(target=first)
+    thread.start()
+    with linear_algebra_alone():
+        both.wait()
+        assert left.wait(30)
+        assert set(threads_of_linear_algebra()) == {1}
+    assert threads_of_linear_algebra() == before
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        assert set(threads_of_linear_algebra()) == {1}  # of this thread, while the other runs
+    stay.set()
+    thread.join()
+    assert threads_of_linear_algebra() == before
+
+
+def threads_of_linear_algebra() -> list[int]:
+    known = threadpoolctl.threadpool_info()
+    return [one["num_threads"] for one in known if one["user_api"] == "blas"]
 
 
 def test_threads_end_at_ctrl_c():

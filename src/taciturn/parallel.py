@@ -7,9 +7,9 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import cache
-from threading import Event, Lock, Thread, enumerate as all_threads, local
+from threading import Lock, Thread, enumerate as all_threads, local
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,57 +68,74 @@ def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int
     """Results for all parts, in their order, of work that mostly needs no Python;
     `numbers` is how many numbers they work on together.
 
-    A part may itself be done in threads. If one fails, or Ctrl-C ends this, the others
-    end, and with them what they do in threads, before their next part.
+    A part may itself be done in threads. If one fails, those before it are finished,
+    and the others end, with what they do in threads before their next part, so that the
+    error is that of the first part that fails. At Ctrl-C all end.
     """
-    outer: tuple[Event, ...] = getattr(_THREAD, "ended", ())
     threads = min(threads_for(numbers), len(parts))
     if threads < 2:
-        return [_unless_ended(outer, work, part) for part in parts]
-    inner, left = (*outer, Event()), iter(range(len(parts)))
-    found: dict[int, R] = {}
-    failed: list[BaseException] = []
+        return [_if_asked_for(work, part) for part in parts]
+    return _Turns(work, parts).taken_by(threads)
 
-    def take_turns() -> None:
-        try:
-            with _ending_with(inner):
-                for number in left:
-                    found[number] = _unless_ended(inner, work, parts[number])
-        except BaseException as error:
-            failed.append(error)  # the others follow, and only this one says why
-            inner[-1].set()
-            raise
 
-    try:
+class _Turns[T, R]:
+    """Parts that threads take in turns."""
+
+    def __init__(self, work: Callable[[T], R], parts: Sequence[T]) -> None:
+        self._work, self._parts = work, parts
+        self._left = iter(range(len(parts)))
+        self._found: dict[int, R] = {}
+        self._failed: dict[int, Exception] = {}
+        self._failing = Lock()
+        self._outer: tuple[tuple[_Turns[Any, Any], int], ...] = getattr(_THREAD, "turns", ())
+        self.last = float("inf")  # part that is asked for
+
+    def taken_by(self, threads: int) -> list[R]:
+        """Results of all parts, by this thread and others."""
         with ThreadPoolExecutor(threads - 1) as pool:
-            for _ in range(threads - 1):
-                pool.submit(take_turns)
-            with suppress(CancelledError):
-                take_turns()
-    except BaseException:  # also Ctrl-C while the others are waited for
-        inner[-1].set()
-        raise
-    if failed:
-        raise failed[0]
-    return [found[number] for number in range(len(parts))]
+            try:
+                others = [pool.submit(self._take) for _ in range(threads - 1)]
+                self._take()
+                for other in others:
+                    other.result()
+            except BaseException:  # Ctrl-C
+                self.last = -1
+                raise
+        if self._failed:
+            try:
+                raise self._first_failure()
+            finally:
+                self._failed.clear()  # or it would hold this, and this would hold it
+        return [self._found[number] for number in range(len(self._parts))]
+
+    def _take(self) -> None:
+        before = getattr(_THREAD, "turns", ())
+        try:
+            for number in self._left:
+                _THREAD.turns = (*self._outer, (self, number))
+                try:
+                    self._found[number] = _if_asked_for(self._work, self._parts[number])
+                except Exception as error:
+                    with self._failing:
+                        self._failed[number] = error
+                        self.last = min(self.last, number)
+                    return
+        finally:
+            _THREAD.turns = before
+
+    def _first_failure(self) -> Exception:
+        """That of the first part, but for those that ended as others had failed."""
+        ended = [k for k, error in self._failed.items() if isinstance(error, CancelledError)]
+        return self._failed[min(self._failed.keys() - ended, default=min(self._failed))]
 
 
 _THREAD: Final = local()
+"""The turns that it is in, and the number of its part in each: the outer ones first."""
 
 
-@contextmanager
-def _ending_with(ended: tuple[Event, ...]) -> Iterator[None]:
-    """In which this thread knows when what it does is no longer asked for."""
-    before = getattr(_THREAD, "ended", ())
-    _THREAD.ended = ended
-    try:
-        yield
-    finally:
-        _THREAD.ended = before
-
-
-def _unless_ended[T, R](ended: Sequence[Event], work: Callable[[T], R], part: T) -> R:
-    if any(one.is_set() for one in ended):
+def _if_asked_for[T, R](work: Callable[[T], R], part: T) -> R:
+    """The result, unless a part that this is a part of is no longer asked for."""
+    if any(number > turns.last for turns, number in getattr(_THREAD, "turns", ())):
         raise CancelledError
     return work(part)
 
@@ -139,12 +156,23 @@ def linear_algebra_alone() -> Iterator[None]:
         with _LIMITING:
             _inside -= 1
             if _inside == 0:
+                _free_limits()
                 _limited.restore_original_limits()
+                _free_limits()
 
 
 _LIMITING: Final = Lock()
 _limited: Any = None
 _inside = 0
+
+
+def _free_limits() -> None:
+    """Let any thread set limits: otherwise only that which did so first can, and what
+    others ask for is ignored without a word.
+    """
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @cache

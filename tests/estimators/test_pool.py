@@ -2,12 +2,14 @@
 fitted."""
 
 import json
+import threading
 from dataclasses import replace
 from typing import ClassVar
 
 import arviz as az
 import numpy as np
 import pytest
+import threadpoolctl
 import xarray as xr
 from scipy.special import logsumexp
 
@@ -185,6 +187,39 @@ def test_a_member_without_parameters(religion_sample) -> None:
     assert "symmetric: no parameters" in tc.summary(fit).text
 
 
+def test_linear_algebra_has_its_threads_again(monkeypatch, religion_sample) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    before = threadpoolctl.threadpool_info()
+    for _ in range(2):
+        tc.default_estimator(religion_sample).fit(religion_sample, draws=50, random_seed=1, **SIZE)
+        assert threadpoolctl.threadpool_info() == before
+
+
+@pytest.mark.slow
+def test_many_cells_are_fitted_alike_by_any_number_of_threads(monkeypatch) -> None:
+    """With matrices that linear algebra multiplies in threads of its own."""
+    counts = np.random.default_rng(5).negative_binomial(0.5, 0.17, size=(50, 50))
+    sample = xr.DataArray(counts, {"a": range(50), "b": range(50)}, ("a", "b"))
+    fits = []
+    for threads in ("1", "2", "3", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        pool = tc.default_estimator(sample)
+        fits.append(
+            pool.fit(
+                sample,
+                population_size=60_000,
+                draws=500,
+                chains=1,
+                random_seed=1,
+                progressbar=False,
+            )
+        )
+    assert "NUTS" not in fits[0].attrs["sampler"]
+    for fit in fits[1:]:
+        for group in ("posterior", "posterior_predictive", "cell_log_likelihood"):
+            xr.testing.assert_identical(fit[group].to_dataset(), fits[0][group].to_dataset())
+
+
 def test_members_are_fitted_at_the_same_time_and_alike(monkeypatch, religion_sample) -> None:
     fits = []
     for threads in ("1", "2"):
@@ -209,6 +244,14 @@ class _LeftToChains(tc.ChineseRestaurant):
         return tc.ChineseRestaurant().learn(problem, replace(settings, method="fast"), seed)
 
 
+class _NotOnPlainArrays(tc.ChineseRestaurant):
+    """Learns in the thread that asks, as others do after what threads can do."""
+
+    def learn_fast(self, problem, settings, rng):
+        assert threading.current_thread() is threading.main_thread()
+        return super().learn_fast(problem, settings, rng)
+
+
 class _WithItsOwnWay(tc.ChineseRestaurant):
     def learn(self, problem, settings, seed):
         own = replace(settings, method="fast")
@@ -217,13 +260,14 @@ class _WithItsOwnWay(tc.ChineseRestaurant):
 
 def test_a_member_that_needs_chains_is_left_to_them_once(religion_sample) -> None:
     members = {"left": _LeftToChains(), "plain": tc.ChineseRestaurant(), "own": _WithItsOwnWay()}
+    members |= {f"fast{number}": _NotOnPlainArrays() for number in range(4)}
     problem = make_problem(religion_sample, 2449)
     settings = make_settings(50, 10, 2, 1, False, "fast")
     learned = learn_members(members, problem, settings, dict.fromkeys(members, 1))
     assert list(learned) == list(members)  # in their order
     assert _LeftToChains.tried == ["fast", "nuts"]
     alone = tc.ChineseRestaurant().learn(problem, settings, 1).posterior
-    for name in ("left", "plain"):
+    for name in ("left", "plain", "fast0", "fast1", "fast2", "fast3"):
         xr.testing.assert_identical(learned[name].posterior, alone)
     assert list(learned["own"].posterior.data_vars) == ["theta"]
     _LeftToChains.tried.clear()

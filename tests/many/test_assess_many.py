@@ -239,6 +239,29 @@ def test_a_lazy_result_is_written_without_being_computed_twice(tmp_path, monkeyp
     assert xr.open_zarr(tmp_path / "risk.zarr", consolidated=False).load().equals(assess())
 
 
+def test_array_expressions_of_dask_are_refused():
+    """They have no tasks before they are computed; a setting that Dask reads once."""
+    code = """
+import dask
+
+dask.config.set({"array.query-planning": True})
+import dask.array
+import numpy as np
+import xarray as xr
+
+import taciturn as tc
+
+chunks = dask.array.from_array(np.ones((4, 3), dtype=int), chunks=(2, 3))
+tables = xr.DataArray(chunks, {"area": list("abcd"), "a": range(3)}, ("area", "a"))
+try:
+    tc.assess_many(tables, over="area", population_size=9, estimator=tc.ChineseRestaurant())
+except tc.errors.TableError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "array.query-planning" in done.stdout
+
+
 def test_a_lazy_result_has_the_labels_of_an_eager_one():
     """And no other coordinates, which could have the name of a result."""
     table = sample().assign_coords(R2_mean=("area", np.arange(7.0)), year=2020)

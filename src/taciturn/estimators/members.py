@@ -16,7 +16,7 @@ from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.estimators.unlabelled import UnlabelledEstimator
-from taciturn.parallel import in_threads
+from taciturn.parallel import in_threads, linear_algebra_alone
 from taciturn.progress import progress_steps
 from taciturn.schema import RESERVED_NAMES
 from taciturn.validate import quoted, real_number
@@ -84,7 +84,7 @@ def learn_members(
     plain = {
         name: member
         for name, member in members.items()
-        if isinstance(member, UnlabelledEstimator) and type(member).learn is BayesianEstimator.learn
+        if isinstance(member, UnlabelledEstimator) and member.learns_on_plain_arrays
     }
 
     def trusted(name: str) -> Parameters | None:
@@ -97,8 +97,9 @@ def learn_members(
 
     title = f"learning the parameters of {', '.join(members)}"
     with progress_steps(title, shown=settings.progressbar) as say:
-        numbers = _NUMBERS * problem.cells
-        found = dict(zip(plain, in_threads(trusted, list(plain), numbers=numbers), strict=True))
+        with linear_algebra_alone():  # also with one thread: numbers do not depend on that
+            fast = in_threads(trusted, list(plain), numbers=_NUMBERS * problem.cells)
+        found = dict(zip(plain, fast, strict=True))
         return {name: found.get(name) or others(name) for name in members}
 
 

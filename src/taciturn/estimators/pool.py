@@ -41,7 +41,7 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.unlabelled import UnlabelledEstimator
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
-from taciturn.parallel import in_threads
+from taciturn.parallel import in_threads, linear_algebra_alone
 
 __all__ = ["LinearPool"]
 
@@ -256,7 +256,8 @@ class LinearPool(Estimator):
         seeds, order = self._seeds(seed)
         learned = {}
         for name, estimator in members.items():
-            found = estimator.trusted(problem, draws, seeds[name])
+            with linear_algebra_alone():  # as where a fit learns
+                found = estimator.trusted(problem, draws, seeds[name])
             if found is None:
                 return None
             _refuse_name_clash(problem, found, name)

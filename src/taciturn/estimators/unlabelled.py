@@ -84,16 +84,23 @@ class UnlabelledEstimator(BayesianEstimator):
         found = self.trusted(problem, draws, seed)
         return None if found is None else self.complete(problem, draws, found, rng)
 
+    @property
+    def learns_on_plain_arrays(self) -> bool:
+        """Whether `learn_unlabelled` and `complete` say what a fit draws, as no
+        subclass has ways of its own.
+        """
+        own = type(self)
+        return (own.learn, own.learn_fast, own.draw_population) == (
+            UnlabelledEstimator.learn,
+            UnlabelledEstimator.learn_fast,
+            UnlabelledEstimator.draw_population,
+        )
+
     def trusted(self, problem: Problem, draws: int, seed: int) -> Arrays | None:
         """Draws of the parameters that a fit with this seed would keep; None where it
         would not take the fast path, or where a subclass has one of its own.
         """
-        own = type(self)
-        if (own.learn, own.learn_fast, own.draw_population) != (
-            UnlabelledEstimator.learn,
-            UnlabelledEstimator.learn_fast,
-            UnlabelledEstimator.draw_population,
-        ):
+        if not self.learns_on_plain_arrays:
             return None
         found = self.learn_unlabelled(problem, draws, np.random.default_rng(seed))
         if found is None or (found.importance is not None and not found.importance.converged):
