@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import threadpoolctl
 
+from taciturn import loading as loading_module
 from taciturn.parallel import in_threads, linear_algebra_alone, run_all, threads_for
 from toys import running_children
 
@@ -238,3 +239,23 @@ in_threads(work, range(2), numbers=2**30)
             _, error = process.communicate(timeout=30)
         assert b"KeyboardInterrupt" in error
         assert b"CancelledError" not in error
+
+
+def test_a_library_is_loaded_by_one_thread_at_a_time(monkeypatch):
+    """Two that load formulaic at the same time may find it half loaded."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    loading = threading.Semaphore(1)
+
+    def load(name: str) -> str:
+        assert loading.acquire(blocking=False), "another thread is loading"
+        if name == "outer":  # loads another one on its way
+            loading.release()
+            assert loading_module.loaded("inner") == "inner"
+            assert loading.acquire(blocking=False)
+        time.sleep(0.02)
+        loading.release()
+        return name
+
+    monkeypatch.setattr(loading_module, "import_module", load)
+    names = ["a", "outer", "b", "outer", "c"]
+    assert in_threads(loading_module.loaded, names, numbers=2**30) == names

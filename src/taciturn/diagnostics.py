@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import ConvergenceWarning, FileFormatError
+from taciturn.loading import loaded
 
 __all__ = [
     "FEWEST_DRAWS",
@@ -55,9 +56,7 @@ which a user's settings for intervals would change."""
 
 def array_stats() -> Any:
     """ArviZ's statistics of plain arrays, loaded when they are first needed."""
-    from arviz_stats import base
-
-    return base.array_stats
+    return loaded("arviz_stats.base").array_stats
 
 
 def highest_k_hat(draws: int) -> float:

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from taciturn.errors import FormulaError
+from taciturn.loading import loaded
 
 __all__ = ["Terms", "generating_class", "main_effects", "parse_formula"]
 
@@ -78,9 +79,7 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
     """Terms as written, read by formulaic's parser; it is given plain symbols in place
     of names, so that no name has a special meaning.
     """
-    from formulaic.errors import FormulaicError
-    from formulaic.parser import DefaultFormulaParser
-
+    parser, errors = loaded("formulaic.parser"), loaded("formulaic.errors")
     symbols = {name: f"v{i}" for i, name in enumerate(variables)}
     names = {symbol: name for name, symbol in symbols.items()}
     coded: list[str] = []
@@ -94,11 +93,11 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
                 f"the formula {_shown(formula)} is too long: write its interactions out"
             )
     try:
-        parsed = DefaultFormulaParser(include_intercept=False).get_terms(" ".join(coded))
+        parsed = parser.DefaultFormulaParser(include_intercept=False).get_terms(" ".join(coded))
         factors = [[str(factor) for factor in term.factors] for term in parsed]
         terms = {frozenset(names[factor] for factor in term) for term in factors if term}
     except (
-        FormulaicError,
+        errors.FormulaicError,
         ValueError,
         TypeError,
         AttributeError,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from taciturn.errors import PriorError
+from taciturn.loading import loaded
 from taciturn.validate import is_real, quoted
 
 if TYPE_CHECKING:
@@ -206,9 +207,7 @@ class Prior:
 
 @lru_cache(maxsize=128)  # SciPy takes longer to make one than to evaluate it a thousand times
 def _frozen(prior: Prior) -> Any:
-    from scipy import stats
-
-    x = prior.parameters
+    stats, x = loaded("scipy.stats"), prior.parameters
     match prior.distribution:
         case "Beta":
             return stats.beta(x["alpha"], x["beta"])
@@ -239,18 +238,16 @@ class _HalfStudentT:
     """Absolute value of a scaled Student t, which SciPy has no name for."""
 
     def __init__(self, nu: float, sigma: float) -> None:
-        from scipy import stats
-
-        self.whole = stats.t(nu, scale=sigma)
+        self.whole: Any = loaded("scipy.stats").t(nu, scale=sigma)
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Floats:
-        return np.abs(self.whole.rvs(size=size, random_state=random_state))
+        return np.asarray(np.abs(self.whole.rvs(size=size, random_state=random_state)))
 
     def logpdf(self, values: Floats) -> Floats:
         return np.where(np.asarray(values) >= 0, self.whole.logpdf(values) + log(2), -np.inf)
 
     def cdf(self, values: Floats) -> Floats:
-        return np.maximum(2 * self.whole.cdf(values) - 1, 0.0)
+        return np.asarray(np.maximum(2 * self.whole.cdf(values) - 1, 0.0))
 
     def ppf(self, probability: Floats) -> Floats:
         return np.asarray(self.whole.ppf((1 + probability) / 2))

@@ -1,11 +1,11 @@
 """Importance sampling: from weighted proposals to draws, and how far to trust them."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.diagnostics import ImportanceDiagnostics, array_stats
 
 __all__ = ["proposals_for", "resample"]
 
@@ -51,10 +51,7 @@ def resample(
     """
     counting = np.isfinite(log_weights)
     if counting.mean() > _ENOUGH:
-        from arviz_stats import base
-
-        stats: Any = base.array_stats
-        smoothed, k_hat = stats.psislw(
+        smoothed, k_hat = array_stats().psislw(
             log_weights.max() - log_weights
         )  # psislw takes log-likelihoods, that is, negative log-weights
     else:  # no tail to smooth
