@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
 def main() -> None:
     """Run or continue the study of every table, and write the results."""
-    given = study_parser(__doc__, samples=100, draws=500, seed=2031).parse_args()
+    given = study_parser(__doc__, samples=200, draws=500, seed=2031).parse_args()
     rows = studied(given, "candidates", tables(), lambda _: CANDIDATES, FRACTIONS)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{cells(rows)}")
