@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 import threadpoolctl
 
@@ -155,6 +157,74 @@ def test_the_error_is_that_of_the_first_part_that_fails(monkeypatch, outer):
     assert raised.value.__context__ is None
 
 
+@pytest.mark.parametrize("part", range(3))
+def test_a_part_that_ends_all_is_not_lost(monkeypatch, part):
+    """As `sys.exit` does, in whichever thread; parts that fail meanwhile do not hide
+    it.
+    """
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    done, all_in = [], threading.Barrier(3, timeout=30)
+
+    def work(number: int) -> None:
+        if number < 3:
+            all_in.wait()
+        if number == part:
+            raise SystemExit(7)
+        if number < 3:
+            time.sleep(0.05)
+            raise ValueError
+        done.append(number)
+
+    with pytest.raises(SystemExit, match="7"):
+        in_threads(work, range(500), numbers=2**30)
+    assert not done
+
+
+def test_without_more_threads_this_one_takes_all_parts(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    started = []
+
+    def start(self):
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(self)
+        begin(self)
+
+    begin = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert in_threads(str, range(9), numbers=2**30) == list("012345678")
+
+
+def test_a_thread_of_the_user_outlives_the_script():
+    """When the main thread has ended, executors take nothing more."""
+    code = """
+import os, threading, time
+from taciturn.parallel import in_threads
+
+os.environ["OMP_NUM_THREADS"] = "2"
+
+def late():
+    threading.main_thread().join()
+    print(in_threads(str, range(3), numbers=2**30))
+
+threading.Thread(target=late).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['0', '1', '2']", done.stderr
+
+
+def test_threads_ignore_what_their_caller_ignores(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    both = threading.Barrier(3, timeout=30)
+
+    def divide(_: int) -> float:
+        both.wait()
+        return float(np.float64(1) / np.float64(0))
+
+    with np.errstate(divide="ignore"):
+        assert in_threads(divide, range(3), numbers=2**30) == [np.inf] * 3
+
+
 def test_what_failed_is_not_kept(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
 
@@ -202,6 +272,67 @@ def test_limits_of_linear_algebra_end_with_the_last_thread_that_needs_them():
     stay.set()
     thread.join()
     assert threads_of_linear_algebra() == before
+
+
+def test_limits_hold_and_end_whatever_others_limit():
+    before = threads_of_linear_algebra()
+    if max(before) < 2:
+        pytest.skip("one core")
+    with threadpoolctl.threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        for _ in range(2):
+            assert set(pool.submit(alone).result()) == {1}
+            assert set(threads_of_linear_algebra()) == {2}
+    assert threads_of_linear_algebra() == before
+    theirs = threadpoolctl.threadpool_limits(1, user_api="blas")
+    with linear_algebra_alone():  # and theirs ends meanwhile
+        theirs.restore_original_limits()
+    assert threads_of_linear_algebra() == before
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        alone()
+        assert set(threads_of_linear_algebra()) == {1}
+    assert threads_of_linear_algebra() == before
+
+
+def alone() -> list[int]:
+    with linear_algebra_alone():
+        return threads_of_linear_algebra()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_no_limits_nor_locks():
+    code = """
+import os, threading, warnings
+import numpy, scipy.linalg, threadpoolctl
+from taciturn import loading, parallel
+
+def threads():
+    known = threadpoolctl.threadpool_info()
+    return [one["num_threads"] for one in known if one["user_api"] == "blas"]
+
+warnings.simplefilter("ignore")
+before, inside, leave = threads(), threading.Event(), threading.Event()
+
+def hold():
+    with parallel.linear_algebra_alone(), loading._LOADING:
+        inside.set()
+        leave.wait()
+
+holder = threading.Thread(target=hold)
+holder.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    assert threads() == before
+    assert loading.loaded("json").dumps([]) == "[]"
+    with parallel.linear_algebra_alone():
+        assert set(threads()) == {1}
+    os._exit(0 if threads() == before else 1)
+assert os.waitpid(child, 0)[1] == 0
+leave.set()
+holder.join()
+assert threads() == before
+"""
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
 
 
 def threads_of_linear_algebra() -> list[int]:

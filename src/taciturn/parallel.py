@@ -6,8 +6,9 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager, suppress
+from contextvars import copy_context
 from functools import cache
 from threading import Lock, Thread, enumerate as all_threads, local
 from time import sleep
@@ -70,7 +71,8 @@ def in_threads[T, R](work: Callable[[T], R], parts: Sequence[T], *, numbers: int
 
     A part may itself be done in threads. If one fails, those before it are finished,
     and the others end, with what they do in threads before their next part, so that the
-    error is that of the first part that fails. At Ctrl-C all end.
+    error is that of the first part that fails. At Ctrl-C all end. Parts must not change
+    what all threads share, such as the filters of warnings.
     """
     threads = min(threads_for(numbers), len(parts))
     if threads < 2:
@@ -87,26 +89,37 @@ class _Turns[T, R]:
         self._found: dict[int, R] = {}
         self._failed: dict[int, Exception] = {}
         self._failing = Lock()
+        self._interrupts: list[BaseException] = []
         self._outer: tuple[tuple[_Turns[Any, Any], int], ...] = getattr(_THREAD, "turns", ())
-        self.last = float("inf")  # part that is asked for
+        self._last = float("inf")  # part that is asked for
+        self._ended = False
 
     def taken_by(self, threads: int) -> list[R]:
         """Results of all parts, by this thread and others."""
-        with ThreadPoolExecutor(threads - 1) as pool:
-            try:
-                others = [pool.submit(self._take) for _ in range(threads - 1)]
-                self._take()
+        others = [Thread(target=copy_context().run, args=(self._take,)) for _ in range(threads - 1)]
+        try:
+            with suppress(RuntimeError):  # no more threads can start: those that run take all
                 for other in others:
-                    other.result()
-            except BaseException:  # Ctrl-C
-                self.last = -1
-                raise
-        if self._failed:
-            try:
-                raise self._first_failure()
-            finally:
-                self._failed.clear()  # or it would hold this, and this would hold it
+                    other.start()
+            self._take()
+            _wait_for(others)
+        except BaseException:  # Ctrl-C between parts
+            self._ended = True
+            _wait_for(others)
+            raise
+        try:
+            for interrupt in self._interrupts:
+                raise interrupt
+            if self._failed:
+                raise self._failed[min(self._failed)]
+        finally:  # or errors would hold this, and this would hold them
+            self._interrupts.clear()
+            self._failed.clear()
         return [self._found[number] for number in range(len(self._parts))]
+
+    def asks_for(self, number: int) -> bool:
+        """Whether this part is still to be done."""
+        return number <= self._last and not self._ended
 
     def _take(self) -> None:
         before = getattr(_THREAD, "turns", ())
@@ -118,15 +131,20 @@ class _Turns[T, R]:
                 except Exception as error:
                     with self._failing:
                         self._failed[number] = error
-                        self.last = min(self.last, number)
+                        self._last = min(self._last, number)
+                    return
+                except BaseException as interrupt:
+                    self._ended = True
+                    self._interrupts.append(interrupt)
                     return
         finally:
             _THREAD.turns = before
 
-    def _first_failure(self) -> Exception:
-        """That of the first part, but for those that ended as others had failed."""
-        ended = [k for k, error in self._failed.items() if isinstance(error, CancelledError)]
-        return self._failed[min(self._failed.keys() - ended, default=min(self._failed))]
+
+def _wait_for(threads: Sequence[Thread]) -> None:
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
 
 
 _THREAD: Final = local()
@@ -135,7 +153,7 @@ _THREAD: Final = local()
 
 def _if_asked_for[T, R](work: Callable[[T], R], part: T) -> R:
     """The result, unless a part that this is a part of is no longer asked for."""
-    if any(number > turns.last for turns, number in getattr(_THREAD, "turns", ())):
+    if not all(turns.asks_for(number) for turns, number in getattr(_THREAD, "turns", ())):
         raise CancelledError
     return work(part)
 
@@ -145,40 +163,69 @@ def linear_algebra_alone() -> Iterator[None]:
     """In which linear algebra takes one thread: beside others that take all cores, or
     of many small matrices, for which threads would wait. Threads may be in it together.
     """
-    global _limited, _inside
-    with _LIMITING:
-        if _inside == 0:
-            _limited = _controller().limit(limits=1, user_api="blas")
-        _inside += 1
+    me = object()
     try:
+        with _LIMITING:
+            _INSIDE.add(me)
+            _limit()
         yield
     finally:
         with _LIMITING:
-            _inside -= 1
-            if _inside == 0:
-                _free_limits()
-                _limited.restore_original_limits()
-                _free_limits()
+            _INSIDE.discard(me)
+            if not _INSIDE:
+                _restore()
 
 
-_LIMITING: Final = Lock()
-_limited: Any = None
-_inside = 0
+_LIMITING = Lock()
+_INSIDE: Final[set[object]] = set()
+_BEFORE: Final[dict[str, int]] = {}
+"""Threads of each library that is limited."""
+
+
+def _limit() -> None:
+    _free_limits()
+    for library in _libraries():
+        if (library.num_threads or 1) > 1:  # noted first, in case of Ctrl-C
+            _BEFORE[library.filepath] = library.num_threads
+            library.set_num_threads(1)
+
+
+def _restore() -> None:
+    """Unless somebody else has set another limit since."""
+    _free_limits()
+    for library in _libraries():
+        if library.filepath in _BEFORE and library.num_threads == 1:
+            library.set_num_threads(_BEFORE[library.filepath])
+    _BEFORE.clear()
+    _free_limits()
 
 
 def _free_limits() -> None:
     """Let any thread set limits: otherwise only that which did so first can, and what
     others ask for is ignored without a word.
     """
-    for library in _controller().lib_controllers:
+    for library in _libraries():
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Made once, as that looks through all libraries."""
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """Of linear algebra; looked for once, as that looks through all libraries."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _begin_anew() -> None:
+    """In a forked process, which has none of the threads."""
+    global _LIMITING
+    _LIMITING = Lock()
+    if _INSIDE:
+        _INSIDE.clear()
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def threads_for(numbers: int) -> int:

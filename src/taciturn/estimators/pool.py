@@ -255,13 +255,13 @@ class LinearPool(Estimator):
             return None
         seeds, order = self._seeds(seed)
         learned = {}
-        for name, estimator in members.items():
-            with linear_algebra_alone():  # as where a fit learns
+        with linear_algebra_alone():  # as where a fit learns
+            for name, estimator in members.items():
                 found = estimator.trusted(problem, draws, seeds[name])
-            if found is None:
-                return None
-            _refuse_name_clash(problem, found, name)
-            learned[name] = found
+                if found is None:
+                    return None
+                _refuse_name_clash(problem, found, name)
+                learned[name] = found
         whose = _whose(self._shares(problem, learned), 1, draws, order)
 
         def own(name: str, turn: Turn) -> Counts:

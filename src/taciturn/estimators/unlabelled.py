@@ -90,8 +90,9 @@ class UnlabelledEstimator(BayesianEstimator):
         subclass has ways of its own.
         """
         own = type(self)
-        return (own.learn, own.learn_fast, own.draw_population) == (
+        return (own.learn, own.learn_trusted, own.learn_fast, own.draw_population) == (
             UnlabelledEstimator.learn,
+            UnlabelledEstimator.learn_trusted,
             UnlabelledEstimator.learn_fast,
             UnlabelledEstimator.draw_population,
         )
