@@ -89,10 +89,9 @@ class _Turns[T, R]:
         self._found: dict[int, R] = {}
         self._failed: dict[int, Exception] = {}
         self._failing = Lock()
-        self._interrupts: list[BaseException] = []
+        self._interrupt: BaseException | None = None  # ends all parts
         self._outer: tuple[tuple[_Turns[Any, Any], int], ...] = getattr(_THREAD, "turns", ())
         self._last = float("inf")  # part that is asked for
-        self._ended = False
 
     def taken_by(self, threads: int) -> list[R]:
         """Results of all parts, by this thread and others."""
@@ -103,23 +102,22 @@ class _Turns[T, R]:
                     other.start()
             self._take()
             _wait_for(others)
-        except BaseException:  # Ctrl-C between parts
-            self._ended = True
+        except BaseException as interrupt:  # Ctrl-C between parts
+            self._interrupt = interrupt
             _wait_for(others)
-            raise
         try:
-            for interrupt in self._interrupts:
-                raise interrupt
+            if self._interrupt is not None:
+                raise self._interrupt
             if self._failed:
                 raise self._failed[min(self._failed)]
         finally:  # or errors would hold this, and this would hold them
-            self._interrupts.clear()
+            self._interrupt = None
             self._failed.clear()
         return [self._found[number] for number in range(len(self._parts))]
 
     def asks_for(self, number: int) -> bool:
         """Whether this part is still to be done."""
-        return number <= self._last and not self._ended
+        return number <= self._last and self._interrupt is None
 
     def _take(self) -> None:
         before = getattr(_THREAD, "turns", ())
@@ -134,8 +132,7 @@ class _Turns[T, R]:
                         self._last = min(self._last, number)
                     return
                 except BaseException as interrupt:
-                    self._ended = True
-                    self._interrupts.append(interrupt)
+                    self._interrupt = interrupt
                     return
         finally:
             _THREAD.turns = before

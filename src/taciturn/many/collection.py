@@ -225,6 +225,12 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     """Check tables of one shape, whose labels are the categories of `over`."""
     lazy = getattr(tables, "chunks", None) is not None
     table = check_table(tables, name="tables", draws=lazy, values=not lazy)
+    if lazy and hasattr(table.data, "expr"):  # whose chunks have no names before it is computed
+        raise TableError(
+            "chunks of Dask's array expressions, which are experimental, cannot be taken: set"
+            " array.query-planning to False before dask.array is imported",
+            in_python=", by dask.config.set",
+        )
     variables = table_dims(table)
     if over not in variables:
         raise ParameterError(f"over must be one of the variables {variables}, got {quoted(over)}")

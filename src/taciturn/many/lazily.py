@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import TableError
 from taciturn.estimators.base import Estimator
 from taciturn.many.collection import Collection, Stack, stacked
 from taciturn.many.results import label_array, labelled
@@ -79,20 +78,9 @@ class _Rows:
 def assess_lazily(stack: Stack, sizes: list[Any], block: Block) -> xr.Dataset:
     """Assess tables when the result is asked for; small chunks that follow each other
     in one task.
-
-    Raises
-    ------
-    TableError
-        Chunks of a kind that has no tasks yet.
     """
     from dask.base import tokenize
 
-    if hasattr(stack.tables.data, "expr"):  # its chunks have no names before it is computed
-        raise TableError(
-            "chunks of Dask's array expressions, which are experimental, cannot be taken: set"
-            " array.query-planning to False before dask.array is imported",
-            in_python=", by dask.config.set",
-        )
     tables = stack.tables.chunk(dict.fromkeys(stack.tables.dims[1:], -1))
     pieces, given = _pieces(tables.data)
     example = _example(stack, sizes, block)
