@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-__all__ = ["AREA_KINDS", "area_populations"]
+__all__ = ["AREA_KINDS", "CHANCES", "SHAPE", "SIZES", "area_populations", "profiles"]
 
 Floats = npt.NDArray[np.float64]
 type Share = Callable[[np.random.Generator], Floats]
 
 SIZES: Final = {"age": 10, "status": 3, "origin": 3}
-_SHAPE: Final = tuple(SIZES.values())
+SHAPE: Final = tuple(SIZES.values())
+CHANCES: Final = (0.5, 0.2, 0.15, 0.1, 0.05)
+"""Of the types of areas."""
 _SMALLEST, _LARGEST = 100, 3_000
 
 
@@ -37,17 +39,29 @@ def area_populations(kind: str, areas: int, random_seed: int) -> xr.DataArray:
     areas, random_seed : int
         Number of areas; of everything.
     """
-    rng = np.random.default_rng([random_seed, list(AREA_KINDS).index(kind), areas])
+    rng = _rng(kind, areas, random_seed)
     share = AREA_KINDS[kind](rng)
     sizes = np.exp(rng.uniform(np.log(_SMALLEST), np.log(_LARGEST), areas)).astype(int)
     counts = [rng.multinomial(size, _normal(share(rng))) for size in sizes]
     coords = {name: [str(k + 1) for k in range(n)] for name, n in SIZES.items()}
     return xr.DataArray(
-        np.reshape(counts, (areas, *_SHAPE)),
+        np.reshape(counts, (areas, *SHAPE)),
         dims=("area", *SIZES),
         coords={"area": [f"E{k:05d}" for k in range(areas)], **coords},
         name="count",
     )
+
+
+def profiles(kind: str, areas: int, random_seed: int) -> Floats:
+    """The profiles that areas of a kind have, as logarithms: one, or that of each type.
+    With ``nothing`` it is not theirs.
+    """
+    rng = _rng(kind, areas, random_seed)
+    return np.array([_profile(rng) for _ in range(len(CHANCES) if kind == "types" else 1)])
+
+
+def _rng(kind: str, areas: int, random_seed: int) -> np.random.Generator:
+    return np.random.default_rng([random_seed, list(AREA_KINDS).index(kind), areas])
 
 
 def _normal(share: Floats) -> Floats:
@@ -56,14 +70,14 @@ def _normal(share: Floats) -> Floats:
 
 def _profile(rng: np.random.Generator) -> Floats:
     """Main effects of standard deviation 1 and interactions of 0.5, as logarithms."""
-    return _tilt(rng, 1.0) + 0.5 * rng.standard_normal(_SHAPE)
+    return _tilt(rng, 1.0) + 0.5 * rng.standard_normal(SHAPE)
 
 
 def _tilt(rng: np.random.Generator, spread: float) -> Floats:
     """Effects of all categories, as logarithms."""
-    total = np.zeros(_SHAPE)
-    for axis, size in enumerate(_SHAPE):
-        own = [size if other == axis else 1 for other in range(len(_SHAPE))]
+    total = np.zeros(SHAPE)
+    for axis, size in enumerate(SHAPE):
+        own = [size if other == axis else 1 for other in range(len(SHAPE))]
         total = total + spread * rng.standard_normal(size).reshape(own)
     return total
 
@@ -80,20 +94,19 @@ def _dirichlet(rng: np.random.Generator) -> Share:
 
 def _lognormal(rng: np.random.Generator) -> Share:
     profile = _profile(rng)
-    return lambda own: np.exp(profile + 0.6 * own.standard_normal(_SHAPE))
+    return lambda own: np.exp(profile + 0.6 * own.standard_normal(SHAPE))
 
 
 def _margins(rng: np.random.Generator) -> Share:
     profile = _profile(rng)
-    return lambda own: np.exp(profile + _tilt(own, 0.6) + 0.2 * own.standard_normal(_SHAPE))
+    return lambda own: np.exp(profile + _tilt(own, 0.6) + 0.2 * own.standard_normal(SHAPE))
 
 
 def _types(rng: np.random.Generator) -> Share:
-    profiles = [_profile(rng) for _ in range(5)]
-    chances = [0.5, 0.2, 0.15, 0.1, 0.05]
+    every = [_profile(rng) for _ in CHANCES]
 
     def share(own: np.random.Generator) -> Floats:
-        return np.exp(profiles[own.choice(5, p=chances)] + 0.3 * own.standard_normal(_SHAPE))
+        return np.exp(every[own.choice(len(CHANCES), p=CHANCES)] + 0.3 * own.standard_normal(SHAPE))
 
     return share
 
@@ -104,7 +117,7 @@ def _institutions(rng: np.random.Generator) -> Share:
     def share(own: np.random.Generator) -> Floats:
         found = np.exp(profile + _tilt(own, 0.3))
         if own.random() < 0.1:
-            found[tuple(own.integers(_SHAPE))] += found.sum()
+            found[tuple(own.integers(SHAPE))] += found.sum()
         return found
 
     return share
@@ -114,7 +127,7 @@ def _minorities(rng: np.random.Generator) -> Share:
     profile = _profile(rng)
 
     def share(own: np.random.Generator) -> Floats:
-        absent = own.random(_SHAPE) > 0.2
+        absent = own.random(SHAPE) > 0.2
         absent[..., 0] = False
         return np.exp(profile + _tilt(own, 0.3)) * np.where(absent, 0.02, 1.0)
 
@@ -141,9 +154,9 @@ def _heavy(rng: np.random.Generator) -> Share:
     profile = _profile(rng)
 
     def share(own: np.random.Generator) -> Floats:
-        age, status, origin = (own.standard_t(3, size) for size in _SHAPE)
+        age, status, origin = (own.standard_t(3, size) for size in SHAPE)
         tilt = age[:, None, None] + status[:, None] + origin
-        return np.exp(profile + 0.3 * tilt + 0.3 * own.standard_t(3, _SHAPE))
+        return np.exp(profile + 0.3 * tilt + 0.3 * own.standard_t(3, SHAPE))
 
     return share
 
