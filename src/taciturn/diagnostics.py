@@ -5,7 +5,9 @@ of a mixture. All thresholds stand here.
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from math import log10
 from typing import Any, Final
@@ -30,6 +32,7 @@ __all__ = [
     "check_convergence",
     "highest_k_hat",
     "mixture_diagnostics",
+    "noted_failures",
 ]
 
 HIGHEST_R_HAT: Final = 1.01
@@ -240,8 +243,7 @@ def check_convergence(
         array.transpose("chain", "draw", ...).values for array in posterior.data_vars.values()
     ]
     axes = {"chain_axis": 0, "draw_axis": 1}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=RuntimeWarning)  # a constant has no r-hat
+    with np.errstate(all="ignore"):  # a constant has no r-hat
         r_hat = [stats.rhat(array, **axes) for array in arrays]
         bulk = [stats.ess(array, method="bulk", **axes) for array in arrays]
         tail = [stats.ess(array, method="tail", prob=_TAIL, **axes) for array in arrays]
@@ -255,14 +257,33 @@ def check_convergence(
         divergences=diverging,
     )
     if warn and not diagnostics.converged:
-        warnings.warn(
+        text = (
             "the sampler did not converge, so its numbers must not be used: "
             + "; ".join(diagnostics.problems)
-            + ". More tune and draws may help",
-            ConvergenceWarning,
-            stacklevel=4,
+            + ". More tune and draws may help"
         )
+        noted = _NOTED.get()
+        if noted is None:
+            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        else:
+            noted.append(text)
     return diagnostics
+
+
+@contextmanager
+def noted_failures() -> Iterator[list[str]]:
+    """In which a sampler that does not converge is noted in the list, and nobody is
+    warned. Other threads are not concerned, as they are by filters of warnings.
+    """
+    noted: list[str] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
+_NOTED: Final[ContextVar[list[str] | None]] = ContextVar("noted", default=None)
 
 
 def _too_few(ess: float) -> list[str]:

@@ -11,6 +11,7 @@ import taciturn as tc
 from taciturn.errors import ParameterError, TableError, TaciturnError
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
+from taciturn.fits.checks import is_rough
 
 QUICK = {"chains": 2, "draws": 200, "progressbar": False, "random_seed": 1}
 MODELS = {"dirichlet": tc.DirichletLogLinear(), "mixed": tc.MixedPoisson()}
@@ -280,6 +281,12 @@ def test_an_effective_size_that_was_tabulated():
     assert found.effective_size == pytest.approx(200)
     part = make_problem(sample[:, :2], 460, sampling_weights=weights[:, :2]).weighting
     assert part.effective_size == pytest.approx(int(sample[:, :2].sum()))
+    scaled = make_problem(sample, 4600, sampling_weights=weights * 10).weighting
+    assert scaled.effective_size == pytest.approx(200)
+    adjusted = weights * xr.DataArray([1.0, 3.0], {"a": ["x", "y"]}, "a")
+    with pytest.raises(ParameterError, match="no longer theirs: give effective_size"):
+        make_problem(sample, 460, sampling_weights=adjusted)
+    make_problem(sample, 460, sampling_weights=adjusted, effective_size=150)
     wrong = weights.assign_attrs(effective_size=1e9)
     with pytest.raises(ParameterError, match="the effective_size of sampling_weights must be"):
         make_problem(sample, 460, sampling_weights=wrong)
@@ -308,6 +315,50 @@ def test_what_a_fit_of_a_design_cannot_do(stratified, tmp_path):
     found = tc.summary(fit)
     assert "checks are approximate" in found.sentence
     assert not found.problems
+
+
+def test_fits_that_predict_within_strata_are_not_compared_with_others(stratified):
+    sample, strata = stratified
+    fits = {
+        name: tc.DirichletLogLinear().fit(sample, population_size=2449, **design, **QUICK)
+        for name, design in {"told": {"strata": strata}, "not": {}}.items()
+    }
+    with pytest.raises(TableError, match="do not know the sample to be drawn in the same way"):
+        tc.compare(fits)
+
+
+def test_checks_count_where_weights_are_all_equal(stratified):
+    """They are then those of a simple random sample; else a note."""
+    sample, _ = stratified
+    even = xr.full_like(sample, 3)  # looks like no sample of the model: all cells are alike
+    for weights, rough in (
+        (even * 3.0, False),
+        (
+            even * xr.DataArray(np.arange(2.0, 12), dims="area", coords={"area": sample["area"]}),
+            True,
+        ),
+    ):
+        fit = tc.DirichletLogLinear().fit(
+            even, population_size=5000, sampling_weights=weights, **QUICK
+        )
+        checks = tc.fits.predictive_checks(fit)
+        assert is_rough(checks) is rough
+        assert bool(tc.summary(fit).problems) is not rough
+
+
+def test_a_report_says_how_the_sample_was_drawn(stratified, tmp_path):
+    sample, strata = stratified
+    weights = (sample / sample.sum("religion") * strata).fillna(0.0)
+    for design, words in (
+        ({"strata": strata}, "in each stratum, by area"),
+        ({"sampling_weights": weights}, "with unequal chances, that says as much as"),
+        ({}, "the sample is a simple random sample without replacement."),
+    ):
+        fit = tc.DirichletLogLinear().fit(sample, population_size=2449, **design, **QUICK)
+        tc.report(fit, tmp_path / "page.html", overwrite=True, progressbar=False)
+        page = (tmp_path / "page.html").read_text()
+        assert words in page
+        assert ("simple random sample without replacement." in page) is (not design)
 
 
 @pytest.mark.parametrize(

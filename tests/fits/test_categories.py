@@ -7,6 +7,8 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.cli.fitting import _measures
+from taciturn.errors import TableError
 from taciturn.fits.risk import MEASURES
 
 
@@ -85,3 +87,36 @@ def test_labels_are_escaped():
     assert "&lt;script&gt;" in html
     assert "<script>" not in html
     assert "Each category of a&amp;b" in html
+
+
+def numbered(**labels) -> xr.DataTree:
+    """A fit of a table with these labels."""
+    counts = np.random.default_rng(1).poisson(2.0, [len(own) for own in labels.values()])
+    sample = xr.DataArray(counts, labels, tuple(labels), name="count")
+    return tc.LogLinear().fit(sample, population_size=300, draws=30, chains=2, random_seed=1)
+
+
+def test_dates_are_shown_as_dates_also_after_they_were_saved(tmp_path):
+    days = np.array(["2020-01-01", "2021-01-01"], dtype="M8[s]")
+    fit = tc.assess(numbered(day=days, sex=["f", "m"]), by="day")
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    for own in (fit, tc.read_fit(tmp_path / "fit.nc")):
+        assert "\n2020-01-01" in str(tc.summary(own))
+        labels = [text.get_text() for text in tc.plot_risk(own, by="day").get_yticklabels()]
+        assert sorted(label[:10] for label in labels) == ["2020-01-01", "2021-01-01"]
+
+
+def test_a_variable_with_the_name_of_a_result_is_refused():
+    with pytest.raises(TableError, match="the variable 'empty' has the name of a result"):
+        tc.assess(numbered(empty=[1, 2, 3], sex=["f", "m"]), by="empty")
+
+
+def test_numbers_of_categories_stay_whole_beside_the_whole_table():
+    found = tc.summary(tc.assess(numbered(age=[10, 20, 30], sex=[1, 2]), by=["age", "sex"]))
+    assert {str(label) for label in _measures(found)["category"].dropna()} == {
+        "10",
+        "20",
+        "30",
+        "1",
+        "2",
+    }

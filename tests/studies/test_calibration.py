@@ -165,3 +165,9 @@ def test_known_margins_are_calibrated():
     assert int(result.failures) <= 3
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
     assert json.loads(result.attrs["settings"])["known_margins"] == ["a"]
+
+
+def test_margins_that_a_model_takes_as_they_are_cannot_be_calibrated():
+    table = xr.DataArray(np.zeros((2, 3), dtype=int), dims=("a", "b"))
+    with pytest.raises(ParameterError, match=r"takes known margins as they are.*concentration_a"):
+        tc.calibrate(tc.MixedPoisson(), table, known_margins=["a"], simulations=2, **SETTINGS)

@@ -153,6 +153,7 @@ class TestWeights:
             "dropped": 1,
             "effective_size": pytest.approx(size),
             "individuals": 4,
+            "concentration": pytest.approx((3**2 + 5.75**2 + 5**2) / 13.75**2),
         }
 
     @given(st.lists(st.integers(10**6, 10**12), min_size=1, max_size=30))

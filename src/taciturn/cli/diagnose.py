@@ -127,14 +127,17 @@ def _of_diagnostics(found: "AnyDiagnostics | None", of: str = "") -> list[Row]:
 
 
 def _of_checks(checks: "xr.Dataset | None") -> list[Row]:
-    """The sample beside the interval of replicated samples; members do not decide."""
-    from taciturn.fits.checks import of_whole_fit
+    """The sample beside the interval of replicated samples; members do not decide, nor
+    does a rough comparison.
+    """
+    from taciturn.fits.checks import is_rough, of_whole_fit
 
     if checks is None:
         return []
     each = of_whole_fit(checks).to_dataframe().to_dict("index")
+    rough = {"decides": False} if is_rough(checks) else {}
     return [
-        _row("model", "", str(name), row["observed"], row["lower"], row["upper"])
+        _row("model", "", str(name), row["observed"], row["lower"], row["upper"]) | rough
         for name, row in each.items()
     ]
 

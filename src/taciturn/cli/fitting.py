@@ -52,7 +52,7 @@ def _measures(found: "tc.fits.Summary") -> "pd.DataFrame":
     whole = found.table.rename_axis("measure").reset_index()
     if found.categories is None:
         return whole
-    rows = found.categories.reset_index()
+    rows = found.categories.reset_index().astype({"category": object})  # else 1 becomes 1.0
     return pd.concat([whole, rows], ignore_index=True)[rows.columns.tolist()]
 
 

@@ -3,6 +3,7 @@ unequal weights.
 """
 
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import cell_label, table_dims
+from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned
+from taciturn.tables.tabulation import concentration
 from taciturn.validate import real_number
 
 __all__ = ["Weighting", "check_weighting"]
@@ -80,6 +82,12 @@ def check_weighting(
     # As tabulated, unless it is a part of that table.
     if effective_size is None and kept.get("individuals") == size:
         name, effective_size = "the effective_size of sampling_weights", kept.get("effective_size")
+        now = concentration(totals)
+        if not isclose(kept.get("concentration", now), now, rel_tol=_ROUNDING):
+            raise ParameterError(
+                "sampling_weights are not those that were tabulated, so that their effective_size,"
+                f" {effective_size:.4g}, is no longer theirs: give effective_size"
+            )
     if effective_size is None:
         occupied = counts > 0
         weights = totals.values[occupied]
@@ -104,6 +112,7 @@ def _checked(sample: xr.DataArray, weights: Any) -> xr.DataArray:
     values, counts = totals.values, sample.values
     for what, wrong in (
         ("must be finite numbers", ~np.isfinite(values)),
+        (f"must be at most {MAX_COUNT:,}", values > MAX_COUNT),
         ("must be 0 where nobody was sampled", (counts == 0) & (values != 0)),
         (
             "must be at least 1 for each individual sampled",

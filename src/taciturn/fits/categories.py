@@ -29,7 +29,7 @@ def category_table(
         if not group.startswith(RISK_BY):
             continue
         variable, risk = group.removeprefix(RISK_BY), fit[group].to_dataset().compute()
-        for at, label in enumerate(risk[variable].values.tolist()):
+        for at, label in enumerate(risk.indexes[variable].tolist()):
             own = risk.isel({variable: at})
             for measure, draws in own.data_vars.items():
                 names.append((variable, label, str(measure)))

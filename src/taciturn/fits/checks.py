@@ -29,6 +29,7 @@ __all__ = [
     "in_words",
     "inside",
     "is_counted",
+    "is_rough",
     "missed",
     "missed_lines",
     "of_whole_fit",
@@ -111,7 +112,8 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
 
     *Weights.* The chance to be sampled is not part of the model of a weighted sample.
     Replicates have each cell at the rate that its weights say, which is rough where
-    weights vary within cells: the comparison is shown, and nothing is called missed.
+    weights vary within cells: the comparison is shown, and nothing is called missed,
+    unless all weights are equal.
 
     References
     ----------
@@ -137,7 +139,14 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
 def checks_of(fit: xr.DataTree, parts: FitParts, *, probability: float = 0.95) -> xr.Dataset:
     """`predictive_checks` of a fit with these parts."""
     found = compared_with_sample(replicated_statistics(fit, parts), probability=probability)
-    return found.assign_attrs(weighted=1) if parts.effective_size is not None else found
+    size = parts.effective_size
+    rough = size is not None and size < (1 - 1e-9) * float(parts.sample.sum())
+    return found.assign_attrs(weighted=1) if rough else found
+
+
+def is_rough(checks: xr.Dataset) -> bool:
+    """Whether nothing follows from what `predictive_checks` found, as weights vary."""
+    return "weighted" in checks.attrs
 
 
 @dataclass(frozen=True)
@@ -266,7 +275,7 @@ def missed(checks: xr.Dataset) -> tuple[str, ...]:
 
 
 def _missed(checks: xr.Dataset, who: str) -> tuple[str, ...]:
-    if "weighted" in checks.attrs:  # a rough comparison, from which nothing follows
+    if is_rough(checks):
         return ()
     texts = []
     for name in checks["statistic"].values[~inside(checks).values]:

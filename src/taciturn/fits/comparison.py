@@ -1,7 +1,7 @@
 """Comparison of fits by how well each predicts the cell of an individual left out."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from math import inf, nan
 from typing import (
@@ -244,11 +244,17 @@ def checked_fits(fits: Any) -> dict[str, xr.DataTree]:
     (first, one), *others = (
         (name, observed_sample(fit, f"the fit {name!r}")) for name, fit in fits.items()
     )
+    strata = {name: _strata(fit) for name, fit in fits.items()}
     for name, other in others:
         both = f"the fits {first!r} and {name!r}"
         if other.dims != one.dims:
             raise TableError(
                 f"{both} are of different tables, with the variables {one.dims} and {other.dims}"
+            )
+        if strata[name] != strata[first]:
+            raise TableError(
+                f"{both} do not know the sample to be drawn in the same way: one says in which cell"
+                " of a stratum an individual is, the other in which of the table or of other strata"
             )
         same_categories(one, other, names=(f"the fit {first!r}", f"the fit {name!r}"))
         if (differs := first_cell(one, other.values != one.values)) is not None:
@@ -258,6 +264,13 @@ def checked_fits(fits: Any) -> dict[str, xr.DataTree]:
                 f" {other.values[position]} in the other"
             )
     return dict(fits)
+
+
+def _strata(fit: xr.DataTree) -> set[Hashable]:
+    """The variables by which the sample of a fit was stratified."""
+    if "constant_data" not in fit.children or "stratified" not in fit["constant_data"]:
+        return set()
+    return set(fit["constant_data"]["known_margins"].dims)
 
 
 def _warn(result: "ELPDData", whose: str, *, stacklevel: int) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "PARAMETER_GROUPS",
     "FitParts",
     "Known",
+    "cautions_of_weights",
     "fit_parts",
     "fitted_parameters",
     "known_parts",
@@ -30,6 +31,11 @@ WEIGHTED: Final = (
     "With sampling weights intervals and checks are approximate: the chance to be sampled is not"
     " part of the model."
 )
+_WEIGHTED_LARGE: Final = (
+    "With weights departures are gamma factors, which overstated R2 of tables of eight variables:"
+    " compare it with that of the counts without weights."
+)
+_MOST_VARIABLES: Final = 5  # with more the default without weights is another model
 
 _NEEDED: Final = (
     ("posterior_predictive", "population"),
@@ -85,6 +91,19 @@ class Known:
         }
 
     @property
+    def assumed(self) -> str:
+        """How the sample is taken to have been drawn."""
+        if self.effective_size is not None:
+            return (
+                f"a sample with unequal chances, that says as much as {self.effective_size:.4g} of"
+                " a simple random one"
+            )
+        if self.stratified and self.known_margins is not None:
+            by = " x ".join(map(str, self.known_margins.dims))
+            return f"a simple random sample without replacement in each stratum, by {by}"
+        return "a simple random sample without replacement"
+
+    @property
     def design(self) -> str:
         """How the sample was drawn, if not as a simple random one, for a summary."""
         if self.effective_size is not None:
@@ -109,6 +128,14 @@ class Known:
     def cells(self) -> int:
         """Number of cells that can be filled, `K`."""
         return int(self.fillable.sum())
+
+
+def cautions_of_weights(fit: xr.DataTree) -> list[str]:
+    """What is to be borne in mind of a fit with sampling weights; nothing of others."""
+    if "effective_size" not in fit["constant_data"].data_vars:
+        return []
+    large = fit["observed_data"]["count"].ndim > _MOST_VARIABLES
+    return [WEIGHTED, _WEIGHTED_LARGE] if large else [WEIGHTED]
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def check_by(by: Any, of_table: tuple[str, ...]) -> tuple[str, ...]:
     if variables and len(of_table) == 1:
         raise TableError(f"a table needs at least 2 cells: each of {variables[0]!r} has 1")
     for variable in variables:
-        if variable in MEASURES:
+        if variable in (*MEASURES, "empty"):
             raise TableError(f"the variable {variable!r} has the name of a result: rename it")
     return variables
 

@@ -143,8 +143,6 @@ def _of_one_population(fits: Mapping[str, xr.DataTree]) -> dict[str, FitParts]:
         ours, theirs = one.known_margins, own.known_margins
         if theirs is not ours and (theirs is None or ours is None or not theirs.equals(ours)):
             raise TableError(f"{both} know different margins of the population")
-        if own.stratified != one.stratified:
-            raise TableError(f"{both} do not know the sample to be drawn in the same way")
     return parts
 
 

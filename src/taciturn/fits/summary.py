@@ -16,7 +16,7 @@ from taciturn.fits.categories import category_html, category_lines, category_rec
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of, moved_shares
-from taciturn.fits.parts import WEIGHTED, FitParts, fit_parts
+from taciturn.fits.parts import FitParts, cautions_of_weights, fit_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -396,5 +396,4 @@ def cautions_of(fit: xr.DataTree) -> tuple[str, ...]:
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
-    weighted = "effective_size" in fit["constant_data"].data_vars
-    return tuple(dict.fromkeys([*found, WEIGHTED] if weighted else found))
+    return tuple(dict.fromkeys([*found, *cautions_of_weights(fit)]))

@@ -1,6 +1,5 @@
 """One sample, one estimator: draws of the population and the risk of each."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -8,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.errors import ConvergenceWarning
+from taciturn.diagnostics import noted_failures
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
@@ -58,19 +57,10 @@ def fit_draws(
         draws=draws, tune=1000, chains=1, seed=seed, progressbar=False, method=method
     )
     learning, rng = _seeds(seed)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with noted_failures() as failures:
         parameters = estimator.learn(problem, settings, learning)
         population = estimator.draw_population(problem, settings, parameters, rng)
-    converged = True
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            converged = False
-        else:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    return FittedDraws(parameters, population, converged)
+    return FittedDraws(parameters, population, not failures)
 
 
 def _seeds(seed: int) -> tuple[int, np.random.Generator]:

@@ -82,7 +82,8 @@ def assess_many(
     estimator : Estimator or SharedProfile, optional
         An estimator is fitted to each table by itself. `SharedProfile` learns what all
         tables have in common, which narrows what is said of each; it needs tables in
-        one DataArray, and is the default there from five tables with a sample on.
+        one DataArray with the same structural zeros, and is the default there from five
+        tables with a sample on.
         Otherwise the default is `default_estimator` of each table.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled: in all tables of a DataArray or, with the
@@ -118,14 +119,15 @@ def assess_many(
         the dimension ``quantile``; their means ``R1_mean`` and so on; with `by`
         ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category; with
         `keep_draws` ``R2_draws``, by ``draw``. ``converged`` says whether the draws can
-        be relied on. A table that cannot be assessed has NaN, and the ``reason`` in
-        words; others have an empty one. ``sample_size`` and ``population_size`` are
-        0 where they are not known. The attribute ``settings`` is JSON.
+        be relied on. A table that cannot be assessed, such as one with a count that is
+        missing, has NaN, and the ``reason`` in words; others have an empty one.
+        ``sample_size`` and ``population_size`` are 0 where they are not known. The
+        attribute ``settings`` is JSON.
 
     Raises
     ------
     TableError
-        A DataArray that is not a frequency table; for `SharedProfile`, fewer than two
+        A DataArray none of whose tables is one; for `SharedProfile`, fewer than two
         areas with a sample.
     ParameterError
         Population sizes that do not match the tables, labels that are no text or
@@ -312,6 +314,8 @@ def _kept(
     )
     if not probabilities or min(probabilities) <= 0 or max(probabilities) >= 1:
         raise ParameterError(f"quantiles must be in (0, 1), got {quoted(quantiles)}")
+    if len(set(probabilities)) < len(probabilities):
+        raise ParameterError(f"quantiles must differ, got {quoted(quantiles)}")
     draws = whole_number(draws, "draws", least=1)
     categories: dict[str, int] = {}
     if variables := names_of(by, "by"):

@@ -1,7 +1,7 @@
 """Many tables as they are given, in one form."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -41,16 +41,19 @@ class Stack:
         Checked, with the tables first.
     structural_zeros : DataArray of bool, optional
         Of each table, the tables first, or of all.
+    wrong : dict
+        What is wrong with a table, by its label; its counts are 0 here.
     """
 
     tables: xr.DataArray
     over: str
     structural_zeros: xr.DataArray | None
+    wrong: Mapping[Hashable, TableError] = field(default_factory=dict)
 
     @property
     def labels(self) -> list[Hashable]:
         """Of the tables."""
-        return list(self.tables[self.over].values.tolist())
+        return list(self.tables.indexes[self.over].tolist())
 
     @cached_property
     def blank(self) -> xr.DataArray:
@@ -87,8 +90,8 @@ class Stack:
     def part(self, numbers: npt.NDArray[np.int64]) -> "Stack":
         """Return some of the tables in this order, in memory, with common zeros."""
         own = self.tables[np.sort(numbers)].compute()
-        own = own[np.searchsorted(np.sort(numbers), numbers)]
-        return replace(self, tables=check_table(own, name="tables"))
+        own, wrong = _counted(own[np.searchsorted(np.sort(numbers), numbers)], self.over)
+        return replace(self, tables=own, wrong=wrong)
 
     @property
     def counts(self) -> Counts:
@@ -133,7 +136,7 @@ class Collection:
             zeros = tables.structural_zeros
             if zeros is not None and self.over in zeros.dims:
                 zeros = zeros[start:stop]
-            tables = Stack(tables.tables[start:stop], self.over, zeros)
+            tables = Stack(tables.tables[start:stop], self.over, zeros, tables.wrong)
         else:
             tables = tables[start:stop]
         return Collection(self.over, self.labels[start:stop], tables, self.sizes[start:stop])
@@ -157,6 +160,8 @@ class Collection:
         tables, size = self.tables, self.sizes[number]
         if not isinstance(tables, Stack):
             return make_problem(tables[number], size)
+        if (wrong := tables.wrong.get(self.labels[number])) is not None:
+            raise wrong
         zeros = tables.structural_zeros
         sample = tables.blank.copy(deep=False, data=tables.tables.values[number])
         if zeros is None:
@@ -170,6 +175,7 @@ class Collection:
         found = sha256(repr((self.over, self.labels, self.sizes)).encode())
         parts = self.tables
         if isinstance(parts, Stack):
+            found.update(repr(parts.wrong).encode())
             parts = [parts.tables, parts.structural_zeros]
         for array in parts:
             if isinstance(array, xr.DataArray):
@@ -187,6 +193,8 @@ def collected(
     if isinstance(tables, xr.DataArray):
         over = named_over(over)
         stack = stacked(tables, over, structural_zeros)
+        if len(stack.wrong) == len(stack.labels):
+            raise next(iter(stack.wrong.values()))
         sizes = _sizes_of(population_size, stack.labels, over)
         return Collection(over, stack.labels, stack, sizes)
     if over is not None or structural_zeros is not None:
@@ -194,13 +202,13 @@ def collected(
         raise ParameterError(f"{given} is for tables in one DataArray, got {type(tables).__name__}")
     if isinstance(tables, Mapping):
         labels, each = list(tables), list(tables.values())
-    elif isinstance(tables, Iterable):
+    elif isinstance(tables, Iterable) and not _is_one(tables):
         each = list(tables)
         labels = list(range(len(each)))
     else:
         raise ParameterError(
-            "tables must be a DataArray, a mapping of labels to tables or an iterable of tables,"
-            f" got {type(tables).__name__}"
+            "tables must be a DataArray, a mapping of labels to tables or an iterable of tables, or"
+            f" records with over and variables; got {type(tables).__name__}"
         )
     for label in labels:
         if not isinstance(label, str | int | np.integer | np.str_) or isinstance(label, bool):
@@ -210,6 +218,11 @@ def collected(
     if not labels:
         raise ParameterError("give at least one table")
     return Collection(TABLE, labels, each, _sizes_of(population_size, labels, TABLE))
+
+
+def _is_one(tables: Any) -> bool:
+    """Whether what can be iterated is no collection: text, an array, records."""
+    return isinstance(tables, str | bytes) or hasattr(tables, "__array__")
 
 
 def named_over(over: str | None) -> str:
@@ -222,8 +235,11 @@ def named_over(over: str | None) -> str:
 
 
 def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | None) -> Stack:
-    """Check tables of one shape, whose labels are the categories of `over`."""
+    """Check tables of one shape, whose labels are the categories of `over`. What is
+    wrong with the counts of one concerns no other.
+    """
     lazy = getattr(tables, "chunks", None) is not None
+    tables, wrong = (tables, {}) if lazy else _counted(tables, over)
     table = check_table(tables, name="tables", draws=lazy, values=not lazy)
     if lazy and hasattr(table.data, "expr"):  # whose chunks have no names before it is computed
         raise TableError(
@@ -239,11 +255,31 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     check_names([name for name in variables if name != over])
     table = table.transpose(over, ...)
     if structural_zeros is None:
-        return Stack(table, over, None)
+        return Stack(table, over, None, wrong)
     given: Any = structural_zeros
     of_each = isinstance(given, xr.DataArray) and over in given.dims
     like = table if of_each else table[0].drop_vars(over)
-    return Stack(table, over, like.copy(data=~checked_fillable(like, given)))
+    return Stack(table, over, like.copy(data=~checked_fillable(like, given)), wrong)
+
+
+def _counted(tables: Any, over: str) -> tuple[Any, dict[Hashable, TableError]]:
+    """Tables with counts, 0 in those that hold anything else, and what is wrong with
+    these. What is wrong besides counts is left to whoever checks the stack.
+    """
+    try:
+        return check_table(tables, name="tables"), {}
+    except TableError:
+        if not isinstance(tables, xr.DataArray) or over not in tables.dims:
+            raise
+    tables, wrong = tables.copy(), {}
+    bare = tables.drop_vars(over, errors="ignore")
+    for number in range(tables.sizes[over]):
+        try:
+            check_table(bare.isel({over: number}), name="tables")
+        except TableError as error:
+            wrong[tables.indexes[over][number] if over in tables.indexes else number] = error
+            tables[{over: number}] = 0
+    return check_table(tables, name="tables"), wrong
 
 
 def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
@@ -257,15 +293,20 @@ def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
             raise ParameterError(
                 f"population_size must have the dimension {over!r} alone, got {given.dims}"
             )
-        if over in given.coords:
-            given = dict(zip(given[over].values.tolist(), given.values.tolist(), strict=True))
-        else:
+        if over not in given.indexes:
             given = given.values
+        elif given.indexes[over].is_unique:
+            given = dict(zip(given.indexes[over].tolist(), given.values.tolist(), strict=True))
+        else:
+            twice = given.indexes[over][given.indexes[over].duplicated()][0]
+            raise ParameterError(f"population_size has {over} {quoted(twice)} twice")
     if isinstance(given, Mapping):
         missing = [label for label in labels if label not in given]
         if missing:
             raise ParameterError(f"population_size has no {over} {quoted(missing[0])}")
         return [_plain(given[label]) for label in labels]
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        return _sizes_of(given.item(), labels, over)
     if isinstance(given, np.ndarray | Sequence) and not isinstance(given, str | bytes):
         if len(given) != len(labels):
             raise ParameterError(

@@ -2,9 +2,8 @@
 interrupted call goes on.
 """
 
-import warnings
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from os import PathLike
@@ -114,7 +113,12 @@ class Results:
     def done(self) -> set[int]:
         """Where the regions that are there, and are what was written, start."""
         found = {r["start"]: r["sha256"] for r in self._log.records if "start" in r}
-        return {start for start, known in found.items() if self._hash(start) == known}
+        done = set()
+        for start, known in found.items():
+            with suppress(FileFormatError):  # a damaged region is written again
+                if self._hash(start) == known:
+                    done.add(start)
+        return done
 
     def _hash(self, start: int) -> str:
         rows = slice(start, start + self._step)
@@ -133,10 +137,10 @@ class Results:
         for record in self._log.records:
             if "shared" in record:
                 names = [name for name in record["shared"] if f"shared_{name}" in self._arrays]
-                with self._readable():
+                with suppress(FileFormatError), self._readable():  # damaged: learned again
                     found = {name: self._arrays[f"shared_{name}"][:] for name in names}
-                if _hash(found) == record["sha256"]:
-                    return found
+                    if _hash(found) == record["sha256"]:
+                        return found
         return None
 
     def add_shared(self, arrays: Arrays) -> None:
@@ -156,7 +160,8 @@ class Results:
     def dataset(self, tables: Collection, kept: Kept) -> xr.Dataset:
         """All of it, with labels."""
         arrays = {name: np.asarray(self._arrays[name][:]) for name in self._shapes}
-        return labelled(arrays, tables, kept)
+        found = labelled(arrays, tables, kept)
+        return found.assign(reason=found["reason"].astype(object))  # which may be missing, in where
 
 
 def _hash(arrays: Arrays) -> str:
@@ -189,8 +194,8 @@ def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
 
 
 def label_array(labels: list[Hashable]) -> npt.NDArray[Any]:
-    """Labels as an array, numbers and text not mixed into text."""
+    """Labels as an array, numbers and text not mixed into text, dates as dates."""
+    if all(hasattr(label, "to_datetime64") for label in labels):
+        return np.array([label.to_datetime64() for label in labels])  # type: ignore[attr-defined]
     kinds = {isinstance(label, str) for label in labels}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.array(labels, dtype=object if len(kinds) > 1 else None)
+    return np.array(labels, dtype=object if len(kinds) > 1 else None)

@@ -75,8 +75,9 @@ class Kept:
         name of one of its arrays.
         """
         taken = {*self.arrays, "population_size", "quantile", "draw"}
+        others = {f"{variable}_mean" for variable in self.by}  # whose arrays would be the same
         for name in (over, *self.by):
-            if name in taken:
+            if name in taken or name in others:
                 raise TableError(
                     f"the variable {name!r} has the name of a result: rename it",
                     in_python=f", as in tables.rename({{{name!r}: ...}})",

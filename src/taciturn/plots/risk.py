@@ -134,7 +134,7 @@ def _draw_categories(ax: "Axes", draws: xr.DataArray, tails: Sequence[float]) ->
     """Intervals of (chain, draw, category), and where categories are empty."""
     (variable,) = set(draws.dims) - {"chain", "draw"}
     ends = draws.quantile(tails, ("chain", "draw")).transpose(variable, "quantile").values
-    labels = [plain(label) for label in draws[variable].values.tolist()]
+    labels = [plain(label) for label in draws.indexes[variable].tolist()]
     draw_intervals(ax, labels, ends, colour="C0")
     for place, empty in enumerate(reversed(draws["empty"].values.tolist())):
         if empty > 0:

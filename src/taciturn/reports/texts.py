@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from taciturn.errors import TaciturnError
-from taciturn.fits.checks import check_frame, inside, missed, missed_lines, of_whole_fit
+from taciturn.fits.checks import (
+    check_frame,
+    inside,
+    is_rough,
+    missed,
+    missed_lines,
+    of_whole_fit,
+)
+from taciturn.fits.parts import WEIGHTED
 from taciturn.fits.recorded import recorded_mapping
 from taciturn.fits.summary import (
     NOT_ALIKE,
@@ -62,6 +70,8 @@ def texts(
         "public": public,
         "problems": problems,
         "verdict": _verdict(contents, problems, threshold),
+        "sampling": legible(parts.assumed),
+        "approximate": WEIGHTED if parts.effective_size is not None else None,
         "rests_on": list(_rests_on(contents, public=public)),
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),
@@ -147,7 +157,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     yield (
         "Sample",
         f"{size:,} of {parts.population_size:,} people, a fraction of"
-        f" {size / parts.population_size:.3g}; taken as a simple random sample without replacement",
+        f" {size / parts.population_size:.3g}; taken as {legible(parts.assumed)}",
     )
     variables = " × ".join(f"{name} ({parts.sample.sizes[name]})" for name in parts.variables)
     closed = parts.sample.size - parts.cells
@@ -165,7 +175,9 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
         yield "Model checks", "none: the fit holds no samples of the fitted model"
     else:
         said = "looks" if _looks_alike(found) else "DOES NOT LOOK"
-        yield "Model checks", f"the sample {said} like samples that the fitted model gives"
+        text = f"the sample {said} like samples that the fitted model gives"
+        rough = "a rough comparison, as the sample has weights: nothing follows from it"
+        yield "Model checks", rough if is_rough(found.checks) else text
     yield "Prior", found.findings["Prior"].splitlines()[0]
 
 

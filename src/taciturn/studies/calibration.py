@@ -104,8 +104,8 @@ def calibrate(
     Raises
     ------
     ParameterError
-        An estimator without a prior to draw from, numbers out of range, or an unknown
-        method.
+        An estimator without a prior to draw from, or without one of known margins;
+        numbers out of range, or an unknown method.
     EstimationError
         The estimator's posterior lacks a parameter that its prior has.
 
@@ -149,7 +149,13 @@ def calibrate(
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator.draw_prior(problem, 1, np.random.default_rng(0))
     margins = known_table(problem.sample, known_margins)
-    estimator.check_design(replace(problem, known_margins=margins))
+    known = replace(problem, known_margins=margins)
+    estimator.check_design(known)
+    if given := sorted(set(estimator.priors_for(problem)) - set(estimator.priors_for(known))):
+        raise ParameterError(
+            f"{type(estimator).__name__} takes known margins as they are, without a prior of"
+            f" {given}: calibrate it without known_margins"
+        )
     jobs = [
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)

@@ -24,7 +24,7 @@ from taciturn.tables.sources import Source
 from taciturn.tables.values import convertible, is_missing, python_values, real_value
 from taciturn.validate import names_of, quoted
 
-__all__ = ["tabulate"]
+__all__ = ["concentration", "tabulate"]
 
 _STEPS: Final = 10**6  # of a weight
 _MOST_WEIGHT: Final = 10**6  # as of magnitudes; of 9 million records the sums then fit
@@ -73,7 +73,9 @@ def tabulate(
         ``dropped`` is the number of records that were left out. With
         `sampling_weights`, sums of weights: float64, named ``weighted_count``; the
         attribute ``effective_size`` is the size of a simple random sample that says as
-        much as these ``individuals``, ``(sum w)**2 / sum w**2`` (Kish 1965).
+        much as these ``individuals``, ``(sum w)**2 / sum w**2`` (Kish 1965). A fit
+        knows by the ``concentration``, the sum over cells of their squared shares,
+        whether it is that of the weights it is given.
 
     Raises
     ------
@@ -135,7 +137,9 @@ def tabulate(
         return table
     sums = table.rename("weighted_count") / _STEPS
     size = min(float(sums.sum()) ** 2 / squares, float(kept_rows))
-    return sums.assign_attrs(attrs, effective_size=size, individuals=kept_rows)
+    return sums.assign_attrs(
+        attrs, effective_size=size, individuals=kept_rows, concentration=concentration(sums)
+    )
 
 
 def _listed(given: Any) -> Any:
@@ -164,3 +168,8 @@ def _enlarged(counts: npt.NDArray[np.int64], sizes: list[int]) -> npt.NDArray[np
         return counts
     refuse_large_table(sizes)
     return np.pad(counts, [(0, new - old) for old, new in zip(counts.shape, sizes, strict=True)])
+
+
+def concentration(weights: xr.DataArray) -> float:
+    """Sum of the squared shares of cells: the same for weights of another scale."""
+    return float(((weights / weights.sum()) ** 2).sum())

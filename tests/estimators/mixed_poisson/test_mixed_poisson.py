@@ -13,7 +13,9 @@ from scipy.stats import beta
 import taciturn as tc
 from taciturn.errors import ParameterError, PriorError
 from taciturn.estimators.mixed_poisson.blocks import of_draws
+from taciturn.estimators.mixed_poisson.grid import Fitted
 from taciturn.estimators.mixed_poisson.mixing import MIXING
+from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
 from taciturn.estimators.unlabelled import arrays_of
@@ -126,6 +128,41 @@ def test_the_grid_follows_the_sample_beyond_the_tails_of_the_prior():
     )
     assert float(np.log(fit["posterior"]["nu"]).median()) < -1.5
     assert fit.attrs["sampler"] == "importance sampling"
+
+
+def two_kinds_of_areas(seed: int) -> tuple[xr.DataArray, int]:
+    """A sample of areas of which every other one is eight times as large."""
+    religion = tc.load_dataset("area_by_religion")
+    larger = np.where(np.arange(10) % 2, 8, 1)[:, None]
+    population = religion.copy(data=religion.values * larger)
+    return tc.draw_sample(population, fraction=0.03, random_seed=seed), int(population.sum())
+
+
+@pytest.mark.parametrize("mixing", ["mixture", "inverse Gaussian"])
+def test_the_grid_holds_all_that_counts_once_concentrations_are_learned(mixing):
+    """The coarse grid may come to rest before that, as in most of these samples."""
+    for seed in range(6):
+        problem = make_problem(*two_kinds_of_areas(seed), None)
+        model = tc.MixedPoisson(mixing=mixing)
+        terms = model.terms_for(problem)
+        nodes = Fitted.to(Target(problem, terms, model.priors_for(problem), model._pure)).nodes
+        height = nodes.height.reshape(*map(len, nodes.axes))
+        assert height[-1].max() < height.max() - 7  # of the largest ν
+
+
+@pytest.mark.slow
+def test_areas_of_two_sizes_agree_with_nuts():
+    sample, size = two_kinds_of_areas(6)
+    fits = [
+        tc.MixedPoisson().fit(
+            sample, population_size=size, draws=2000, random_seed=2, method=method, **QUICK
+        )
+        for method in ("fast", "nuts")
+    ]
+    log_nu = [np.log(fit["posterior"]["nu"].values) for fit in fits]
+    assert log_nu[0].mean() == pytest.approx(log_nu[1].mean(), abs=0.2)
+    assert log_nu[0].std() == pytest.approx(log_nu[1].std(), rel=0.15)  # was 0.7 of it
+    check_parameters_agree(fits)
 
 
 def large_sample(size):

@@ -130,57 +130,92 @@ class Fitted:
     @classmethod
     def to(cls, target: Target) -> "Fitted":
         """Fit the grid."""
-        ends, start, others, whole = _found_ends(target)
+        room = _Room.of(target)
+        ends, nodes, others = _found_ends(target, room)
         if target.effects.basis is not None:
-            others = AlongNu.spread(target, start.best, start.height)
-        rough = _nodes(target, ends, _GRID[len(ends)], start, others)
-        nodes = _sharpened(target, rough)
+            others = AlongNu.spread(target, nodes.best, nodes.height)
+        for _ in range(_FITTINGS):
+            nodes = _nodes(target, ends, _GRID[len(ends)], nodes, others)
+            fitted, whole = room.fitted(nodes.height, _GRID[len(ends)], ends)
+            if whole:
+                break
+            # The coarse grid came to rest before concentrations were learned.
+            ends = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(ends, fitted, strict=True)]
+        nodes = _sharpened(target, nodes)
         return cls(nodes, AlongNu.near(target, nodes.best, nodes.height, others), whole)
 
 
-def _found_ends(target: Target) -> tuple[Ends, Nodes, AlongNu, bool]:
-    """Ends of a grid over what is not negligible, wherever the data put it within what
-    the priors allow, a coarse grid near it, concentrations and scales there, and
-    whether it holds all of that.
+@dataclass(frozen=True)
+class _Room:
+    """Where the grid may be.
+
+    Attributes
+    ----------
+    along : list of Prior
+        Of each axis.
+    first : list
+        Ends between which the priors have nearly all of their probability.
     """
-    nu, power = target.priors["nu"], target.priors["power"]
-    with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
-        low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
-        ends = [(log(low), log(max(high, 10 * low)))]
-        low, high = power.quantile(_TAIL), power.quantile(1 - _TAIL)
-        ends.append((low, min(high, max(2.0, 2 * low))))  # without most of a long tail
-    along = [nu, power]
-    if "share" in target.priors:
-        along.append(target.priors["share"])
-        ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
-    grid, first = _COARSE[len(ends)], ends
-    nodes: Nodes | None = None
-    others: AlongNu | None = None
-    for number in range(_FITTINGS):
-        nodes = _nodes(target, ends, grid, nodes, others)
-        if number == 0 and all(a == b for a, b in _reach(nodes.height, grid, _DEEPEST)[:2]):
-            ends, nodes = _located(target, nodes, along), None
-            continue
-        if number < _LEARNED:  # then they stay, so that the grid comes to rest
-            others = AlongNu.near(target, nodes.best, nodes.height, others)
-        kept, counting = (_reach(nodes.height, grid, below) for below in (NEGLIGIBLE, _COUNTING))
+
+    along: Sequence[Prior]
+    first: Ends
+
+    @classmethod
+    def of(cls, target: Target) -> "_Room":
+        """That of the priors."""
+        nu, power = target.priors["nu"], target.priors["power"]
+        with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
+            low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
+            ends = [(log(low), log(max(high, 10 * low)))]
+            low, high = power.quantile(_TAIL), power.quantile(1 - _TAIL)
+            ends.append((low, min(high, max(2.0, 2 * low))))  # without most of a long tail
+        along = [nu, power]
+        if "share" in target.priors:
+            along.append(target.priors["share"])
+            ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
+        return cls(along, ends)
+
+    def fitted(self, height: Floats, grid: Grid, ends: Ends) -> tuple[Ends, bool]:
+        """Ends around what is not negligible of heights between the old ones, and
+        whether these hold all that counts.
+        """
+        kept, counting = (_reach(height, grid, below) for below in (NEGLIGIBLE, _COUNTING))
         fitted = [
             _ends(old, reached, size, limits, prior, outer)
             for old, reached, size, limits, prior, outer in zip(
-                ends, kept, grid, _LIMITS, along, first, strict=False
+                ends, kept, grid, _LIMITS, self.along, self.first, strict=False
             )
         ]
         whole = not any(
             (at[0] == 0 and new[0] < old[0]) or (at[1] == size - 1 and new[1] > old[1])
             for at, new, old, size in zip(counting, fitted, ends, grid, strict=True)
         )
+        return fitted, whole
+
+
+def _found_ends(target: Target, room: _Room) -> tuple[Ends, Nodes, AlongNu]:
+    """Ends of a grid over what is not negligible, wherever the data put it within what
+    the priors allow, a coarse grid near it, and concentrations and scales there.
+    """
+    ends = room.first
+    grid = _COARSE[len(ends)]
+    nodes: Nodes | None = None
+    others: AlongNu | None = None
+    for number in range(_FITTINGS):
+        nodes = _nodes(target, ends, grid, nodes, others)
+        if number == 0 and all(a == b for a, b in _reach(nodes.height, grid, _DEEPEST)[:2]):
+            ends, nodes = _located(target, nodes, room.along), None
+            continue
+        if number < _LEARNED:  # then they stay, so that the grid comes to rest
+            others = AlongNu.near(target, nodes.best, nodes.height, others)
+        fitted, whole = room.fitted(nodes.height, grid, ends)
         shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
         if whole and min(shrunk) > 0.75:
             break
         ends = fitted
     assert nodes is not None
     assert others is not None
-    return ends, nodes, others, whole
+    return ends, nodes, others
 
 
 def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
@@ -22,6 +23,8 @@ _MOST_COMPILED: Final = 8
 
 
 _compiled: dict[str, Any] = {}
+_ONE_AT_A_TIME = Lock()
+"""Of what is compiled, and of filters of warnings, which all threads share."""
 
 
 def sample_posterior(
@@ -60,7 +63,7 @@ def sample_posterior(
     from importlib.util import find_spec
 
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         # Convergence is checked by our own function, the same for both samplers.
         warnings.filterwarnings("ignore", module=r"(pymc|pytensor|nutpie|arviz.*|numba)(\..*)?$")
         nutpie = sampler == "nutpie"

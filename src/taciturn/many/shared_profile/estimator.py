@@ -179,6 +179,8 @@ class SharedProfile(Specified):
             What `assess_many` refuses; an area with an empty sample.
         """
         found = stacked(tables, over, structural_zeros)
+        if found.wrong:
+            raise next(iter(found.wrong.values()))
         counts = found.counts.astype(float)
         empty = np.flatnonzero(counts.sum(axis=1) == 0)
         if len(empty):
