@@ -1,6 +1,7 @@
 """Many tables in one call: the numbers of single fits, whatever the order, the workers
 and interruptions; and what cannot be assessed beside what can."""
 
+import errno
 import json
 import os
 import shutil
@@ -616,6 +617,24 @@ def test_quantiles_and_results_have_names_of_their_own():
         assess(quantiles=[0.5, 0.5])
     with pytest.raises(TableError, match="variable 'sex_mean' has the name of a result"):
         assess(sample().rename(age="sex_mean"), by=["sex", "sex_mean"])
+
+
+def test_a_full_disk_is_an_error_from_which_the_call_goes_on(tmp_path, monkeypatch, alone):
+    import zarr
+
+    def full(self, rows, values):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zarr.Array, "__setitem__", full)
+    with pytest.raises(FileFormatError, match="cannot be written: No space left"):
+        assess(by="age", keep_draws=True, store=tmp_path / "store")
+    monkeypatch.undo()
+    assert assess(by="age", keep_draws=True, store=tmp_path / "store").equals(alone)
+
+
+def test_a_store_is_a_folder():
+    with pytest.raises(ParameterError, match="store must be the name of a folder, got 5"):
+        assess(store=5)
 
 
 def test_sizes_with_a_label_twice_are_refused():

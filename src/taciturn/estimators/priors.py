@@ -259,8 +259,10 @@ def check_priors(priors: Mapping[str, Prior] | None) -> dict[str, Prior]:
     Raises
     ------
     PriorError
-        A value that is not a `Prior`.
+        No mapping, or a value that is not a `Prior`.
     """
+    if priors is not None and not isinstance(priors, Mapping):
+        raise PriorError(f"priors must be a mapping of names to priors, got {quoted(priors)}")
     checked = dict(priors or {})
     for name, prior in checked.items():
         if not isinstance(prior, Prior):

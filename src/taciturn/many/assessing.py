@@ -184,6 +184,8 @@ def assess_many(
     if variables is not None:
         tables = tabulate(tables, [named_over(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
+    if store is not None and not isinstance(store, str | PathLike):
+        raise ParameterError(f"store must be the name of a folder, got {quoted(store)}")
     if found.lazy and store is not None:
         raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
     kept = _kept(found, draws, quantiles, weights, by, keep_draws)

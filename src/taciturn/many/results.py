@@ -109,6 +109,17 @@ class Results:
                 " remove the folder, or give the name of another"
             ) from error
 
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """What the disk refuses becomes a `FileFormatError`; what is there, stays."""
+        try:
+            yield
+        except OSError as error:
+            raise FileFormatError(
+                f"{self._path}: cannot be written: {error.strerror or error}; the same call goes on"
+                " from what is there"
+            ) from error
+
     @cached_property
     def done(self) -> set[int]:
         """Where the regions that are there, and are what was written, start."""
@@ -127,10 +138,11 @@ class Results:
 
     def add(self, start: int, arrays: Arrays) -> None:
         """Keep what is known of some tables."""
-        for name, values in arrays.items():
-            self._arrays[name][start : start + len(values)] = values
-        if self._path is not None:
-            self._log.add({"start": start, "sha256": self._hash(start)})
+        with self._writable():
+            for name, values in arrays.items():
+                self._arrays[name][start : start + len(values)] = values
+            if self._path is not None:
+                self._log.add({"start": start, "sha256": self._hash(start)})
 
     def shared(self) -> dict[str, npt.NDArray[Any]] | None:
         """What the areas share, if that is there and is what was written."""
@@ -147,9 +159,10 @@ class Results:
         """Keep what the areas share, where an interrupted call can go on from it."""
         if self._path is None:
             return
-        for name, values in arrays.items():
-            self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
-        self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
+        with self._writable():
+            for name, values in arrays.items():
+                self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
+            self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
 
     def __enter__(self) -> Self:
         return self

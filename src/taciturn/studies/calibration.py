@@ -149,13 +149,7 @@ def calibrate(
         raise ParameterError(f"{type(estimator).__name__} has no prior to draw a population from")
     estimator.draw_prior(problem, 1, np.random.default_rng(0))
     margins = known_table(problem.sample, known_margins)
-    known = replace(problem, known_margins=margins)
-    estimator.check_design(known)
-    if given := sorted(set(estimator.priors_for(problem)) - set(estimator.priors_for(known))):
-        raise ParameterError(
-            f"{type(estimator).__name__} takes known margins as they are, without a prior of"
-            f" {given}: calibrate it without known_margins"
-        )
+    _check_design(estimator, problem, replace(problem, known_margins=margins))
     jobs = [
         Simulation(estimator, problem, known_margins, draws, thin, method, seed, number)
         for number in range(simulations)
@@ -177,6 +171,18 @@ def calibrate(
         "version": __version__,
     }
     return _result(estimator, ranks, bins).assign_attrs(settings=json.dumps(settings))
+
+
+def _check_design(estimator: BayesianEstimator, problem: Problem, known: Problem) -> None:
+    """Raise `ParameterError` unless a posterior with known margins has all parameters
+    that are drawn from the prior without.
+    """
+    estimator.check_design(known)
+    if given := sorted(set(estimator.priors_for(problem)) - set(estimator.priors_for(known))):
+        raise ParameterError(
+            f"{type(estimator).__name__} takes known margins as they are, without a prior of"
+            f" {given}: calibrate it without known_margins"
+        )
 
 
 def _result(

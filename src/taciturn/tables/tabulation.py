@@ -135,10 +135,14 @@ def tabulate(
     table = xr.DataArray(counts, dims=names, coords=coords, name=COUNT, attrs=attrs)
     if not weighted:
         return table
-    sums = table.rename("weighted_count") / _STEPS
-    size = min(float(sums.sum()) ** 2 / squares, float(kept_rows))
+    return _weighted(table.rename("weighted_count") / _STEPS, squares, kept_rows)
+
+
+def _weighted(sums: xr.DataArray, squares: float, individuals: int) -> xr.DataArray:
+    """Sums of weights with what a fit needs to know of the weights themselves."""
+    size = min(float(sums.sum()) ** 2 / squares, float(individuals))
     return sums.assign_attrs(
-        attrs, effective_size=size, individuals=kept_rows, concentration=concentration(sums)
+        effective_size=size, individuals=individuals, concentration=concentration(sums)
     )
 
 

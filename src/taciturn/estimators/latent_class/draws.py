@@ -11,6 +11,7 @@ from taciturn.estimators.latent_class.departures import NAMES
 from taciturn.estimators.latent_class.kernels import multiply_by_factors
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters
+from taciturn.parallel import linear_algebra_alone
 
 __all__ = ["all_shares", "depart", "departures_of", "labelled_draws"]
 
@@ -64,9 +65,10 @@ def all_shares(problem: Problem, parameters: Parameters) -> Floats:
     ]
     shares = np.concatenate(parts, axis=-1).reshape(-1, classes, table.first[-1])
     out = np.empty((len(weight), problem.sample.size))
-    for draw, (w, share) in enumerate(zip(weight, shares, strict=True)):
-        used = w > 0
-        out[draw] = table.shares(w[used], share[used].T.astype(float))
+    with linear_algebra_alone():  # for so small matrices threads wait for each other
+        for draw, (w, share) in enumerate(zip(weight, shares, strict=True)):
+            used = w > 0
+            out[draw] = table.shares(w[used], share[used].T.astype(float))
     return out
 
 
