@@ -14,7 +14,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned
 from taciturn.tables.tabulation import concentration
-from taciturn.validate import real_number
+from taciturn.validate import is_real, real_number
 
 __all__ = ["Weighting", "check_weighting"]
 
@@ -82,8 +82,9 @@ def check_weighting(
     # As tabulated, unless it is a part of that table.
     if effective_size is None and kept.get("individuals") == size:
         name, effective_size = "the effective_size of sampling_weights", kept.get("effective_size")
-        now = concentration(totals)
-        if not isclose(kept.get("concentration", now), now, rel_tol=_ROUNDING):
+        then, now = kept.get("concentration"), concentration(totals)
+        known = is_real(effective_size) and is_real(then)
+        if known and not isclose(then, now, rel_tol=_ROUNDING):
             raise ParameterError(
                 "sampling_weights are not those that were tabulated, so that their effective_size,"
                 f" {effective_size:.4g}, is no longer theirs: give effective_size"

@@ -273,13 +273,23 @@ def _counted(tables: Any, over: str) -> tuple[Any, dict[Hashable, TableError]]:
             raise
     tables, wrong = tables.copy(), {}
     bare = tables.drop_vars(over, errors="ignore")
-    for number in range(tables.sizes[over]):
+    for number in _suspicious(tables.transpose(over, ...).values):
         try:
             check_table(bare.isel({over: number}), name="tables")
         except TableError as error:
             wrong[tables.indexes[over][number] if over in tables.indexes else number] = error
             tables[{over: number}] = 0
     return check_table(tables, name="tables"), wrong
+
+
+def _suspicious(values: npt.NDArray[Any]) -> list[int]:
+    """Numbers of the tables that may hold something else than counts."""
+    if values.dtype.kind not in "iuf":
+        return list(range(len(values)))
+    rows = values.reshape(len(values), -1)
+    counts = (rows >= 0) & (rows <= MAX_COUNT) & (rows == np.floor(rows))
+    wrong = ~counts.all(axis=1) | (rows.sum(axis=1, dtype=float) > MAX_COUNT)
+    return [int(number) for number in np.flatnonzero(wrong)]
 
 
 def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
