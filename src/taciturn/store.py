@@ -60,7 +60,7 @@ class Store:
             mode = "r+b" if self._path.exists() else "x+b"
             self._file = self._path.open(mode, buffering=0)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise self.unwritable(error) from error
         try:
             self._begin({"format": f"taciturn {what}", **header})
         except BaseException:
@@ -87,7 +87,7 @@ class Store:
             self._file.truncate(whole)  # drops a line that was cut off when the study ended
             self._file.seek(whole)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise self.unwritable(error) from error
         if not whole:
             self._write(_line(header))
 
@@ -104,9 +104,10 @@ class Store:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise self.unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> FileFormatError:
+    def unwritable(self, error: OSError) -> FileFormatError:
+        """What to say where the disk refuses."""
         return FileFormatError(
             f"{self._path}: cannot be written: {error.strerror or error}; the same {self._what}"
             " continues from what is there"

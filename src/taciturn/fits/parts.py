@@ -27,7 +27,7 @@ PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
 """Groups that hold draws of parameters."""
 
 
-WEIGHTED: Final = (
+_WEIGHTED: Final = (
     "With sampling weights intervals and checks are approximate: the chance to be sampled is not"
     " part of the model."
 )
@@ -135,7 +135,7 @@ def cautions_of_weights(fit: xr.DataTree) -> list[str]:
     if "effective_size" not in fit["constant_data"].data_vars:
         return []
     large = fit["observed_data"]["count"].ndim > _MOST_VARIABLES
-    return [WEIGHTED, _WEIGHTED_LARGE] if large else [WEIGHTED]
+    return [_WEIGHTED, _WEIGHTED_LARGE] if large else [_WEIGHTED]
 
 
 @dataclass(frozen=True)

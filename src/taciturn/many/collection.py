@@ -20,7 +20,7 @@ from taciturn.estimators.problem import (
 )
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.schema import MAX_COUNT, table_dims
-from taciturn.tables.checks import check_table
+from taciturn.tables.checks import check_table, no_counts
 from taciturn.validate import is_whole, quoted
 
 __all__ = ["Collection", "Stack", "collected", "named_over", "stacked"]
@@ -239,8 +239,11 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     wrong with the counts of one concerns no other.
     """
     lazy = getattr(tables, "chunks", None) is not None
-    tables, wrong = (tables, {}) if lazy else _counted(tables, over)
-    table = check_table(tables, name="tables", draws=lazy, values=not lazy)
+    wrong: dict[Hashable, TableError] = {}
+    if lazy:
+        table = check_table(tables, name="tables", draws=True, values=False)
+    else:
+        table, wrong = _counted(tables, over)
     if lazy and hasattr(table.data, "expr"):  # whose chunks have no names before it is computed
         raise TableError(
             "chunks of Dask's array expressions, which are experimental, cannot be taken: set"
@@ -287,8 +290,8 @@ def _suspicious(values: npt.NDArray[Any]) -> list[int]:
     if values.dtype.kind not in "iuf":
         return list(range(len(values)))
     rows = values.reshape(len(values), -1)
-    counts = (rows >= 0) & (rows <= MAX_COUNT) & (rows == np.floor(rows))
-    wrong = ~counts.all(axis=1) | (rows.sum(axis=1, dtype=float) > MAX_COUNT)
+    wrong = np.any(list(no_counts(rows).values()), axis=0).any(axis=1)
+    wrong |= rows.sum(axis=1, dtype=float) > MAX_COUNT
     return [int(number) for number in np.flatnonzero(wrong)]
 
 

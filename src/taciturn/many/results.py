@@ -109,17 +109,6 @@ class Results:
                 " remove the folder, or give the name of another"
             ) from error
 
-    @contextmanager
-    def _writable(self) -> Iterator[None]:
-        """What the disk refuses becomes a `FileFormatError`; what is there, stays."""
-        try:
-            yield
-        except OSError as error:
-            raise FileFormatError(
-                f"{self._path}: cannot be written: {error.strerror or error}; the same call goes on"
-                " from what is there"
-            ) from error
-
     @cached_property
     def done(self) -> set[int]:
         """Where the regions that are there, and are what was written, start."""
@@ -138,11 +127,13 @@ class Results:
 
     def add(self, start: int, arrays: Arrays) -> None:
         """Keep what is known of some tables."""
-        with self._writable():
+        try:
             for name, values in arrays.items():
                 self._arrays[name][start : start + len(values)] = values
-            if self._path is not None:
-                self._log.add({"start": start, "sha256": self._hash(start)})
+        except OSError as error:
+            raise self._log.unwritable(error) from error
+        if self._path is not None:
+            self._log.add({"start": start, "sha256": self._hash(start)})
 
     def shared(self) -> dict[str, npt.NDArray[Any]] | None:
         """What the areas share, if that is there and is what was written."""
@@ -159,10 +150,12 @@ class Results:
         """Keep what the areas share, where an interrupted call can go on from it."""
         if self._path is None:
             return
-        with self._writable():
+        try:
             for name, values in arrays.items():
                 self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
-            self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
+        except OSError as error:
+            raise self._log.unwritable(error) from error
+        self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
 
     def __enter__(self) -> Self:
         return self

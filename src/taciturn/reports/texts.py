@@ -15,7 +15,6 @@ from taciturn.fits.checks import (
     missed_lines,
     of_whole_fit,
 )
-from taciturn.fits.parts import WEIGHTED
 from taciturn.fits.recorded import recorded_mapping
 from taciturn.fits.summary import (
     NOT_ALIKE,
@@ -71,7 +70,6 @@ def texts(
         "problems": problems,
         "verdict": _verdict(contents, problems, threshold),
         "sampling": legible(parts.assumed),
-        "approximate": WEIGHTED if parts.effective_size is not None else None,
         "rests_on": list(_rests_on(contents, public=public)),
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),

@@ -22,6 +22,7 @@ __all__ = [
     "aligned",
     "check_counts",
     "check_table",
+    "no_counts",
     "refuse_large_total",
     "reordered",
     "require_array",
@@ -136,18 +137,22 @@ def check_counts(
         return
     if np.issubdtype(values.dtype, np.integer) and values.min() >= 0 and values.max() <= MAX_COUNT:
         return
-    problems: dict[str, npt.NDArray[np.bool_]] = {
+    for rule, bad in no_counts(values).items():
+        if bad.any():
+            position = tuple(int(i) for i in np.argwhere(bad)[0])
+            where = cell_label(table, position) if table is not None else f"position {position}"
+            raise TableError(f"{name}: counts must {rule}: {where} holds {values[position]}")
+
+
+def no_counts(values: npt.NDArray[Any]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Where numbers break each rule of counts, in words."""
+    return {
         "not be missing": np.isnan(values),
         "be finite": np.isinf(values),
         "not be negative": values < 0,
         "be whole numbers": values != np.floor(values),
         "be at most 2**53": values > MAX_COUNT,
     }
-    for rule, bad in problems.items():
-        if bad.any():
-            position = tuple(int(i) for i in np.argwhere(bad)[0])
-            where = cell_label(table, position) if table is not None else f"position {position}"
-            raise TableError(f"{name}: counts must {rule}: {where} holds {values[position]}")
 
 
 def refuse_large_total(
