@@ -61,7 +61,7 @@ def test_a_changed_byte_anywhere_is_an_error_or_a_line_to_do_again(change, tmp_p
             with Store(path, HEADER) as store:
                 assert store.records == RECORDS[:-1]
             continue
-        with pytest.raises(FileFormatError, match=r"study\.jsonl.*give the name of a new file"):
+        with pytest.raises(FileFormatError, match=r"study\.jsonl.*give another name"):
             Store(path, HEADER)
         assert path.read_bytes() == damaged
 
@@ -220,7 +220,7 @@ def test_records_that_this_study_has_not_written(change, message, tmp_path):
     before = path.read_bytes()
     with pytest.raises(FileFormatError, match=message) as refused:
         study(path)
-    assert "give the name of a new file" in str(refused.value)
+    assert "give another name" in str(refused.value)
     assert path.read_bytes() == before
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "SIDES",
     "STATUS",
     "SUPPRESSED",
+    "WEIGHTED_COUNT",
     "cell_label",
     "check_population",
     "check_population_counts",
@@ -47,6 +48,9 @@ misread a new one."""
 
 COUNT: Final = "count"
 """Name of a frequency table and of the count column in a file."""
+
+WEIGHTED_COUNT: Final = "weighted_count"
+"""Name of a table of sums of sampling weights."""
 
 REPLICATE: Final = "replicate"
 """Dimension of the tables that a protection method or a sample returns."""

@@ -72,13 +72,13 @@ class Store:
         if not _locked(self._file):
             raise FileFormatError(
                 f"{self._path}: another {self._what} is writing to this store; wait for it to end,"
-                " or give the name of a new file"
+                " or give another name"
             )
         held = self._file.readall()
         first = f'{{"format": "{header["format"]}"'.encode()
         if not (held.startswith(first) or first.startswith(held)):
             raise FileFormatError(
-                f"{self._path}: not the store of a {self._what}; give the name of a new file"
+                f"{self._path}: not the store of a {self._what}; give another name"
             )
         whole = held.rfind(b"\n") + 1
         if whole:
@@ -173,7 +173,7 @@ def _read(path: Path, held: bytes, header: Mapping[str, Any], what: str) -> list
     for number, line in enumerate(held.splitlines(keepends=True), start=1):
         value = _value(line)
         if value is None:
-            raise FileFormatError(f"{path}: line {number} is broken; give the name of a new file")
+            raise FileFormatError(f"{path}: line {number} is broken; give another name")
         found.append(value)
     theirs, ours = found.pop(0), json.loads(json.dumps(header))
     differ = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
@@ -181,8 +181,8 @@ def _read(path: Path, held: bytes, header: Mapping[str, Any], what: str) -> list
         name = differ[0]
         raise FileFormatError(
             f"{path}: holds another {what}, its {name.replace('_', ' ')} is"
-            f" {_short(theirs.get(name))}, here it is {_short(ours.get(name))}; give the name of"
-            " a new file"
+            f" {_short(theirs.get(name))}, here it is {_short(ours.get(name))}; give"
+            " another name"
         )
     return found
 

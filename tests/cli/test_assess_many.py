@@ -153,6 +153,8 @@ def test_options_that_contradict_each_other(census, run, tmp_path):
     for words, status, message in (
         ([*people, "--over", "area", "--variables", "area,sex"], 2, "leave it out of --variables"),
         ([*table, "--over", "category", "--by", "age"], 2, "has a column 'category'"),
+        ([*table, "--over", "R2_lower"], 2, "has a column 'R2_lower'"),
+        ([*table, "--over", "area", "--by", "tau1_mean"], 2, "has a column 'tau1_mean'"),
         ([*table, "--over", "nope"], 1, "over must be one of the variables"),
         ([*table, "--over", "area", "--store", ""], 2, "is no name of a folder"),
         ([*table, "--over", "area", "--store", "-"], 2, "is no name of a folder"),

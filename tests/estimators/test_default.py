@@ -51,8 +51,13 @@ def pool_of_two(formula: str | None = None) -> tc.LinearPool:
         (6, {"formula": "~ a * b + c"}, pool_of_two("~ a * b + c")),
         (6, {"known_margins": sample_of(1)}, pool_of_two()),
         (6, {"strata": sample_of(1)}, pool_of_two()),
-        (2, {"sampling_weights": sample_of(2)}, tc.MixedPoisson(mixing="gamma")),
-        (6, {"sampling_weights": sample_of(6)}, tc.MixedPoisson(mixing="gamma")),
+        (2, {"sampling_weights": sample_of(2)}, pool_of_two()),
+        (6, {"sampling_weights": sample_of(6)}, pool_of_two()),
+        (
+            2,
+            {"sampling_weights": sample_of(2), "effective_size": 10},
+            tc.MixedPoisson(mixing="gamma"),
+        ),
     ],
 )
 def test_the_default_for_a_table(variables, given, expected) -> None:

@@ -280,3 +280,33 @@ def test_disk_is_left_as_it_was_when_reading(plug_in, tmp_path):
     shutil.copy(path, tmp_path / "copy.nc")
     tc.read_fit(path)
     assert path.read_bytes() == (tmp_path / "copy.nc").read_bytes()
+
+
+def test_a_variable_with_a_space_survives_a_file(religion_sample, tmp_path):
+    """CF's list of coordinates cannot name it."""
+    sample = religion_sample.rename(religion="age group")
+    fit = tc.assess(
+        tc.ChineseRestaurant().fit(
+            sample, population_size=2449, draws=50, chains=2, random_seed=3, progressbar=False
+        ),
+        by="age group",
+    )
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    again = tc.read_fit(tmp_path / "fit.nc")
+    for group in fit.children:
+        xr.testing.assert_identical(again[group].to_dataset(), fit[group].to_dataset())
+    assert str(tc.summary(again)) == str(tc.summary(fit))
+
+
+def test_the_call_of_a_summary_says_what_was_known(religion, religion_sample):
+    told = {"known_margins": religion.sum("religion")}
+    fit = tc.LogLinear().fit(
+        religion_sample, population_size=2449, draws=20, chains=2, random_seed=3, **told
+    )
+    assert ", known_margins=known_margins)" in tc.summary(fit).facts["Call"]
+
+
+def test_sums_of_weights_are_no_sample(religion_sample):
+    weights = (10 * religion_sample).rename("weighted_count")
+    with pytest.raises(tc.errors.TableError, match="give the sample as it was counted"):
+        tc.LogLinear().fit(weights, population_size=24_490)

@@ -231,6 +231,20 @@ def test_what_areas_share_is_learned_from_the_areas_it_takes_alone():
         assert found.compute().equals(assess(empty, estimator=few))
 
 
+def test_a_wrong_table_is_not_learned_from_lazily_either():
+    """One that is to make up for an area without a sample; the next is taken."""
+    tables = sample().astype(float)
+    labels = tables["area"].values
+    order = np.argsort([seed_of_table(QUICK["random_seed"], label) for label in labels])
+    tables[order[0]] = 0
+    tables[order[3], 0, 0] = np.nan
+    few = tc.SharedProfile(areas=3, draws=20, tune=20, chains=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tc.ConvergenceWarning)
+        lazy = assess(tables.chunk(area=2), estimator=few).compute()
+        assert lazy.equals(assess(tables, estimator=few))
+
+
 def test_a_lazy_result_is_written_without_being_computed_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 3, "alone": 3})
     read = []
@@ -446,6 +460,9 @@ def test_the_default_by_what_is_given():
         ({"population_size": {"a": 3}}, ParameterError, "has no area 'g'"),
         ({"population_size": SIZES.rename(area="x")}, ParameterError, "the dimension 'area' alone"),
         ({"population_size": "many"}, ParameterError, "population_size must be a whole number"),
+        ({"population_size": 0}, ParameterError, "population_size must be at least 1, got 0"),
+        ({"tables": "people.csv"}, ParameterError, "or records with variables, got str"),
+        ({"tables": sample()[:0]}, TableError, "tables is empty"),
         ({"quantiles": [0.5, 1]}, ParameterError, r"in \(0, 1\)"),
         ({"draws": 0}, ParameterError, "draws must be"),
         ({"by": "area"}, ParameterError, "by must name variables"),
@@ -632,9 +649,36 @@ def test_a_full_disk_is_an_error_from_which_the_call_goes_on(tmp_path, monkeypat
     assert assess(by="age", keep_draws=True, store=tmp_path / "store").equals(alone)
 
 
-def test_a_store_is_a_folder():
-    with pytest.raises(ParameterError, match="store must be the name of a folder, got 5"):
-        assess(store=5)
+@pytest.mark.parametrize("store", [5, "s3://bucket/census"])
+def test_a_store_is_a_folder(store):
+    with pytest.raises(ParameterError, match="store must be the name of a folder on this machine"):
+        assess(store=store)
+
+
+def test_a_store_may_be_in_the_home_folder(tmp_path, monkeypatch, alone):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assess(store="~/census")
+    assert (tmp_path / "census" / "log.jsonl").exists()
+
+
+def test_a_store_knows_which_table_is_none(tmp_path):
+    """Its place, and what is there instead."""
+    one = sample()[0].drop_vars("area")
+    known = {"over": None, "population_size": 300}
+    assess([None, one], store=tmp_path / "store", **known)
+    for others in ([one, None], ["none", one]):
+        with pytest.raises(FileFormatError, match="its tables is"):
+            assess(others, store=tmp_path / "store", **known)
+
+
+def test_areas_without_a_sample_leave_no_store(tmp_path):
+    with pytest.raises(TableError, match="0 of 7 areas has a sample"):
+        assess(sample() * 0, estimator=SHARED, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_sizes_may_be_a_series(alone):
+    assert assess(by="age", keep_draws=True, population_size=SIZES.to_series()).equals(alone)
 
 
 def test_sizes_with_a_label_twice_are_refused():

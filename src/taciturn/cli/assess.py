@@ -63,8 +63,8 @@ __all__ = ["assess"]
     metavar="NAME|CARD.toml",
     help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card. By default"
     " latent-class for six or more variables; for fewer, or with a formula, known margins or"
-    " strata, a pool of dirichlet-log-linear and two kinds of mixed-poisson; with weights, one of"
-    " the latter.",
+    " strata, a pool of dirichlet-log-linear and two kinds of mixed-poisson; with weights, of the"
+    " latter alone.",
 )
 @click.option(
     "--known-margins",
@@ -84,7 +84,8 @@ __all__ = ["assess"]
 @click.option(
     "--effective-size",
     type=Number(1),
-    help="Size of a simple random sample that says as much as the weighted one.",
+    help="Number of people who, sampled one by one, would say as much of the cells, where some"
+    " were sampled together; with --sampling-weights.",
 )
 @click.option(
     "--formula", help="Log-linear formula, such as '~ area * religion'; main effects by default."
@@ -177,7 +178,7 @@ def assess(
         from taciturn.fits.risk import check_by  # after reading, which needs much less
 
         check_by(by, tuple(map(str, table.dims)))  # before the fit, which takes its time
-        estimator = _estimator(model, formula, table, known)
+        estimator = _estimator(model, formula, table, known, effective_size)
         _check_method(method, estimator)
     settings = {"draws": draws, "tune": tune, "chains": chains, "method": method}
     size = {"population_size": population_size, "effective_size": effective_size}
@@ -226,6 +227,7 @@ def _estimator(
     formula: str | None,
     table: "xr.DataArray",
     known: dict[str, "xr.DataArray | None"],
+    effective_size: float | None,
 ) -> "tc.estimators.Estimator":
     """The estimator of that name or card, with the formula if there is one; without a
     name the default for the table.
@@ -233,7 +235,7 @@ def _estimator(
     import taciturn as tc
 
     if model is None:
-        return tc.default_estimator(table, formula=formula, **known)
+        return tc.default_estimator(table, formula=formula, effective_size=effective_size, **known)
     if is_card(model):
         return tc.cards.load_card(model).estimator
     estimator = tc.estimators.ESTIMATORS[COMMANDS[model].name]()

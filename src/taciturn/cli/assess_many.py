@@ -49,6 +49,8 @@ __all__ = ["assess_many"]
 
 _ENDS: Final = {"lower": 0.025, "median": 0.5, "upper": 0.975}
 _SIZE: Final = "population_size"
+_NUMBERS: Final = [f"{name}_{end}" for name in ("R1", "R2", "tau1") for end in ("mean", *_ENDS)]
+"""Columns of the output."""
 _SHOWN: Final = 10  # areas, in text
 
 
@@ -161,11 +163,10 @@ def _check_options(
         raise click.UsageError("--table needs --variables, by which the records are counted")
     if isinstance(variables, tuple) and over in variables:
         raise click.UsageError(f"--over {over} is counted by already: leave it out of --variables")
-    taken = [name for name in (over, *by) if name in ("variable", "category")]
-    if by and taken:
-        raise click.UsageError(
-            f"with --by the output has a column {taken[0]!r}: rename the variable"
-        )
+    own = {*_NUMBERS, *(("variable", "category") if by else ())}
+    taken = [name for name in (over, *by) if name in own]
+    if taken:
+        raise click.UsageError(f"the output has a column {taken[0]!r}: rename the variable")
 
 
 def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Dataset":
@@ -246,8 +247,7 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     rows = pd.concat(parts, ignore_index=True)
     first = [over, *(["variable", "category"] if by else [])]
     last = ["converged", "reason"]
-    numbers = [f"{measure}_{end}" for measure in MEASURES for end in ("mean", *_ENDS)]
-    return rows[[*first, "sample_size", _SIZE, *numbers, *last]]
+    return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
 
 
 def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...]) -> str:

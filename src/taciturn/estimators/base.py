@@ -107,10 +107,9 @@ class Estimator(Specified, ABC):
             everybody was equally likely to be sampled. A weight is the number of
             individuals that one stands for, at least 1.
         effective_size : float, optional
-            Size of a simple random sample that says as much as the weighted one, from 1
-            to `n`. Give it where people were sampled together, such as households.
-            Without it Kish's: that of all weights, which `tabulate` keeps with their
-            sums as the attribute ``effective_size``, or that of the cells' averages.
+            Where people were sampled together, such as households, and are alike: the
+            number of people who, sampled one by one, would say as much of the cells,
+            from 1 to `n`. Without it `n`.
         draws : int
             Draws per chain.
         tune : int
@@ -311,9 +310,7 @@ class Estimator(Specified, ABC):
             what = "take a stratified sample" if problem.stratified else "keep known margins"
             raise ParameterError(f"{name} cannot {what}; use DirichletLogLinear or MixedPoisson")
         if problem.weighting is not None and not self.takes_weights:
-            raise ParameterError(
-                f"{name} cannot take sampling weights; use DirichletLogLinear or MixedPoisson"
-            )
+            raise ParameterError(f"{name} cannot take sampling weights; use MixedPoisson")
 
     def with_formula(self, formula: str) -> Self:
         """Return the same estimator with a log-linear formula.

@@ -27,6 +27,7 @@ def default_estimator(
     known_margins: xr.DataArray | None = None,
     strata: xr.DataArray | None = None,
     sampling_weights: xr.DataArray | None = None,
+    effective_size: float | None = None,
 ) -> Estimator:
     """The estimator to begin with, by the number of variables and what is known.
 
@@ -38,7 +39,8 @@ def default_estimator(
     sample moves the shares; not where a Dirichlet model learns from known margins or
     strata, as the others do not. For six or more variables it is `LatentClass`. With
     what latent classes cannot take, a formula, known margins or strata, it is the pool
-    for any number of variables; with weights, `MixedPoisson` with gamma departures.
+    for any number of variables, as with weights, where no Dirichlet model is part of
+    it; with an effective size `MixedPoisson` with gamma departures.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def default_estimator(
         Log-linear formula.
     known_margins, strata, sampling_weights : DataArray, optional
         As in `Estimator.fit`, to which they are still to be given.
+    effective_size : float, optional
+        The same.
 
     Returns
     -------
@@ -81,16 +85,16 @@ def default_estimator(
     >>> fit = estimator.fit(sample, population_size=2449, random_seed=1)
     """
     sample = check_table(sample, name="sample")
-    if sampling_weights is not None:
+    if effective_size is not None:
         return MixedPoisson(formula, mixing="gamma")
-    others = (formula, known_margins, strata)
+    others = (formula, known_margins, strata, sampling_weights)
     if sample.ndim > _MOST_POOLED and all(given is None for given in others):
         return LatentClass()
     members: dict[str, Estimator] = {
         "mixture": MixedPoisson(formula),
         "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
     }
-    if sample.ndim > _FEW:
+    if sample.ndim > _FEW or sampling_weights is not None:
         return LinearPool(members, nested=_WALD)
     members["dirichlet"] = DirichletLogLinear(formula)
     told = known_margins is not None or strata is not None  # a Dirichlet model learns from them

@@ -3,7 +3,6 @@ unequal weights.
 """
 
 from dataclasses import dataclass
-from math import isclose
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned
-from taciturn.tables.tabulation import concentration
-from taciturn.validate import is_real, real_number
+from taciturn.validate import real_number
 
 __all__ = ["Weighting", "check_weighting"]
 
@@ -25,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Weighting:
-    """Sampling weights, and how much the sample says in spite of them.
+    """Sampling weights, and how much the sample says.
 
     Attributes
     ----------
@@ -38,24 +36,6 @@ class Weighting:
 
     totals: xr.DataArray
     effective_size: float
-
-    @property
-    def shares(self) -> Floats:
-        """What the weights say of the population's shares, as counts that add up to the
-        effective size.
-        """
-        totals = np.asarray(self.totals.values, dtype=float).ravel()
-        return np.asarray(self.effective_size * totals / totals.sum())
-
-    def unsampled(self, counts: npt.NDArray[np.int64], population_size: int) -> Floats:
-        """The same of the individuals that were not sampled: those whom the sampled
-        stand for besides themselves.
-        """
-        totals = np.asarray(self.totals.values, dtype=float).ravel()
-        others = np.maximum(totals * (population_size / totals.sum()) - counts, 0.0)
-        if not others.any():  # everybody was sampled
-            return self.shares
-        return np.asarray(self.effective_size * others / others.sum())
 
 
 def check_weighting(
@@ -78,23 +58,10 @@ def check_weighting(
     totals = _checked(sample, sampling_weights)
     counts = np.asarray(sample.values, dtype=float)
     size = float(counts.sum())
-    name, kept = "effective_size", sampling_weights.attrs
-    # As tabulated, unless it is a part of that table.
-    if effective_size is None and kept.get("individuals") == size:
-        name, effective_size = "the effective_size of sampling_weights", kept.get("effective_size")
-        then, now = kept.get("concentration"), concentration(totals)
-        known = is_real(effective_size) and is_real(then)
-        if known and not isclose(then, now, rel_tol=_ROUNDING):
-            raise ParameterError(
-                "sampling_weights are not those that were tabulated, so that their effective_size,"
-                f" {effective_size:.4g}, is no longer theirs: give effective_size"
-            )
     if effective_size is None:
-        occupied = counts > 0
-        weights = totals.values[occupied]
-        effective_size = min(weights.sum() ** 2 / (weights**2 / counts[occupied]).sum(), size)
+        effective_size = size
     else:
-        effective_size = real_number(effective_size, name, least=1, most=size)
+        effective_size = real_number(effective_size, "effective_size", least=1, most=size)
     return Weighting(totals, float(effective_size))
 
 

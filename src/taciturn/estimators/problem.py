@@ -11,7 +11,8 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.design import Weighting, check_weighting
-from taciturn.schema import MAX_COUNT, cell_label, table_dims
+from taciturn.estimators.rates import smoothed_weights
+from taciturn.schema import MAX_COUNT, WEIGHTED_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import is_whole, quoted
 
@@ -87,29 +88,31 @@ class Problem:
 
     @cached_property
     def learned_from(self) -> npt.NDArray[np.float64]:
-        """What the sample says of the shares of all cells, as counts: those of the
-        sample, or in proportion to their weights.
-        """
-        return self.counts.astype(float) if self.weighting is None else self.weighting.shares
+        """The sample as counts that add up to what it says as much as."""
+        scale = 1.0 if self.weighting is None else self.weighting.effective_size / self.sample_size
+        return np.asarray(self.counts * scale, dtype=float)
 
     @property
-    def says_of_rest(self) -> npt.NDArray[np.float64]:
-        """What it says of the individuals not sampled, as counts."""
-        if self.weighting is None:
-            return self.counts.astype(float)
-        return self.weighting.unsampled(self.counts, self.population_size)
+    def whole(self) -> bool:
+        """Whether it is learned from the sample's own counts."""
+        return self.weighting is None or self.weighting.effective_size == self.sample_size
 
-    @property
+    @cached_property
     def rates(self) -> npt.NDArray[np.float64]:
-        """Share of the individuals of each cell that was sampled, by the weights; that
-        of the whole table where nobody was.
-        """
-        rates = np.full(self.sample.size, self.sample_size / self.population_size)
-        if self.weighting is not None:
-            totals = self.weighting.totals.values.ravel()
-            stands_for = totals[self.occupied] * (self.population_size / totals.sum())
-            rates[self.occupied] = self.counts[self.occupied] / stands_for
-        return rates
+        """Probability of the individuals of each cell to be sampled."""
+        if self.weighting is None:
+            return np.full(self.sample.size, self.sample_size / self.population_size)
+        totals = self.weighting.totals.values.astype(float)
+        totals *= self.population_size / totals.sum()
+        weights = smoothed_weights(self.sample.values, totals)
+        return np.asarray(1 / np.maximum(weights.ravel(), 1.0))
+
+    @property
+    def relative_rates(self) -> npt.NDArray[np.float64]:
+        """The same, relative to that of a simple random sample."""
+        if self.weighting is None:
+            return np.ones(self.sample.size)
+        return self.rates * (self.population_size / self.sample_size)
 
     @cached_property
     def sample_size(self) -> int:
@@ -227,6 +230,11 @@ def make_problem(
         or above 2**53; an effective size beyond the sample's; known margins, strata and
         weights together.
     """
+    if getattr(sample, "name", None) == WEIGHTED_COUNT:
+        raise TableError(
+            "the sample is a table of sums of weights, an estimate of the population: give the"
+            " sample as it was counted, and this as sampling_weights"
+        )
     sample = check_table(sample, name="sample")
     check_names(table_dims(sample))
     _check_size(sample, population_size)

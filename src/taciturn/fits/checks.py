@@ -110,10 +110,9 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     even, and its risk therefore small, replicates have less entropy than the sample for
     this reason alone, and the risk is overestimated.
 
-    *Weights.* The chance to be sampled is not part of the model of a weighted sample.
-    Replicates have each cell at the rate that its weights say, which is rough where
-    weights vary within cells: the comparison is shown, and nothing is called missed,
-    unless all weights are equal.
+    *Weights.* Replicates have each cell at the rate that the weights say. With an
+    effective size below that of the sample the comparison is shown, and nothing is
+    called missed: replicates are drawn one by one, the sample was not.
 
     References
     ----------
@@ -140,13 +139,15 @@ def checks_of(fit: xr.DataTree, parts: FitParts, *, probability: float = 0.95) -
     """`predictive_checks` of a fit with these parts."""
     found = compared_with_sample(replicated_statistics(fit, parts), probability=probability)
     size = parts.effective_size
-    rough = size is not None and size < (1 - 1e-9) * float(parts.sample.sum())
-    return found.assign_attrs(weighted=1) if rough else found
+    rough = size is not None and size < int(parts.sample.sum())
+    return found.assign_attrs(together=1) if rough else found
 
 
 def is_rough(checks: xr.Dataset) -> bool:
-    """Whether nothing follows from what `predictive_checks` found, as weights vary."""
-    return "weighted" in checks.attrs
+    """Whether nothing follows from what `predictive_checks` found, as people were
+    sampled together.
+    """
+    return "together" in checks.attrs
 
 
 @dataclass(frozen=True)

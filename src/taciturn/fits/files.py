@@ -1,5 +1,6 @@
 """Fits as files: writing and reading them."""
 
+import warnings
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -75,7 +76,9 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str], *, overwrite: bool = F
     }
     packed_fit = BytesIO()  # HDF5 does not survive a disk that is full
     try:
-        fit.to_netcdf(packed_fit, engine="h5netcdf", encoding=encoding)
+        with warnings.catch_warnings():  # of names with a space, which `read_fit` knows
+            warnings.simplefilter("ignore", xr.SerializationWarning)
+            fit.to_netcdf(packed_fit, engine="h5netcdf", encoding=encoding)
     except (OSError, ValueError, TypeError) as error:  # labels that netCDF cannot hold
         raise FileFormatError(f"{path}: cannot be written: {error}") from error
     with whole_file(path, overwrite=overwrite) as file:
@@ -177,13 +180,25 @@ def _read_netcdf(path: Path, most_bytes: int) -> xr.DataTree:
         content = BytesIO(path.read_bytes())
         check_declared(content, most_bytes=most_bytes)
         with xr.open_datatree(content, engine="h5netcdf") as tree:
-            return tree.load()
+            return _with_labels(tree.load())
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error!s:.400}") from error
     except Exception as error:  # whatever the libraries make of a broken file
         raise FileFormatError(
             f"{path}: not a fit, which save_fit and assess --save write as netCDF: {error!s:.400}"
         ) from error
+
+
+def _with_labels(fit: xr.DataTree) -> xr.DataTree:
+    """The fit with the labels of its variables as such: netCDF cannot say so where the
+    name of one has a space.
+    """
+    sample = fit["observed_data"].to_dataset() if "observed_data" in fit.children else xr.Dataset()
+    variables = sample["count"].dims if "count" in sample else ()
+    for node in fit.subtree:
+        if labels := set(variables) & set(node.data_vars):
+            node.dataset = node.to_dataset(inherit=False).set_coords(labels)
+    return fit
 
 
 def _streamed_tables(fit: xr.DataTree) -> xr.Dataset:

@@ -28,12 +28,12 @@ PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
 
 
 _WEIGHTED: Final = (
-    "With sampling weights intervals and checks are approximate: the chance to be sampled is not"
-    " part of the model."
+    "With sampling weights intervals and checks are approximate: at which rates cells were sampled"
+    " is estimated, and taken as known."
 )
 _WEIGHTED_LARGE: Final = (
-    "With weights departures are gamma factors, which overstated R2 of tables of eight variables:"
-    " compare it with that of the counts without weights."
+    "With weights intervals of tables of more than five variables were hardly tried: of three with"
+    " eight, R2 of one was outside."
 )
 _MOST_VARIABLES: Final = 5  # with more the default without weights is another model
 
@@ -63,7 +63,7 @@ class Known:
     sampling_weights : DataArray or None
         Sum of the weights of the sampled individuals of each cell.
     effective_size : float or None
-        Size of a simple random sample that says as much as the weighted one.
+        With weights, the number of people who, sampled one by one, say as much.
     """
 
     sample: xr.DataArray
@@ -93,11 +93,10 @@ class Known:
     @property
     def assumed(self) -> str:
         """How the sample is taken to have been drawn."""
-        if self.effective_size is not None:
-            return (
-                f"a sample with unequal chances, that says as much as {self.effective_size:.4g} of"
-                " a simple random one"
-            )
+        if self._as_much:
+            return f"a weighted sample that {self._as_much}"
+        if self.sampling_weights is not None:
+            return "a sample with unequal chances, as its weights say"
         if self.stratified and self.known_margins is not None:
             by = " x ".join(map(str, self.known_margins.dims))
             return f"a simple random sample without replacement in each stratum, by {by}"
@@ -106,9 +105,8 @@ class Known:
     @property
     def design(self) -> str:
         """How the sample was drawn, if not as a simple random one, for a summary."""
-        if self.effective_size is not None:
-            size = self.effective_size
-            return f"; weighted, says as much as {size:.4g} of a simple random sample"
+        if self.sampling_weights is not None:
+            return "; weighted" + (f", {self._as_much}" if self._as_much else "")
         if not self.stratified or self.known_margins is None:
             return ""
         dims = self.known_margins.dims
@@ -116,6 +114,14 @@ class Known:
         fractions = (drawn / self.known_margins.where(self.known_margins > 0)).values
         low, high = np.nanmin(fractions), np.nanmax(fractions)
         return f"; by {' x '.join(map(str, dims))}, fractions from {low:.4g} to {high:.4g}"
+
+    @property
+    def _as_much(self) -> str:
+        """How much the sample says, if people were sampled together."""
+        size = self.effective_size
+        if size is None or size == int(self.sample.sum()):
+            return ""
+        return f"says as much as {size:.4g} people sampled one by one"
 
     @property
     def fillable(self) -> npt.NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -184,18 +185,28 @@ def assess_many(
     if variables is not None:
         tables = tabulate(tables, [named_over(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
-    if store is not None and not isinstance(store, str | PathLike):
-        raise ParameterError(f"store must be the name of a folder, got {quoted(store)}")
-    if found.lazy and store is not None:
+    place = _folder(store)
+    if found.lazy and place is not None:
         raise ParameterError("store is for tables in memory: write a lazy result with to_zarr")
     kept = _kept(found, draws, quantiles, weights, by, keep_draws)
     kept.check_names(found.over)
     chosen = _chosen(found, estimator)
-    if random_seed is None and store is not None:
-        random_seed = recorded(Path(store) / "log.jsonl", "random_seed", int)
+    if random_seed is None and place is not None:
+        random_seed = recorded(place / "log.jsonl", "random_seed", int)
     run = _Run(found, chosen, kept, seed_number(random_seed), workers, progressbar)
-    risk = run.lazily() if found.lazy else run.at_once(store)
+    risk = run.lazily() if found.lazy else run.at_once(place)
     return risk.assign_attrs(settings=json.dumps(run.settings))
+
+
+def _folder(store: Any) -> Path | None:
+    """Where results are kept, on this machine."""
+    if store is None:
+        return None
+    if not isinstance(store, str | PathLike) or "://" in str(store):
+        raise ParameterError(
+            f"store must be the name of a folder on this machine, got {quoted(store)}"
+        )
+    return Path(store).expanduser()
 
 
 @dataclass(frozen=True)
@@ -236,7 +247,7 @@ class _Run:
             learned = LearnedProfile.of_arrays(arrays, layout)
         else:
             learned = self.estimator.learn(
-                self._learned_from(self.tables.tables, self.estimator.areas),
+                self._learned_from,
                 layout,
                 seed=self.seed,
                 workers=self.workers,
@@ -246,17 +257,24 @@ class _Run:
                 results.add_shared({str(k): v.values for k, v in learned.posterior.items()})
         return learned.populations(self.kept.draws), learned.diagnostics(warn=True).converged
 
-    def _learned_from(self, stack: Stack, most: int) -> Counts:
+    @cached_property
+    def _learned_from(self) -> Counts:
         """Samples of areas, in an order of their own, so that the one in which they are
         given decides nothing.
         """
+        stack = self.tables.tables
+        assert isinstance(self.estimator, SharedProfile)
+        assert isinstance(stack, Stack)
+        most = self.estimator.areas
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
         first = stack.part(order[:most])
-        found, rest = [first.counts[first.sampled]], order[most:]
-        if len(found[0]) < most and len(rest):  # else no more of lazy tables are read
-            more = rest[stack.sampled[rest]][: most - len(found[0])]
-            found.append(stack.part(more).counts)
-        counts = np.concatenate(found)
+        counts, rest = first.counts[first.sampled], order[most:]
+        if len(counts) < most and len(rest):  # else no more of lazy tables are read
+            rest = rest[stack.sampled[rest]]
+        while len(counts) < most and len(rest):  # what is wrong of lazy tables shows in memory
+            missing = most - len(counts)
+            more, rest = stack.part(rest[:missing]), rest[missing:]
+            counts = np.concatenate([counts, more.counts[more.sampled]])
         if len(counts) < 2:
             raise TableError(
                 f"{len(counts)} of {len(order)} areas has a sample; what areas share needs two"
@@ -278,9 +296,18 @@ class _Run:
         )
         return assess_lazily(stack, self.tables.sizes, block)
 
-    def at_once(self, store: str | PathLike[str] | None) -> xr.Dataset:
+    @property
+    def _identity(self) -> dict[str, str]:
+        """Hashes by which a store knows the tables again."""
+        known = {"labels": self.tables.labels, "population_size": self.tables.sizes}
+        own = {name: sha256(repr(values).encode()).hexdigest() for name, values in known.items()}
+        return own | {"tables": self.tables.digest()}
+
+    def at_once(self, store: Path | None) -> xr.Dataset:
         """A result in memory, from a store as far as that has it."""
-        header = {} if store is None else {**self.settings, "tables": self.tables.digest()}
+        header = {} if store is None else {**self.settings, **self._identity}
+        if isinstance(self.estimator, SharedProfile):
+            self._learned_from  # noqa: B018 - what is wrong with it leaves no store
         with Results(store, header, len(self.tables), self.step, self.kept.shapes) as results:
             ready, converged = self.ready(results)
             self.fill(results, ready)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
@@ -171,16 +172,17 @@ class Collection:
         return problem_of(sample, size, fillable)
 
     def digest(self) -> str:
-        """Return a hash of all of it, by which a store is recognised."""
-        found = sha256(repr((self.over, self.labels, self.sizes)).encode())
-        parts = self.tables
+        """Return a hash of all tables, by which a store is recognised."""
+        found, parts = sha256(), self.tables
         if isinstance(parts, Stack):
             found.update(repr(parts.wrong).encode())
             parts = [parts.tables, parts.structural_zeros]
-        for array in parts:
-            if isinstance(array, xr.DataArray):
-                found.update(repr((array.dims, array.shape, str(array.dtype))).encode())
-                found.update(np.ascontiguousarray(array.values).tobytes())
+        for part in parts:
+            if isinstance(part, xr.DataArray):
+                found.update(repr((part.dims, part.shape, str(part.dtype))).encode())
+                found.update(np.ascontiguousarray(part.values).tobytes())
+            else:  # no table, for a reason that names it
+                found.update(f"{type(part).__name__} {quoted(part)}".encode())
         return found.hexdigest()
 
 
@@ -199,7 +201,10 @@ def collected(
         return Collection(over, stack.labels, stack, sizes)
     if over is not None or structural_zeros is not None:
         given = "over" if over is not None else "structural_zeros"
-        raise ParameterError(f"{given} is for tables in one DataArray, got {type(tables).__name__}")
+        raise ParameterError(
+            f"{given} is for tables in one DataArray, or records with variables, got"
+            f" {type(tables).__name__}"
+        )
     if isinstance(tables, Mapping):
         labels, each = list(tables), list(tables.values())
     elif isinstance(tables, Iterable) and not _is_one(tables):
@@ -287,7 +292,7 @@ def _counted(tables: Any, over: str) -> tuple[Any, dict[Hashable, TableError]]:
 
 def _suspicious(values: npt.NDArray[Any]) -> list[int]:
     """Numbers of the tables that may hold something else than counts."""
-    if values.dtype.kind not in "iuf":
+    if values.dtype.kind not in "iuf" or not len(values):
         return list(range(len(values)))
     rows = values.reshape(len(values), -1)
     wrong = np.any(list(no_counts(rows).values()), axis=0).any(axis=1)
@@ -300,7 +305,11 @@ def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
     label.
     """
     if is_whole(given):
+        if given < 1:
+            raise ParameterError(f"population_size must be at least 1, got {given}")
         return [int(given)] * len(labels)
+    if isinstance(given, pd.Series):
+        given = xr.DataArray.from_series(given)
     if isinstance(given, xr.DataArray):
         if given.dims != (over,):
             raise ParameterError(
@@ -327,8 +336,8 @@ def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
             )
         return [_plain(value) for value in given]
     raise ParameterError(
-        "population_size must be a whole number, one for each table, or a mapping of labels to"
-        f" them, got {quoted(given)}"
+        "population_size must be a whole number, one for each table, or a mapping or a series of"
+        f" labels to them, got {quoted(given)}"
     )
 
 

@@ -174,7 +174,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     else:
         said = "looks" if _looks_alike(found) else "DOES NOT LOOK"
         text = f"the sample {said} like samples that the fitted model gives"
-        rough = "a rough comparison, as the sample has weights: nothing follows from it"
+        rough = "a rough comparison, as people were sampled together: nothing follows from it"
         yield "Model checks", rough if is_rough(found.checks) else text
     yield "Prior", found.findings["Prior"].splitlines()[0]
 

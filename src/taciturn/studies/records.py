@@ -37,7 +37,7 @@ def check_records(
             if found.setdefault(key, record) != record:
                 flaw = "has other numbers than an earlier line of the same sample and estimator"
         if flaw:
-            raise FileFormatError(f"{name}: line {line} {flaw}; give the name of a new file")
+            raise FileFormatError(f"{name}: line {line} {flaw}; give another name")
     truths: dict[tuple[int, int], Any] = {}
     for record in records:
         size, sample = drawn = record["size"], record["sample"]
@@ -46,7 +46,7 @@ def check_records(
         if not np.allclose(record["truth"], truths[drawn], rtol=_ROUNDING, atol=_ROUNDING):
             raise FileFormatError(
                 f"{name}: holds another study, of another population: sample {sample} of {size} has"
-                " another risk; give the name of a new file"
+                " another risk; give another name"
             )
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import COUNT
+from taciturn.schema import COUNT, WEIGHTED_COUNT
 from taciturn.tables.labels import (
     DROP,
     REFUSE,
@@ -24,7 +24,7 @@ from taciturn.tables.sources import Source
 from taciturn.tables.values import convertible, is_missing, python_values, real_value
 from taciturn.validate import names_of, quoted
 
-__all__ = ["concentration", "tabulate"]
+__all__ = ["tabulate"]
 
 _STEPS: Final = 10**6  # of a weight
 _MOST_WEIGHT: Final = 10**6  # as of magnitudes; of 9 million records the sums then fit
@@ -71,11 +71,7 @@ def tabulate(
     DataArray
         int64, named ``count``, dims as asked. With ``missing="drop"`` its attribute
         ``dropped`` is the number of records that were left out. With
-        `sampling_weights`, sums of weights: float64, named ``weighted_count``; the
-        attribute ``effective_size`` is the size of a simple random sample that says as
-        much as these ``individuals``, ``(sum w)**2 / sum w**2`` (Kish 1965). A fit
-        knows by the ``concentration``, the sum over cells of their squared shares,
-        whether it is that of the weights it is given.
+        `sampling_weights`, sums of weights: float64, named ``weighted_count``.
 
     Raises
     ------
@@ -110,14 +106,12 @@ def tabulate(
     source.require(weighted, of="sampling weights")
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
     found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0
-    squares = 0.0
     for codes, columns, number in encoded_groups(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
         kept = np.all([each >= 0 for each in codes], axis=0)
         own, steps = number[kept], np.ones(int(kept.sum()), dtype=np.int64)
         if weighted:
             steps = _weights(columns[0], weighted[0], source, rows)[kept]
-        squares += float(np.sum((steps / _STEPS) ** 2 * own))
         cells = np.ravel_multi_index([each[kept] for each in codes], found.shape)
         np.add.at(found.reshape(-1), cells, steps * own)
         rows, kept_rows = rows + int(number.sum()), kept_rows + int(own.sum())
@@ -133,17 +127,7 @@ def tabulate(
     counts[np.ix_(*positions)] = found
     attrs = {"dropped": rows - kept_rows} if missing == DROP else {}
     table = xr.DataArray(counts, dims=names, coords=coords, name=COUNT, attrs=attrs)
-    if not weighted:
-        return table
-    return _weighted(table.rename("weighted_count") / _STEPS, squares, kept_rows)
-
-
-def _weighted(sums: xr.DataArray, squares: float, individuals: int) -> xr.DataArray:
-    """Sums of weights with what a fit needs to know of the weights themselves."""
-    size = min(float(sums.sum()) ** 2 / squares, float(individuals))
-    return sums.assign_attrs(
-        effective_size=size, individuals=individuals, concentration=concentration(sums)
-    )
+    return table.rename(WEIGHTED_COUNT) / _STEPS if weighted else table
 
 
 def _listed(given: Any) -> Any:
@@ -172,8 +156,3 @@ def _enlarged(counts: npt.NDArray[np.int64], sizes: list[int]) -> npt.NDArray[np
         return counts
     refuse_large_table(sizes)
     return np.pad(counts, [(0, new - old) for old, new in zip(counts.shape, sizes, strict=True)])
-
-
-def concentration(weights: xr.DataArray) -> float:
-    """Sum of the squared shares of cells: the same for weights of another scale."""
-    return float(((weights / weights.sum()) ** 2).sum())

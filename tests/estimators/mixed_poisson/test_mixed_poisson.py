@@ -573,9 +573,9 @@ def test_what_it_refuses(religion_sample):
     with pytest.raises(ParameterError, match="mixing must be one of"):
         tc.MixedPoisson(mixing="log-normal")
     weights = religion_sample * 10.0
-    with pytest.raises(ParameterError, match="needs gamma factors"):
+    with pytest.raises(ParameterError, match="not whole, which needs gamma factors"):
         tc.MixedPoisson(mixing="inverse Gaussian").fit(
-            religion_sample, population_size=2449, sampling_weights=weights
+            religion_sample, population_size=2449, sampling_weights=weights, effective_size=100
         )
     assert (
         tc.MixedPoisson()

@@ -94,8 +94,8 @@ class LogLinearEstimator(UnlabelledEstimator):
 
         The observed variable is ``sample_counts``, the cells in row-major order; known
         margins of the population, or sizes of strata, are the potential
-        ``known_margins``. With weights ``sample_counts`` is a potential, too: a
-        likelihood of what they say of the shares. Interactions are one
+        ``known_margins``. With an `effective_size` below that of the sample
+        ``sample_counts`` is a potential, too. Interactions are one
         vector of standard normal coordinates, ``interaction_coordinates``, from which
         come the effects, ``effect_<variable>_<variable>``.
         """
@@ -235,7 +235,7 @@ class LogLinearEstimator(UnlabelledEstimator):
         if problem.known_margins is not None:
             key += f" margins of {problem.known_margins.dims}"
         if problem.weighting is not None:
-            key += " weighted"
+            key += " at rates" if problem.whole else " at rates, scaled"
         key += self.fixed_in_model(problem)
         posterior, stats, sampler = sample_posterior(
             lambda: self.build_for(problem, terms, priors),

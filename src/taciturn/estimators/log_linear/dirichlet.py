@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
@@ -18,11 +17,7 @@ from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin
 from taciturn.estimators.log_linear.model import build_model, effect_name
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
-from taciturn.estimators.sampling.draws import (
-    draw_dirichlet_multinomial,
-    draw_log_gammas,
-    draw_multinomial,
-)
+from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
@@ -88,7 +83,6 @@ class DirichletLogLinear(LogLinearEstimator):
 
     sized: ClassVar[str] = "kappa"
     keeps_margins: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = True
     title: ClassVar[str] = "Dirichlet-multinomial log-linear model, Bayesian"
     command_name: ClassVar[str] = "dirichlet-log-linear"
 
@@ -130,7 +124,7 @@ class DirichletLogLinear(LogLinearEstimator):
         self, problem: Problem, draws: int, parameters: Arrays, rng: np.random.Generator
     ) -> Counts:
         """Draw the individuals not sampled, stratum by stratum of the known margins."""
-        weights = self._weights(problem, parameters) + problem.says_of_rest
+        weights = self._weights(problem, parameters) + problem.counts
         return problem.counts + draw_rest(problem, draws, weights, draw_dirichlet_multinomial, rng)
 
     def draw_replicates(
@@ -140,11 +134,8 @@ class DirichletLogLinear(LogLinearEstimator):
         parameters: Parameters,
         rng: np.random.Generator,
     ) -> Counts:
-        """Draw samples of the same size; with weights each cell at its own rate."""
+        """Draw samples of the same size."""
         weights = self._weights(problem, arrays_of(problem, parameters))
-        if problem.weighting is not None:
-            shares = softmax(draw_log_gammas(np.maximum(weights, 1e-300), rng), axis=1)
-            return draw_multinomial(problem.sample_size, shares * problem.rates, rng)
         return draw_replicates(problem, settings.total, weights, draw_dirichlet_multinomial, rng)
 
     def draw_from_model(
@@ -158,20 +149,17 @@ class DirichletLogLinear(LogLinearEstimator):
         assert parameters.posterior is not None
         draws = arrays_of(problem, parameters)
         occupied = problem.counts > 0
-        weights, counts = self._weights(problem, draws), problem.learned_from[occupied]
+        weights, counts = self._weights(problem, draws), problem.counts[occupied]
         value = log_likelihood(draws["kappa"], weights[:, occupied], counts)
         if problem.known_margins is not None:
             strata = weights @ np.eye(problem.known_margins.size)[problem.strata]
             value += log_margin_likelihood(draws["kappa"], strata, problem)
         return value.reshape(parameters.posterior.sizes["chain"], -1)
 
-    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
+    def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:
         """Logarithm of ``p(x_i | x_-i, parameters)``: within the stratum, where margins
-        are known. None with weights, as the chance to be sampled is not part of the
-        model.
+        are known.
         """
-        if problem.weighting is not None:
-            return None
         posterior = parameters.posterior
         assert posterior is not None
         draws = arrays_of(problem, parameters)

@@ -125,7 +125,7 @@ class _Target:
     """The unnormalised posterior of log κ and the margins, from occupied cells only."""
 
     def __init__(self, problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> None:
-        self.counts = problem.learned_from[problem.counts > 0]
+        self.counts = problem.counts[problem.counts > 0].astype(float)
         self.kappa = priors["kappa"]
         self.prior = [priors[f"margin_{dim}"].parameters["a"] for dim in dims]
         index = np.indices(problem.sample.shape).reshape(problem.sample.ndim, -1)

@@ -61,7 +61,7 @@ def effect_name(term: tuple[str, ...]) -> str:
 
 def model_names(terms: Terms, priors: Mapping[str, Prior], sized: str) -> set[str]:
     """All names in a model with a prior that depends on the size of the sample."""
-    fixed = {"sample_counts", "counts", "margins", COORDINATES}
+    fixed = {"sample_counts", "counts", "margins", "rates", COORDINATES}
     made = {rates_name(term[0]) for term in terms if concentration_name(term[0]) in priors}
     return {
         *fixed,
@@ -84,6 +84,8 @@ def model_data(problem: Problem, sized: str, prior: Prior) -> dict[str, npt.NDAr
     data = {"counts": model_counts(problem), **hyperparameters(sized, prior)}
     if problem.known_margins is not None:
         data["margins"] = problem.stratum_sizes
+    if problem.weighting is not None:
+        data["rates"] = model_rates(problem)
     return data
 
 
@@ -113,10 +115,7 @@ def build_model(problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> 
         pi = cell_shares(problem, terms, priors)
         kept = np.flatnonzero(problem.fillable.ravel())
         counts = pm.Data("counts", model_counts(problem))
-        if problem.weighting is None:
-            _dirichlet_multinomial("sample_counts", kappa * pi, counts)
-        else:
-            pm.Potential("sample_counts", _log_probability(counts, kappa * pi))
+        _dirichlet_multinomial("sample_counts", kappa * pi, counts)
         if problem.known_margins is not None:
             of_stratum = np.eye(problem.known_margins.size)[problem.strata[kept]]
             sampled = pt.dot(counts, of_stratum)
@@ -225,8 +224,13 @@ def hyperparameters(name: str, prior: Prior) -> dict[str, Floats]:
 
 def model_counts(problem: Problem) -> npt.NDArray[Any]:
     """What the parameters are learned from, of the cells that can be filled."""
-    found = problem.counts if problem.weighting is None else problem.learned_from
+    found = problem.counts if problem.whole else problem.learned_from
     return np.asarray(found[problem.fillable.ravel()])
+
+
+def model_rates(problem: Problem) -> Floats:
+    """Relative sampling rates of the cells that can be filled."""
+    return problem.relative_rates[problem.fillable.ravel()]
 
 
 def _log_probability(counts: Any, alpha: Any) -> Any:

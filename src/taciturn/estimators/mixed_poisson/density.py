@@ -112,7 +112,9 @@ def climb(sample, model, points, exponents, near, most, out, roots):  # type: ig
             for c in range(step.size):
                 logs[a, c] += step[c]
                 longest = max(longest, abs(step[c]))
-            sums[a] = own_sums[a]
+            for v in range(sums.shape[1]):  # the step was for the sums as they were
+                longest = max(longest, abs(own_sums[a, v] - sums[a, v]) / sums[a, v])
+                sums[a, v] = own_sums[a, v]
             if longest <= near:
                 break
 
@@ -202,7 +204,7 @@ def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyp
     ones with the sign changed: by intensities, once and twice, by levels, by pairs of
     these, by both, and twice by levels without what each takes from other cells.
     """
-    counts, columns, of_cell, _, _ = sample
+    counts, columns, of_cell, _, _, _ = sample
     log_mean, mean, log_shape, within = cells
     by_means, of_means, by_level, pairs, with_means, own = out
     strata, size, terms = of_means.size, by_level.size, columns.shape[1]
@@ -244,7 +246,7 @@ def _take_from_others(sample, within, weight, of_strata, by_level, pairs, with_m
     """Add second derivatives by pairs of levels from those of the cells, `weight`, and
     take from all derivatives what a level takes from the other cells of a stratum.
     """
-    _, columns, of_cell, _, _ = sample
+    _, columns, of_cell, _, _, _ = sample
     slope_of, both_of, expected = of_strata
     strata, size = expected.shape
     held, weight_of = np.zeros((strata, size)), np.zeros(strata)
@@ -318,7 +320,7 @@ def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ign
     """Fill the arrays of `_cells` and the levels for one point, means and shapes within
     what their products can hold.
     """
-    _, columns, of_cell, log_sizes, log_cells = sample
+    _, columns, of_cell, log_sizes, log_cells, log_rates = sample
     log_mean, mean, log_shape, within = cells
     strata = log_sizes.size
     if model[0].shape[1] > 0:
@@ -343,6 +345,9 @@ def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ign
         log_share = log_mean[i] + shift[j]
         log_shape[i] = log_nu + power * (log_cells + log_share)
         log_shape[i] = min(max(log_shape[i], LOG_SHAPES[0]), LOG_SHAPES[1])
-        log_mean[i] = max(logs[j] + log_share, LEAST_MEAN)
-        mean[i] = max(scale[j] * within[i], math.exp(LEAST_MEAN))
+        log_mean[i] = max(logs[j] + log_share + log_rates[i], LEAST_MEAN)
+        mean[i] = scale[j] * within[i]
+        if log_rates[i] != 0.0:
+            mean[i] *= math.exp(log_rates[i])
+        mean[i] = max(mean[i], math.exp(LEAST_MEAN))
         within[i] /= sums[j]

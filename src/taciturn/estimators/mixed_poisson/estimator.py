@@ -82,7 +82,7 @@ class MixedPoisson(LogLinearEstimator):
     Raises
     ------
     ParameterError
-        No such `mixing`. On `fit`: sampling weights with inverse Gaussian factors.
+        No such `mixing`. On `fit`: an effective size with inverse Gaussian factors.
     PriorError
         A prior of ``share`` that is not between 0 and 1. On `fit`: a prior for a
         parameter that the model does not have.
@@ -110,9 +110,10 @@ class MixedPoisson(LogLinearEstimator):
     an intensity for each stratum. The sizes take the place of the effects that say how
     large a stratum is, and say nothing else.
 
-    *Weights.* What they say of the shares takes the place of the counts in the
-    likelihood, scaled to the effective size; individuals not sampled are drawn given
-    what the weights say of them. The factors are gamma.
+    *Weights.* Smoothed over the table they say at which rate :math:`c_i` people of each
+    cell were sampled, and the sample is multinomial with shares in proportion to
+    :math:`c_i p_i`, who was not sampled with :math:`(1 - c_i) p_i`. With an effective
+    size below `n` the counts are scaled to it, and the factors are gamma.
 
     References
     ----------
@@ -161,11 +162,12 @@ class MixedPoisson(LogLinearEstimator):
         return self.mixing
 
     def check_design(self, problem: Problem) -> None:
-        """Raise `ParameterError` for weights with inverse Gaussian factors."""
+        """Raise `ParameterError` for what inverse Gaussian factors cannot take."""
         super().check_design(problem)
-        if problem.weighting is not None and self.mixing == WALD:
+        if not problem.whole and self.mixing == WALD:
             raise ParameterError(
-                "a sample with weights needs gamma factors: use mixing='gamma', or leave it out"
+                "with an effective_size below the sample's counts are not whole, which needs gamma"
+                " factors: use mixing='gamma', or leave it out"
             )
 
     def terms_for(self, problem: Problem) -> Terms:
@@ -188,8 +190,10 @@ class MixedPoisson(LogLinearEstimator):
         return own.assign(intensity=(("chain", "draw", "stratum"), sampled))
 
     def _mixes(self, problem: Problem) -> bool:
-        """Whether factors may be of either kind: with weights they are gamma."""
-        return self.mixing == MIXTURE and problem.weighting is None
+        """Whether factors may be of either kind: counts that are not whole need gamma
+        ones.
+        """
+        return self.mixing == MIXTURE and problem.whole
 
     @property
     def _pure(self) -> float:
@@ -246,7 +250,8 @@ class MixedPoisson(LogLinearEstimator):
         """
         strata = Strata(problem, sampled=False)
         seen = np.isfinite(strata.log_start)[strata.of_cell]  # not where nobody was sampled
-        told = problem.says_of_rest[strata.seen]
+        told = problem.learned_from[strata.seen]
+        left = _log_left(problem)[strata.seen]
 
         def populations(parameters: Arrays, rng: np.random.Generator) -> Counts:
             log_shares, log_mean, log_shape = self._cells(problem, strata, parameters)
@@ -255,6 +260,7 @@ class MixedPoisson(LogLinearEstimator):
             with np.errstate(divide="ignore"):  # r may vanish, too
                 log_factors[:, seen] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
             log_factors[:, ~seen] = mixing.draw_log_prior(shape[:, ~seen], rng)
+            log_factors += left
             weights = strata.shares(log_shares + log_factors)
             return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
@@ -314,7 +320,7 @@ class MixedPoisson(LogLinearEstimator):
         parameter: the harmonic mean over its draws, which leaving-one-out by importance
         sampling takes, leaves the individual out exactly. None for a sample, or one of
         a stratum, of one: without it the intensity would have no proper distribution;
-        and with weights, as the chance to be sampled is not part of the model.
+        and with weights, as the sampling rates are learned from those of all.
         """
         of_stratum = np.bincount(problem.strata, weights=problem.counts)[problem.strata]
         others = of_stratum[problem.occupied] - 1
@@ -354,6 +360,13 @@ class MixedPoisson(LogLinearEstimator):
             log_intensity = np.log(intensity)
         log_nu, power = np.log(parameters["nu"].ravel()), parameters["power"].ravel()
         return shares, *strata.means_and_shapes(shares, log_intensity, log_nu, power)
+
+
+def _log_left(problem: Problem) -> Floats:
+    """Logarithm of the share of each cell that is not sampled, up to a constant."""
+    if problem.weighting is None:
+        return np.zeros(problem.sample.size)
+    return np.log(np.maximum(1 - problem.rates, 1e-300))
 
 
 def _over_strata(problem: Problem, intensity: Floats) -> Floats:

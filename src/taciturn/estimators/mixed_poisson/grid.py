@@ -155,10 +155,13 @@ class _Room:
         Of each axis.
     first : list
         Ends between which the priors have nearly all of their probability.
+    outer : list
+        Where the priors have no density any more, if there is such a place.
     """
 
     along: Sequence[Prior]
     first: Ends
+    outer: Ends
 
     @classmethod
     def of(cls, target: Target) -> "_Room":
@@ -173,7 +176,8 @@ class _Room:
         if "share" in target.priors:
             along.append(target.priors["share"])
             ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
-        return cls(along, ends)
+        outer = [ends[0], *((prior.quantile(0.0), prior.quantile(1.0)) for prior in along[1:])]
+        return cls(along, ends, outer)
 
     def fitted(self, height: Floats, grid: Grid, ends: Ends) -> tuple[Ends, bool]:
         """Ends around what is not negligible of heights between the old ones, and
@@ -183,7 +187,7 @@ class _Room:
         fitted = [
             _ends(old, reached, size, limits, prior, outer)
             for old, reached, size, limits, prior, outer in zip(
-                ends, kept, grid, _LIMITS, self.along, self.first, strict=False
+                ends, kept, grid, _LIMITS, self.along, self.outer, strict=False
             )
         ]
         whole = not any(
@@ -330,6 +334,10 @@ def _sharpened(target: Target, nodes: Nodes) -> Nodes:
     """
     skews = target.skews(nodes.best, nodes.bends) / 3
     most = np.full(skews.shape, _EXPONENTS[1])
+    # The tail of an intensity falls with this power, and must not be the heavier one.
+    most[:, : nodes.bends.intensities.shape[1]] = np.minimum(
+        _EXPONENTS[1], target.shapes(nodes.best)
+    )
     spreads = np.sqrt(1 / (nodes.roots**2).sum(axis=2))
     most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
     sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)

@@ -301,12 +301,15 @@ def solve_back_at(roots, number, values):  # type: ignore[no-untyped-def] # prag
 
 
 @compiled
-def means_and_shapes(log_shares, log_intensity, of_cell, log_nu, power, log_cells, mean, shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Logarithms of the mean and of the shape of each cell, for each row."""
+def means_and_shapes(log_shares, of_cells, log_intensity, log_nu, power, log_cells, mean, shape):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithms of the mean and of the shape of each cell, for each row, with the
+    stratum and the logarithm of the sampling rate of each.
+    """
+    of_cell, log_rates = of_cells
     for a in range(log_shares.shape[0]):
         for i in range(of_cell.size):
             share = log_shares[a, i]
-            mean[a, i] = log_intensity[a, of_cell[i]] + share
+            mean[a, i] = log_intensity[a, of_cell[i]] + share + log_rates[i]
             shape[a, i] = log_nu[a] + power[a] * (log_cells + share)
 
 

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.model import (
     cell_shares,
     model_coords,
     model_counts,
+    model_rates,
     sized_variable,
 )
 from taciturn.estimators.mixed_poisson.mixing import mixing_with
@@ -55,19 +57,27 @@ def build_model(
             within = (sizes / sizes.sum())[seen.kept] / pt.dot(pi, seen.members)
             pi = pi * within[seen.of_cell]
         # Flat in their logarithms, relative to what gives the sample.
-        start = pt.dot(counts, seen.members) / pt.dot(pi, seen.members)
+        rates = _rates(problem, of_fillable)
+        start = pt.dot(counts, seen.members) / pt.dot(pi * rates, seen.members)
         relative = pm.Flat("log_relative_intensity", shape=len(seen.kept))
         intensity = start * pm.math.exp(relative)
         _keep(problem, seen, intensity)
         shape = nu * (problem.cells * pi) ** power
-        mean = intensity[seen.of_cell] * pi
+        mean = intensity[seen.of_cell] * pi * rates
         share = priors["share"].variable("share") if "share" in priors else pure
         factors = mixing_with(share)
-        if problem.weighting is None:
+        if problem.whole:
             factors.observe("sample_counts", mean, shape, counts)
         else:  # no counts of anybody
             pm.Potential("sample_counts", factors.log_probability(counts, mean, shape).sum())
     return model
+
+
+def _rates(problem: Problem, cells: npt.NDArray[np.int64]) -> Any:
+    """Sampling rates, relative to those of a simple random sample."""
+    import pymc as pm
+
+    return 1.0 if problem.weighting is None else pm.Data("rates", model_rates(problem))[cells]
 
 
 def _keep(problem: Problem, seen: Strata, intensity: Any) -> None:

@@ -39,6 +39,8 @@ class Strata:
         Logarithms of their shares of the population.
     log_cells : float
         Logarithm of the number of cells that can be filled.
+    log_rates : array, shape (cells,)
+        Logarithms of the sampling rates, relative to that of a simple random sample.
     log_start : array, shape (strata,)
         Logarithm of the intensity that gives each the sample it has.
     """
@@ -55,6 +57,7 @@ class Strata:
         self.of_cell = stratum[self.seen]
         self.log_cells, self._size = log(problem.cells), problem.sample.size
         self.log_sizes = np.log(problem.stratum_sizes[self.kept] / problem.population_size)
+        self.log_rates = np.log(problem.relative_rates[self.seen])
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self.log_sizes
         self.members = np.eye(len(self.kept))[self.of_cell]
@@ -93,6 +96,7 @@ class Strata:
         intensities of strata, (draws, strata), and ν and the power, (draws,).
         """
         mean, shape = np.empty_like(log_shares), np.empty_like(log_shares)
-        given = (log_intensity, self.of_cell, log_nu, power, self.log_cells)
-        means_and_shapes(log_shares, *given, mean, shape)
+        of_cells = self.of_cell, self.log_rates
+        given = (log_intensity, log_nu, power, self.log_cells)
+        means_and_shapes(log_shares, of_cells, *given, mean, shape)
         return mean, shape

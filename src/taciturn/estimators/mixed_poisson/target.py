@@ -74,7 +74,8 @@ class Target:
         first, second = np.triu_indices(len(terms), k=1)
         self._pairs = _Groups(columns[:, first] * self._size + columns[:, second], self._size**2)
         strata, places = self.strata, [group.own for group in effects.groups]
-        self._sample = self._counts, columns, strata.of_cell, strata.log_sizes, strata.log_cells
+        of_strata = strata.of_cell, strata.log_sizes, strata.log_cells, strata.log_rates
+        self._sample = self._counts, columns, *of_strata
         self._model = (
             np.empty((self._size, 0)) if effects.basis is None else effects.basis,
             np.array([(own.start, own.stop) for own in places], dtype=np.int64).reshape(-1, 2),
@@ -166,6 +167,11 @@ class Target:
         diagonal = np.diagonal(bends.effects, axis1=1, axis2=2)
         seconds = np.concatenate([bends.intensities, np.maximum(diagonal, LEAST)], axis=1)
         return np.asarray(thirds / seconds)
+
+    def shapes(self, points: Points) -> Floats:
+        """Sums of the shapes of the cells of each stratum, shape (points, strata)."""
+        _, _, log_shape = self._cells(points)
+        return self.strata.sums(np.exp(log_shape))
 
     def pulls(self, points: Points, inverse: Floats) -> Floats:
         """By how much the slopes by the intensities change where effects are integrated
