@@ -1,16 +1,16 @@
 """How well intervals hold where samples are not simple random ones: in strata, with
-unequal probabilities, and in two stages.
+unequal probabilities, and in two stages; and where totals of the population are known.
 
-Run as ``python docs/studies/sample_designs.py``, some minutes on two cores. The
-results are ``docs/studies/sample_designs.csv`` and
+Run as ``python docs/studies/sample_designs.py``, an hour on two cores. It can be
+interrupted: what is done is kept in ``--store`` (a folder) and the same command
+continues. The results are ``docs/studies/sample_designs.csv`` and
 ``docs/explanation/_sample_designs.md``. Seeds are fixed, and each sample has its own,
 whatever the number of workers."""
 
-import argparse
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,14 +22,20 @@ import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import HERE, joined, write
+from candidates import Table
+from default_estimator import HERE, joined, study_parser, write
+from fresh_tables import KINDS
 
 import taciturn as tc
+from taciturn.estimators.problem import make_problem
+from taciturn.fits.unlabelled import measure
+from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 
 Floats = npt.NDArray[np.float64]
 FRACTIONS = (0.1, 0.05)
-ESTIMATORS = {"MixedPoisson": tc.MixedPoisson(), "DirichletLogLinear": tc.DirichletLogLinear()}
 CLUSTER = 10  # people, of whom half are sampled
+FRESH = ("household", "labour")  # of three and of four variables
+MEASURES = ("R2", "R1", "tau1")
 
 
 class Sample(NamedTuple):
@@ -39,95 +45,127 @@ class Sample(NamedTuple):
     told: dict[str, dict[str, Any]]
 
 
+class Job(NamedTuple):
+    """One sample of a population."""
+
+    table: str
+    design: str
+    fraction: float
+    number: int
+
+
 def main() -> None:
-    """Run the study and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=12)
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--workers", type=int, default=-1)
-    parser.add_argument("--seed", type=int, default=2028)
-    given = parser.parse_args()
+    """Run or continue the study and write the results."""
+    given = study_parser(__doc__, samples=60, draws=500, seed=2028).parse_args()
+    given.store.mkdir(parents=True, exist_ok=True)
+    every = dict(populations())
     jobs = [
-        joblib.delayed(one)(name, population, design, fraction, (given.seed, number), given.draws)
-        for name, population in populations()
+        Job(name, design, fraction, number)
+        for name in every
+        if not given.tables or name in given.tables
+        for number in range(given.samples)
         for fraction in FRACTIONS
         for design in DESIGNS
-        for number in range(given.samples)
     ]
-    found = joblib.Parallel(n_jobs=given.workers, verbose=1)(jobs)
-    rows = pd.DataFrame([row for some in found for row in some])
-    keys = ["table", "fraction", "design", "told", "estimator", "measure"]
-    table = rows.groupby(keys, sort=False).agg(
-        truth=("truth", "mean"),
-        coverage=("covers", "mean"),
-        bias=("bias", "mean"),
-        width=("width", "mean"),
-        effective=("effective", "mean"),
-        by_nuts=("by_nuts", "sum"),
-    )
-    table = table.reset_index()
+    store = given.store / "sample_designs.jsonl"
+    lines = store.read_text().splitlines() if store.exists() else []
+    done = {Job(*line[0]): line[1] for line in map(json.loads, lines)}
+    left = [job for job in jobs if job not in done]
+    work = (joblib.delayed(one)(every[job.table], job, given.seed, given.draws) for job in left)
+    parallel = joblib.Parallel(n_jobs=given.workers or -1, verbose=1, return_as="generator")
+    with store.open("a") as file:
+        for job, rows in zip(left, parallel(work), strict=True):
+            done[job] = rows
+            file.write(json.dumps([job, rows]) + "\n")
+            file.flush()
+    found = pd.DataFrame([{**job._asdict(), **row} for job in jobs for row in done[job]])
+    table = summed(found)
+    text = markdown(table, given.samples, int(found["by_nuts"].sum()), len(found) // len(MEASURES))
+    if given.tables:
+        sys.exit(f"not written, as not all tables were asked for:\n{text}")
     write(HERE / "sample_designs.csv", table.round(6).to_csv(index=False))
-    text = markdown(table, given.samples)
     write(HERE.parent / "explanation" / "_sample_designs.md", text)
     print(text)
 
 
-def populations() -> Iterator[tuple[str, xr.DataArray]]:
-    """Two census tables of ten areas."""
+def populations() -> Iterator[tuple[str, Table]]:
+    """Two census tables of ten areas, and two of the fresh tables."""
     for name in ("religion", "mode_of_travel"):
-        yield name, tc.load_dataset(f"area_by_{name}")
+        yield name, Table(tc.load_dataset(f"area_by_{name}"))
+    for name in FRESH:
+        yield name, KINDS[name](np.random.default_rng([2029, list(KINDS).index(name)]))
 
 
-def one(
-    name: str,
-    population: xr.DataArray,
-    design: str,
-    fraction: float,
-    seed: tuple[int, int],
-    draws: int,
-) -> list[dict[str, Any]]:
+def estimators(sample: xr.DataArray, told: dict[str, Any]) -> dict[str, tc.estimators.Estimator]:
+    """The default, and a Dirichlet model where it learns from what is known."""
+    found = {"default": tc.default_estimator(sample, **told)}
+    if "strata" in told or "known_margins" in told:
+        found["DirichletLogLinear"] = tc.DirichletLogLinear()
+    return found
+
+
+def one(table: Table, job: Job, seed: int, draws: int) -> list[dict[str, Any]]:
     """Draw a sample, fit it in each way, and compare the risk with the true one."""
-    rng = np.random.default_rng([*seed, list(DESIGNS).index(design), round(1000 * fraction)])
-    sample = DESIGNS[design](population, fraction, rng)
+    population, zeros = table
+    which = list(DESIGNS).index(job.design)
+    rng = np.random.default_rng([seed, job.number, which, round(1000 * job.fraction)])
+    sample = DESIGNS[job.design](population, job.fraction, rng)
     size = int(population.sum())
-    truth = {
-        "R2": float(tc.risk.disclosure_risk(population, sample.table)["R2"]),
-        "tau1": float(tc.risk.unique_risk(population, sample.table)["tau1"]),
-    }
+    problem = make_problem(sample.table, size, zeros)
+    r1, r2, tau1 = measure(population.values.reshape(1, -1), problem, DEFAULT_WEIGHTS)[:, 0]
+    truth = {"R2": float(r2), "R1": float(r1), "tau1": float(tau1)}
     rows = []
-    for (told, arguments), (which, estimator) in product(sample.told.items(), ESTIMATORS.items()):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", tc.ConvergenceWarning)
-            fit = estimator.fit(
-                sample.table,
-                population_size=size,
-                draws=draws,
-                chains=1,
-                random_seed=seed[1],
-                progressbar=False,
-                **arguments,
-            )
-        risk = tc.assess(fit)["risk"]
-        for measure, true in truth.items():
-            values = risk[measure].values.ravel()
-            low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
-            rows.append(
-                {
-                    "table": name,
-                    "fraction": fraction,
-                    "design": design,
-                    "told": told,
-                    "estimator": which,
-                    "measure": measure,
-                    "truth": true,
-                    "covers": low <= true <= high,
-                    "bias": values.mean() - true,
-                    "width": high - low,
-                    "effective": arguments.get("effective_size", sample.table.sum().item()),
-                    "by_nuts": fit.attrs["sampler"] != "importance sampling",
-                }
-            )
+    for told, arguments in sample.told.items():
+        for name, estimator in estimators(sample.table, arguments).items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tc.ConvergenceWarning)
+                fit = estimator.fit(
+                    sample.table,
+                    population_size=size,
+                    structural_zeros=zeros,
+                    draws=draws,
+                    chains=1,
+                    random_seed=job.number,
+                    progressbar=False,
+                    **arguments,
+                )
+            risk = tc.assess(fit)["risk"]
+            effective = arguments.get("effective_size", problem.sample_size)
+            by_nuts = any(name in fit.attrs["sampler"] for name in ("nutpie", "PyMC NUTS"))
+            for name_of, true in truth.items():
+                values = risk[name_of].values.ravel()
+                how = "inverted_cdf" if name_of == "tau1" else "linear"
+                low, high = np.quantile(values, [0.025, 0.975], method=how).tolist()
+                found = {"told": told, "estimator": name, "measure": name_of, "truth": true}
+                found |= {"covers": low <= true <= high, "bias": float(values.mean() - true)}
+                rows.append(
+                    found | {"width": high - low, "effective": effective, "by_nuts": by_nuts}
+                )
     return rows
+
+
+def summed(found: pd.DataFrame) -> pd.DataFrame:
+    """Over the samples of each table and fraction."""
+    keys = ["table", "fraction", "design", "told", "estimator", "measure"]
+    return (
+        found.groupby(keys, sort=False)
+        .agg(
+            truth=("truth", "mean"),
+            coverage=("covers", "mean"),
+            bias=("bias", "mean"),
+            rmse=("bias", lambda bias: float(np.sqrt((bias**2).mean()))),
+            width=("width", "mean"),
+            effective=("effective", "mean"),
+        )
+        .reset_index()
+    )
+
+
+def simple(population: xr.DataArray, fraction: float, rng: np.random.Generator) -> Sample:
+    """A simple random sample, of which the totals by the first variable are known."""
+    table = tc.draw_sample(population, fraction=fraction, random_seed=rng)
+    margins = population.sum(population.dims[1:])
+    return Sample(table, {"nothing": {}, "totals": {"known_margins": margins}})
 
 
 def stratified(population: xr.DataArray, fraction: float, rng: np.random.Generator) -> Sample:
@@ -143,19 +181,10 @@ def stratified(population: xr.DataArray, fraction: float, rng: np.random.Generat
         drawn = rng.multivariate_hypergeometric(people.values.ravel(), size)
         parts.append(people.copy(data=drawn.reshape(people.shape)))
     table = xr.concat(parts, dim)
-    strata = population.sum(population.dims[1])
-    weights = table * (strata / table.sum(population.dims[1]))
-    return Sample(
-        table,
-        {
-            "nothing": {},
-            "strata": {"strata": strata},
-            "weights": {
-                "sampling_weights": weights,
-                "effective_size": float(weights.sum() ** 2 / (weights**2 / table).sum()),
-            },
-        },
-    )
+    strata = population.sum(population.dims[1:])
+    weights = (table * (strata / table.sum(population.dims[1:]))).fillna(0.0)
+    told = {"strata": {"strata": strata}, "weights": {"sampling_weights": weights}}
+    return Sample(table, {"nothing": {}, **told})
 
 
 def unequal(population: xr.DataArray, fraction: float, rng: np.random.Generator) -> Sample:
@@ -186,14 +215,14 @@ def unequal(population: xr.DataArray, fraction: float, rng: np.random.Generator)
         )
         for w in (None, weight)
     )
-    told = {"sampling_weights": weights, "effective_size": kish(weight)}
-    return Sample(table.astype(int), {"nothing": {}, "weights": told})
+    told = {"weights": {"sampling_weights": weights}}
+    return Sample(table.astype(int), {"nothing": {}, **told})
 
 
 def two_stages(population: xr.DataArray, fraction: float, rng: np.random.Generator) -> Sample:
     """Groups of ten neighbours, who are alike: some of the groups, and half of each."""
     cell = people(population)
-    row, column = np.unravel_index(cell, population.shape)
+    row, column, *_ = np.unravel_index(cell, population.shape)
     likeness = rng.permutation(population.shape[1])[column] + 3 * rng.normal(size=len(cell))
     order = np.lexsort((likeness, row))
     groups = [order[start : start + CLUSTER] for start in range(0, len(order), CLUSTER)]
@@ -208,22 +237,14 @@ def two_stages(population: xr.DataArray, fraction: float, rng: np.random.Generat
         )
     )
     size = int(table.sum())
-    weights = table * (len(cell) / size)
     effective = max(size / design_effect([cell[group] for group in chosen], population.size), 1.0)
-    return Sample(
-        table,
-        {
-            "nothing": {},
-            "weights": {"sampling_weights": weights},
-            "weights and effective size": {
-                "sampling_weights": weights,
-                "effective_size": min(effective, float(size)),
-            },
-        },
-    )
+    weights = table * (len(cell) / size)
+    told = {"sampling_weights": weights, "effective_size": min(effective, float(size))}
+    return Sample(table, {"nothing": {}, "effective size": told})
 
 
 DESIGNS: dict[str, Callable[[xr.DataArray, float, np.random.Generator], Sample]] = {
+    "simple random": simple,
     "strata": stratified,
     "unequal": unequal,
     "two stages": two_stages,
@@ -233,11 +254,6 @@ DESIGNS: dict[str, Callable[[xr.DataArray, float, np.random.Generator], Sample]]
 def people(population: xr.DataArray) -> npt.NDArray[np.int64]:
     """The cell of each individual."""
     return np.repeat(np.arange(population.size), population.values.ravel())
-
-
-def kish(weight: Floats) -> float:
-    """Size of a simple random sample whose totals are as precise (Kish 1965)."""
-    return float(weight.sum() ** 2 / (weight**2).sum())
 
 
 def design_effect(groups: list[npt.NDArray[np.int64]], cells: int) -> float:
@@ -255,32 +271,36 @@ def design_effect(groups: list[npt.NDArray[np.int64]], cells: int) -> float:
     return float(1 + (total / number - 1) * max(correlation, 0.0))
 
 
-def markdown(table: pd.DataFrame, samples: int) -> str:
+def markdown(table: pd.DataFrame, samples: int, by_nuts: int, fits: int) -> str:
     """For each design and way to fit the means over tables and fractions, and the
     lowest coverage; and a row for each.
     """
-    short = ["design", "told", "estimator", "covers R2", "lowest", "bias", "width", "covers τ1"]
-    lines = [joined(short), joined(["---"] * 3 + ["---:"] * 5)]
-    of_r2, of_tau = (table[table["measure"] == measure] for measure in ("R2", "tau1"))
+    short = ["design", "told", "estimator", "covers R2", "lowest", "bias", "RMSE", "width"]
+    short += ["covers R1", "lowest", "covers τ1", "lowest"]
+    lines = [joined(short), joined(["---"] * 3 + ["---:"] * 9)]
     ways = ["design", "told", "estimator"]
-    for way, cells in of_r2.groupby(ways, sort=False):
-        tau = of_tau.set_index(ways).loc[way, "coverage"].mean()
-        numbers = (cells["coverage"].mean(), cells["coverage"].min())
-        shown = [*(f"{x:.2f}" for x in numbers), f"{cells['bias'].mean():+.3f}"]
-        lines.append(joined([*way, *shown, f"{cells['width'].mean():.3f}", f"{tau:.2f}"]))
+    by = {measure: own.set_index(ways) for measure, own in table.groupby("measure", sort=False)}
+    for way in dict.fromkeys(by["R2"].index):
+        r2, r1, tau = (by[measure].loc[[way]] for measure in MEASURES)
+        shown = [f"{r2['coverage'].mean():.2f}", f"{r2['coverage'].min():.2f}"]
+        shown += [f"{r2['bias'].mean():+.3f}"] + [f"{r2[x].mean():.3f}" for x in ("rmse", "width")]
+        for other in (r1, tau):
+            shown += [f"{other['coverage'].mean():.2f}", f"{other['coverage'].min():.2f}"]
+        lines.append(joined([*way, *shown]))
     head = ["table", "n/N", "design", "told", "estimator", "n or effective size", "R2"]
-    head += ["covers R2", "bias", "width", "covers τ1"]
-    rows = [joined(head), joined(["---", "---:", "---", "---", "---", *["---:"] * 6])]
+    head += ["covers R2", "bias", "RMSE", "width", "covers R1", "covers τ1"]
+    rows = [joined(head), joined(["---", "---:", "---", "---", "---", *["---:"] * 8])]
     keys = ["table", "fraction", *ways]
     for (name, fraction, *way), cell in table.groupby(keys, sort=False):
-        r2, tau = (cell[cell["measure"] == m].iloc[0] for m in ("R2", "tau1"))
+        r2, r1, tau = (cell[cell["measure"] == m].iloc[0] for m in MEASURES)
         numbers = [f"{r2.effective:.0f}", f"{r2.truth:.3f}", f"{r2.coverage:.2f}"]
-        numbers += [f"{r2.bias:+.3f}", f"{r2.width:.3f}", f"{tau.coverage:.2f}"]
+        numbers += [f"{r2.bias:+.3f}", f"{r2.rmse:.3f}", f"{r2.width:.3f}"]
+        numbers += [f"{r1.coverage:.2f}", f"{tau.coverage:.2f}"]
         rows.append(joined([name, f"{fraction:g}", *way, *numbers]))
-    fits = of_r2["by_nuts"].sum()
+    cells = len(table[["table", "fraction"]].drop_duplicates())
     note = (
-        f"{samples} samples of each of two tables at two sampling fractions: means over the four,"
-        f" and the lowest coverage; {int(fits)} of {len(of_r2) * samples} fits needed NUTS.\n"
+        f"{samples} samples of each table at each sampling fraction: means over the {cells}, and"
+        f" the lowest coverage; {by_nuts // len(MEASURES)} of {fits} fits needed NUTS.\n"
     )
     return "\n".join([note, *lines, "", *rows]) + "\n"
 

@@ -402,7 +402,12 @@ def test_what_a_fit_of_a_design_cannot_do(stratified, weights, tmp_path):
             )
     with pytest.raises(TableError, match="not for a sample with weights"):
         tc.loo(fit)
-    assert "checks are approximate" in tc.summary(fit).sentence
+    said = tc.summary(fit).sentence
+    assert "checks are approximate" in said
+    assert "An effective size is rough" not in said
+    told = {"sampling_weights": weights, "effective_size": 90.0}
+    fit = tc.MixedPoisson().fit(sample, population_size=2449, **told, **QUICK)
+    assert "An effective size is rough" in tc.summary(fit).sentence
 
 
 def test_fits_that_predict_within_strata_are_not_compared_with_others(stratified):

@@ -31,6 +31,10 @@ _WEIGHTED: Final = (
     "With sampling weights intervals and checks are approximate: at which rates cells were sampled"
     " is estimated, and taken as known."
 )
+_TOGETHER: Final = (
+    "An effective size is rough: R2 is too low where people who were sampled together are alike in"
+    " some of the table's variables alone."
+)
 _WEIGHTED_LARGE: Final = (
     "With weights intervals of tables of more than five variables were hardly tried: of three with"
     " eight, R2 of one was outside."
@@ -138,10 +142,11 @@ class Known:
 
 def cautions_of_weights(fit: xr.DataTree) -> list[str]:
     """What is to be borne in mind of a fit with sampling weights; nothing of others."""
-    if "effective_size" not in fit["constant_data"].data_vars:
+    size, sample = fit["constant_data"].get("effective_size"), fit["observed_data"]["count"]
+    if size is None:
         return []
-    large = fit["observed_data"]["count"].ndim > _MOST_VARIABLES
-    return [_WEIGHTED, _WEIGHTED_LARGE] if large else [_WEIGHTED]
+    more = {_WEIGHTED_LARGE: sample.ndim > _MOST_VARIABLES, _TOGETHER: size < sample.sum()}
+    return [_WEIGHTED, *(caution for caution, holds in more.items() if holds)]
 
 
 @dataclass(frozen=True)

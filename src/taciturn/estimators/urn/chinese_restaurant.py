@@ -97,7 +97,9 @@ class ChineseRestaurant(UnlabelledEstimator):
 
     The individual left out in ``log_likelihood`` is taken to be the one who came last:
     for the others, the cell of a lone individual is still empty and, with the
-    log-linear base, that individual adds nothing to the margins.
+    log-linear base, that individual adds nothing to the margins. Where a sample fills
+    every cell this is not quite to leave one out, as the likelihood does not know who
+    came last: `loo` then favours the urn.
 
     References
     ----------
