@@ -303,7 +303,7 @@ def test_the_call_of_a_summary_says_what_was_known(religion, religion_sample):
     fit = tc.LogLinear().fit(
         religion_sample, population_size=2449, draws=20, chains=2, random_seed=3, **told
     )
-    assert ", known_margins=known_margins)" in tc.summary(fit).facts["Call"]
+    assert ", known_margins=known_margins, draws=20" in tc.summary(fit).facts["Call"]
 
 
 def test_sums_of_weights_are_no_sample(religion_sample):

@@ -95,6 +95,17 @@ class Known:
         }
 
     @property
+    def arguments(self) -> list[str]:
+        """What is given, as a call has it, tables by name."""
+        given = {name: value for name, value in self.given.items() if value is not None}
+        if not self._as_much:
+            given.pop("effective_size", None)
+        return [
+            f"{name}={name if isinstance(value, xr.DataArray) else repr(value)}"
+            for name, value in given.items()
+        ]
+
+    @property
     def assumed(self) -> str:
         """How the sample is taken to have been drawn."""
         if self._as_much:

@@ -335,14 +335,7 @@ def _call(fit: xr.DataTree, parts: FitParts) -> dict[str, str]:
     if estimator is None:
         return {"Estimator": legible(str(fit.attrs.get("estimator", "not recorded in the fit")))}
     settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
-    known = [name for name, value in parts.given.items() if isinstance(value, xr.DataArray)]
-    arguments = {"population_size": parts.population_size, **settings}
-    if parts.effective_size not in (None, int(parts.sample.sum())):
-        arguments["effective_size"] = parts.effective_size
-    given = ", ".join(
-        [f"{name}={value!r}" for name, value in arguments.items()]
-        + [f"{name}={name}" for name in known]
-    )
+    given = ", ".join([*parts.arguments, *(f"{name}={own!r}" for name, own in settings.items())])
     title = estimator.title + moved_shares(fit, estimator)
     call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": title}
     if hasattr(estimator, "formula"):

@@ -17,6 +17,7 @@ import xarray as xr
 from taciturn import __version__
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
+from taciturn.files import ADDRESS
 from taciturn.fits.risk import check_by
 from taciturn.many.collection import Collection, Stack, collected, named_over
 from taciturn.many.lazily import Block, assess_lazily
@@ -202,11 +203,14 @@ def _folder(store: Any) -> Path | None:
     """Where results are kept, on this machine."""
     if store is None:
         return None
-    if not isinstance(store, str | PathLike) or "://" in str(store):
+    if not isinstance(store, str | PathLike) or ADDRESS.match(str(store)):
         raise ParameterError(
             f"store must be the name of a folder on this machine, got {quoted(store)}"
         )
-    return Path(store).expanduser()
+    try:
+        return Path(store).expanduser()
+    except RuntimeError:  # nobody of that name
+        return Path(store)
 
 
 @dataclass(frozen=True)
