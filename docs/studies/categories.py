@@ -1,20 +1,18 @@
 """How well the intervals of single categories hold: R2, R1 and tau1 of each row and
 column of a table, from a fit of the whole.
 
-Run as ``python docs/studies/categories.py``, half an hour on two cores. It can be
-interrupted: what is done is kept in ``--store`` (a folder) and the same command
+Run as ``python docs/studies/categories.py``, a quarter of an hour on two cores. It can
+be interrupted: what is done is kept in ``--store`` (a folder) and the same command
 continues. The results are ``docs/studies/categories.csv`` and
 ``docs/explanation/_categories.md``. Seeds are fixed, and each sample has its own,
 whatever the number of workers."""
 
-import json
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import pandas as pd
 
@@ -23,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from candidates import Table
 from default_estimator import FRACTIONS, HERE, joined, populations, study_parser, write
 from fresh_tables import KINDS
+from kept import rows_of
 
 import taciturn as tc
 from taciturn.fits.risk import measures
@@ -46,7 +45,6 @@ class Job(NamedTuple):
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=40, draws=500, seed=2032).parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
     every = dict(tables())
     jobs = [
         Job(name, fraction, number)
@@ -55,18 +53,7 @@ def main() -> None:
         for fraction in FRACTIONS
         for number in range(given.samples)
     ]
-    store = given.store / "categories.jsonl"
-    lines = store.read_text().splitlines() if store.exists() else []
-    done = {Job(*line[0]): line[1] for line in map(json.loads, lines)}
-    left = [job for job in jobs if job not in done]
-    work = (joblib.delayed(one)(every[job.table], job, given.seed, given.draws) for job in left)
-    parallel = joblib.Parallel(n_jobs=given.workers or -1, verbose=1, return_as="generator")
-    with store.open("a") as file:
-        for job, rows in zip(left, parallel(work), strict=True):
-            done[job] = rows
-            file.write(json.dumps([job, rows]) + "\n")
-            file.flush()
-    found = pd.DataFrame([{**job._asdict(), **row} for job in jobs for row in done[job]])
+    found = rows_of(given, "categories.jsonl", one, jobs, every)
     text = markdown(found, given.samples)
     if given.tables:
         sys.exit(f"not written, as not all tables were asked for:\n{text}")

@@ -7,14 +7,12 @@ continues. The results are ``docs/studies/sample_designs.csv`` and
 ``docs/explanation/_sample_designs.md``. Seeds are fixed, and each sample has its own,
 whatever the number of workers."""
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -25,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from candidates import Table
 from default_estimator import HERE, joined, study_parser, write
 from fresh_tables import KINDS
+from kept import rows_of
 
 import taciturn as tc
 from taciturn.estimators.problem import make_problem
@@ -57,28 +56,16 @@ class Job(NamedTuple):
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=60, draws=500, seed=2028).parse_args()
-    given.store.mkdir(parents=True, exist_ok=True)
     every = dict(populations())
     jobs = [
         Job(name, design, fraction, number)
         for name in every
-        if not given.tables or name in given.tables
+        if not given.tables or any(part in name for part in given.tables)
         for number in range(given.samples)
         for fraction in FRACTIONS
         for design in DESIGNS
     ]
-    store = given.store / "sample_designs.jsonl"
-    lines = store.read_text().splitlines() if store.exists() else []
-    done = {Job(*line[0]): line[1] for line in map(json.loads, lines)}
-    left = [job for job in jobs if job not in done]
-    work = (joblib.delayed(one)(every[job.table], job, given.seed, given.draws) for job in left)
-    parallel = joblib.Parallel(n_jobs=given.workers or -1, verbose=1, return_as="generator")
-    with store.open("a") as file:
-        for job, rows in zip(left, parallel(work), strict=True):
-            done[job] = rows
-            file.write(json.dumps([job, rows]) + "\n")
-            file.flush()
-    found = pd.DataFrame([{**job._asdict(), **row} for job in jobs for row in done[job]])
+    found = rows_of(given, "sample_designs.jsonl", one, jobs, every)
     table = summed(found)
     text = markdown(table, given.samples, int(found["by_nuts"].sum()), len(found) // len(MEASURES))
     if given.tables:

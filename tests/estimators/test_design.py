@@ -279,6 +279,36 @@ def test_weights_say_at_which_rates_cells_were_sampled():
     assert not together.whole
 
 
+def test_weights_beside_structural_zeros():
+    sample = table([[6, 0, 2], [5, 4, 0], [1, 3, 7]])
+    zeros = table([[False, True, False], [False, False, True], [False, False, False]])
+    weights = sample * table([3.0, 9.0, 6.0], "a")
+    fit = tc.MixedPoisson().fit(
+        sample, population_size=150, sampling_weights=weights, structural_zeros=zeros, **QUICK
+    )
+    population = fit["posterior_predictive"]["population"]
+    assert (population.where(zeros, 0) == 0).all()
+    assert (population.sum(["a", "b"]) == 150).all()
+    assert population.sum("b").mean(["chain", "draw"])[1] > 150 * 9 / 28 + 8  # as counted
+
+
+def test_rates_give_back_the_population():
+    """Everybody sampled stands for somebody, and all of them for everybody; a cell of
+    which everybody was sampled stays whole, however others vary."""
+    rng = np.random.default_rng(4)
+    sample = table(rng.poisson(3, (6, 8)) + 1)
+    weights = sample * rng.lognormal(1.5, 0.8, sample.shape).clip(1.2)
+    weights[0] = sample[0]
+    size = round(float(weights.sum()))
+    problem = make_problem(sample, size, sampling_weights=weights)
+    assert (problem.counts / problem.rates).sum() == pytest.approx(size, rel=0.05)
+    exact = make_problem(sample, int(weights.sum()) + 1, sampling_weights=weights)
+    assert exact.rates.max() <= 1
+    calibrated = weights * (size / float(weights.sum()))
+    calibrated[0] = sample[0]
+    assert (make_problem(sample, size, sampling_weights=calibrated).rates[:8] > 0.95).all()
+
+
 def test_whom_the_sample_leaves():
     """Of a cell that was sampled whole nobody is left; of others those whom the sample
     was less likely to take."""

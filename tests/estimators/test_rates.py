@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from taciturn.estimators.rates import smoothed_weights
 
-STEPS = 200
+STEPS = 2_000
 
 
 def drawn(seed, shape, size, main, own, person):

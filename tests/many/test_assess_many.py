@@ -678,7 +678,17 @@ def test_areas_without_a_sample_leave_no_store(tmp_path):
 
 
 def test_sizes_may_be_a_series(alone):
-    assert assess(by="age", keep_draws=True, population_size=SIZES.to_series()).equals(alone)
+    for sizes in (SIZES.to_series(), SIZES.to_series().rename_axis(None)):
+        assert assess(by="age", keep_draws=True, population_size=sizes).equals(alone)
+
+
+def test_sums_of_weights_are_no_samples():
+    weights = (2 * sample()).rename("weighted_count")
+    with pytest.raises(TableError, match="give the sample as it was counted"):
+        assess(weights)
+    one = weights[0].drop_vars("area")
+    found = assess([one], over=None, population_size=900)
+    assert "as it was counted" in found["reason"].item()
 
 
 def test_sizes_with_a_label_twice_are_refused():

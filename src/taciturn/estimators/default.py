@@ -9,6 +9,7 @@ from taciturn.estimators.latent_class import LatentClass
 from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
 from taciturn.estimators.mixed_poisson import MixedPoisson
 from taciturn.estimators.pool import LinearPool
+from taciturn.estimators.problem import refuse_weighted
 from taciturn.tables.checks import check_table
 
 __all__ = ["default_estimator"]
@@ -84,6 +85,7 @@ def default_estimator(
     ['mixture', 'wald', 'dirichlet']
     >>> fit = estimator.fit(sample, population_size=2449, random_seed=1)
     """
+    refuse_weighted(sample)
     sample = check_table(sample, name="sample")
     if effective_size is not None:
         return MixedPoisson(formula, mixing="gamma")

@@ -31,7 +31,7 @@ class Weighting:
         Sum of the weights of the sampled individuals of each cell, in the sample's
         order of variables and categories.
     effective_size : float
-        Size of a simple random sample that says as much, from 1 to `n`.
+        Number of people who, sampled one by one, would say as much, from 1 to `n`.
     """
 
     totals: xr.DataArray

@@ -42,6 +42,10 @@ _TAKEN: Final = frozenset(
 ``sample``, ArviZ's name for chain and draw combined."""
 
 
+_NOBODY_ELSE: Final = 1.001
+"""A weight up to which somebody stands for nobody else."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A checked sample table and what is known about its population.
@@ -105,7 +109,9 @@ class Problem:
         totals = self.weighting.totals.values.astype(float)
         totals *= self.population_size / totals.sum()
         weights = smoothed_weights(self.sample.values, totals)
-        return np.asarray(1 / np.maximum(weights.ravel(), 1.0))
+        weights *= self.population_size / (self.sample.values * weights).sum()
+        whole = (self.counts > 0) & (totals.ravel() < self.counts * _NOBODY_ELSE)
+        return np.where(whole, 1.0, 1 / np.maximum(weights.ravel(), 1.0))
 
     @property
     def relative_rates(self) -> npt.NDArray[np.float64]:
@@ -230,11 +236,7 @@ def make_problem(
         or above 2**53; an effective size beyond the sample's; known margins, strata and
         weights together.
     """
-    if getattr(sample, "name", None) == WEIGHTED_COUNT:
-        raise TableError(
-            "the sample is a table of sums of weights, an estimate of the population: give the"
-            " sample as it was counted, and this as sampling_weights"
-        )
+    refuse_weighted(sample)
     sample = check_table(sample, name="sample")
     check_names(table_dims(sample))
     _check_size(sample, population_size)
@@ -256,6 +258,15 @@ def problem_of(
     _check_size(sample, population_size)
     _check_fillable(sample, fillable)
     return Problem(sample, int(population_size), fillable)
+
+
+def refuse_weighted(sample: Any) -> None:
+    """Raise `TableError` for sums of weights in place of a sample."""
+    if getattr(sample, "name", None) == WEIGHTED_COUNT:
+        raise TableError(
+            "the sample is a table of sums of weights, an estimate of the population: give the"
+            " sample as it was counted, and this as sampling_weights"
+        )
 
 
 def check_names(variables: Collection[str]) -> None:

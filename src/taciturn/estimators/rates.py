@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 __all__ = ["smoothed_weights"]
 
-_STEPS: Final = 200
+_STEPS: Final = (200, 2_000)  # at most, with many categories and with few
+_MANY: Final = 150  # categories, of which a step takes long
 _NEAR: Final = 1e-6  # a step that ends the fit, of a logarithm
 _LEAST: Final = 1e-10  # a variance
 _FURTHEST: Final = (-1.0, 2.0)  # a mean is from what is expected, relative to that
@@ -56,7 +57,7 @@ def smoothed_weights(counts: Counts, totals: Floats) -> Floats:
     effects, Biometrika 78.
     """
     fit = _Fit.start(counts, totals)
-    for _ in range(_STEPS):
+    for _ in range(_STEPS[sum(counts.shape) < _MANY]):
         before, fit = fit, fit.improved()
         if np.abs(fit.logs - before.logs).max() < _NEAR:
             break

@@ -74,7 +74,7 @@ def assess_many(
         area. A mapping of labels to tables, or an iterable of tables, holds tables of
         any shapes. Records of individuals, whatever `tabulate` takes, are counted by
         `over` and `variables`. A DataArray in chunks of Dask gives a result in chunks.
-    population_size : int, sequence, mapping or DataArray
+    population_size : int, sequence, mapping, Series or DataArray
         `N` of each table: one number for all, one for each in the order of the tables,
         or one by label.
     over : str, optional

@@ -18,6 +18,7 @@ from taciturn.estimators.problem import (
     checked_fillable,
     make_problem,
     problem_of,
+    refuse_weighted,
 )
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.schema import MAX_COUNT, table_dims
@@ -193,6 +194,7 @@ def collected(
     checked one by one.
     """
     if isinstance(tables, xr.DataArray):
+        refuse_weighted(tables)
         over = named_over(over)
         stack = stacked(tables, over, structural_zeros)
         if len(stack.wrong) == len(stack.labels):
@@ -309,7 +311,8 @@ def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
             raise ParameterError(f"population_size must be at least 1, got {given}")
         return [int(given)] * len(labels)
     if isinstance(given, pd.Series):
-        given = xr.DataArray.from_series(given)
+        dim = over if given.index.name is None else given.index.name
+        given = xr.DataArray(given.to_numpy(), {dim: given.index.to_numpy()}, [dim])
     if isinstance(given, xr.DataArray):
         if given.dims != (over,):
             raise ParameterError(

@@ -61,7 +61,7 @@ def effect_name(term: tuple[str, ...]) -> str:
 
 def model_names(terms: Terms, priors: Mapping[str, Prior], sized: str) -> set[str]:
     """All names in a model with a prior that depends on the size of the sample."""
-    fixed = {"sample_counts", "counts", "margins", "rates", COORDINATES}
+    fixed = {"sample_counts", "counts", "margins", "sampling_rates", COORDINATES}
     made = {rates_name(term[0]) for term in terms if concentration_name(term[0]) in priors}
     return {
         *fixed,
@@ -85,7 +85,7 @@ def model_data(problem: Problem, sized: str, prior: Prior) -> dict[str, npt.NDAr
     if problem.known_margins is not None:
         data["margins"] = problem.stratum_sizes
     if problem.weighting is not None:
-        data["rates"] = model_rates(problem)
+        data["sampling_rates"] = model_rates(problem)
     return data
 
 

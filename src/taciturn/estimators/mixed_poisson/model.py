@@ -77,7 +77,9 @@ def _rates(problem: Problem, cells: npt.NDArray[np.int64]) -> Any:
     """Sampling rates, relative to those of a simple random sample."""
     import pymc as pm
 
-    return 1.0 if problem.weighting is None else pm.Data("rates", model_rates(problem))[cells]
+    return (
+        1.0 if problem.weighting is None else pm.Data("sampling_rates", model_rates(problem))[cells]
+    )
 
 
 def _keep(problem: Problem, seen: Strata, intensity: Any) -> None:
