@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from importlib.util import find_spec
 from io import BytesIO
+from os import PathLike
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Final, Literal
@@ -36,6 +37,7 @@ __all__ = [
     "check_folder",
     "check_output",
     "check_readable",
+    "expanded",
     "whole_file",
 ]
 
@@ -146,6 +148,14 @@ def check_ending(path: Path, endings: tuple[str, ...]) -> None:
         raise MissingDependencyError(
             f"{path}: writing {ending} needs {library}: install the extra {extra!r}"
         )
+
+
+def expanded(named: str | PathLike[str]) -> Path:
+    """A path in which ``~`` is the home directory."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # nobody of that name
+        return Path(named)
 
 
 def check_output(

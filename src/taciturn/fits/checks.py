@@ -138,9 +138,7 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
 def checks_of(fit: xr.DataTree, parts: FitParts, *, probability: float = 0.95) -> xr.Dataset:
     """`predictive_checks` of a fit with these parts."""
     found = compared_with_sample(replicated_statistics(fit, parts), probability=probability)
-    size = parts.effective_size
-    rough = size is not None and size < int(parts.sample.sum())
-    return found.assign_attrs(together=1) if rough else found
+    return found.assign_attrs(together=1) if parts.together else found
 
 
 def is_rough(checks: xr.Dataset) -> bool:

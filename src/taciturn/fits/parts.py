@@ -98,7 +98,7 @@ class Known:
     def arguments(self) -> list[str]:
         """What is given, as a call has it, tables by name."""
         given = {name: value for name, value in self.given.items() if value is not None}
-        if not self._as_much:
+        if not self.together:
             given.pop("effective_size", None)
         return [
             f"{name}={name if isinstance(value, xr.DataArray) else repr(value)}"
@@ -108,7 +108,7 @@ class Known:
     @property
     def assumed(self) -> str:
         """How the sample is taken to have been drawn."""
-        if self._as_much:
+        if self.together:
             return f"a weighted sample that {self._as_much}"
         if self.sampling_weights is not None:
             return "a sample with unequal chances, as its weights say"
@@ -121,7 +121,7 @@ class Known:
     def design(self) -> str:
         """How the sample was drawn, if not as a simple random one, for a summary."""
         if self.sampling_weights is not None:
-            return "; weighted" + (f", {self._as_much}" if self._as_much else "")
+            return "; weighted" + (f", {self._as_much}" if self.together else "")
         if not self.stratified or self.known_margins is None:
             return ""
         dims = self.known_margins.dims
@@ -131,12 +131,14 @@ class Known:
         return f"; by {' x '.join(map(str, dims))}, fractions from {low:.4g} to {high:.4g}"
 
     @property
+    def together(self) -> bool:
+        """Whether people were sampled together, and say less than one by one."""
+        return self.effective_size is not None and self.effective_size < int(self.sample.sum())
+
+    @property
     def _as_much(self) -> str:
         """How much the sample says, if people were sampled together."""
-        size = self.effective_size
-        if size is None or size == int(self.sample.sum()):
-            return ""
-        return f"says as much as {size:.4g} people sampled one by one"
+        return f"says as much as {self.effective_size:.4g} people sampled one by one"
 
     @property
     def fillable(self) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,7 @@ import xarray as xr
 from taciturn import __version__
 from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
-from taciturn.files import ADDRESS
+from taciturn.files import ADDRESS, expanded
 from taciturn.fits.risk import check_by
 from taciturn.many.collection import Collection, Stack, collected, named_over
 from taciturn.many.lazily import Block, assess_lazily
@@ -207,10 +207,7 @@ def _folder(store: Any) -> Path | None:
         raise ParameterError(
             f"store must be the name of a folder on this machine, got {quoted(store)}"
         )
-    try:
-        return Path(store).expanduser()
-    except RuntimeError:  # nobody of that name
-        return Path(store)
+    return expanded(store)
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,8 @@ class MixedPoisson(LogLinearEstimator):
         strata = Strata(problem, sampled=False)
         seen = np.isfinite(strata.log_start)[strata.of_cell]  # not where nobody was sampled
         told = problem.learned_from[strata.seen]
-        left = _log_left(problem)[strata.seen]
+        weighted = problem.weighting is not None
+        log_left = np.log(np.maximum(1 - problem.rates[strata.seen], 1e-300)) if weighted else None
 
         def populations(parameters: Arrays, rng: np.random.Generator) -> Counts:
             log_shares, log_mean, log_shape = self._cells(problem, strata, parameters)
@@ -260,7 +261,8 @@ class MixedPoisson(LogLinearEstimator):
             with np.errstate(divide="ignore"):  # r may vanish, too
                 log_factors[:, seen] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
             log_factors[:, ~seen] = mixing.draw_log_prior(shape[:, ~seen], rng)
-            log_factors += left
+            if log_left is not None:
+                log_factors += log_left
             weights = strata.shares(log_shares + log_factors)
             return problem.counts + draw_rest(problem, len(weights), weights, draw_multinomial, rng)
 
@@ -360,13 +362,6 @@ class MixedPoisson(LogLinearEstimator):
             log_intensity = np.log(intensity)
         log_nu, power = np.log(parameters["nu"].ravel()), parameters["power"].ravel()
         return shares, *strata.means_and_shapes(shares, log_intensity, log_nu, power)
-
-
-def _log_left(problem: Problem) -> Floats:
-    """Logarithm of the share of each cell that is not sampled, up to a constant."""
-    if problem.weighting is None:
-        return np.zeros(problem.sample.size)
-    return np.log(np.maximum(1 - problem.rates, 1e-300))
 
 
 def _over_strata(problem: Problem, intensity: Floats) -> Floats:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import FileFormatError, ParameterError
-from taciturn.files import ADDRESS, TABLE_ENDINGS, StandardInput, check_readable
+from taciturn.files import ADDRESS, TABLE_ENDINGS, StandardInput, check_readable, expanded
 from taciturn.tables.sources.base import Source
 from taciturn.tables.sources.csv_files import CsvSource
 from taciturn.tables.sources.frames import FrameSource
@@ -63,7 +63,4 @@ def _local(named: Any) -> Path:
         raise FileFormatError(
             f"{named:.200}: is an address; only files on this machine are read: download it first"
         )
-    try:
-        return Path(named).expanduser()
-    except RuntimeError:  # nobody of that name
-        return Path(named)
+    return expanded(named)
