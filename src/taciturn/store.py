@@ -4,6 +4,7 @@ can continue after an interruption.
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -22,6 +23,7 @@ __all__ = ["Store", "recorded"]
 
 _CHECKSUM: Final = "crc32"
 _BEYOND: Final = 2**40  # bytes, where no store has any
+_HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 class Store:
@@ -179,10 +181,12 @@ def _read(path: Path, held: bytes, header: Mapping[str, Any], what: str) -> list
     differ = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
     if differ:
         name = differ[0]
+        their_own, our_own = theirs.get(name), ours.get(name)
+        how = f"is {_short(their_own)}, here it is {_short(our_own)}"
+        if all(_HASH.fullmatch(str(value)) for value in (their_own, our_own)):
+            how = "is not that which is given here, or is in another order"
         raise FileFormatError(
-            f"{path}: holds another {what}, its {name.replace('_', ' ')} is"
-            f" {_short(theirs.get(name))}, here it is {_short(ours.get(name))}; give"
-            " another name"
+            f"{path}: holds another {what}, its {name.replace('_', ' ')} {how}; give another name"
         )
     return found
 

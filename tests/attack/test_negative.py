@@ -90,6 +90,61 @@ def test_what_is_known_of_some_cells_limits_others_as_far_as_it_does(seed):
             assert shown == (end if abs(end) < FAR / 10 else -sign * np.inf)
 
 
+@pytest.mark.parametrize("seed", seeds(12, 200))
+def test_one_side_that_is_known_limits_sums_as_far_as_it_does(seed):
+    """Of cells and of the grand total, with some totals published; cells, rows and the
+    grand total, by integer programs within bounds that are far away.
+    """
+    generator = np.random.default_rng(seed)
+    table = signed_table(generator, (3, 2))
+    table[0, 0] = -5
+    published = [False, [()], ["v0"]][seed % 3]
+    sums = equations((3, 2), {0: [], 1: [[]], 2: [[0]]}[seed % 3]).reshape(-1, 6)
+    values = table.values.ravel()
+
+    def told(true, size):
+        side = generator.integers(0, 3, size)  # nothing, the lower end, the upper end
+        far = generator.integers(0, 9, size)
+        return np.where(side == 1, true - far, -np.inf), np.where(side == 2, true + far, np.inf)
+
+    low, high = told(values, 6)
+    total = told(values.sum(), ())
+    cells = {"lower": low.reshape(3, 2), "upper": high.reshape(3, 2)}
+    knowledge = {
+        ("v0", "v1"): xr.Dataset({end: (("v0", "v1"), own) for end, own in cells.items()}),
+        (): xr.Dataset({"lower": ((), total[0]), "upper": ((), total[1])}),
+    }
+    release = tc.Suppression(table, xr.ones_like(table, dtype=bool), totals=published)
+    limits = [LinearConstraint(np.ones((1, 6)), *np.clip(total, -FAR, FAR))]
+    if len(sums):
+        limits.append(LinearConstraint(sums, sums @ values, sums @ values))
+    for margin in (("v0", "v1"), ("v0",), ()):
+        found = tc.attacker_bounds(release, margin=margin, knowledge=knowledge, progressbar=False)
+        asked = equations((3, 2), [[int(name[1]) for name in margin]])
+        for number, row in enumerate(asked):
+            for sign, side in ((1, "lower"), (-1, "upper")):
+                solved = milp(
+                    sign * row,
+                    integrality=np.ones(6),
+                    bounds=Bounds(np.maximum(low, -FAR), np.minimum(high, FAR)),
+                    constraints=limits,
+                )
+                assert solved.status == 0
+                end = sign * round(solved.fun)
+                shown = float(np.ravel(found[side].values)[number])
+                assert shown == (end if abs(end) < FAR / 10 else -sign * np.inf), (margin, side)
+
+
+def test_ranges_below_0_of_a_table_with_nothing_unknown():
+    table = xr.DataArray([-3, 5], dims="a")
+    release = tc.Suppression(table, xr.zeros_like(table, dtype=bool))
+    knowledge = xr.Dataset({"lower": ("a", [-5.0, 0.0]), "upper": ("a", [0.0, 9.0])})
+    found = tc.attacker_bounds(release, knowledge=knowledge, progressbar=False)
+    assert found["lower"].values.tolist() == found["upper"].values.tolist() == [-3, 5]
+    with pytest.raises(ParameterError, match="contributions is for tables without negative"):
+        tc.attacker_bounds(release, knowledge={(0,): 1}, progressbar=False)
+
+
 def test_totals_that_are_not_released_have_no_bounds_unless_they_follow():
     table = xr.DataArray([[5, -3], [2, 7]], dims=["a", "b"])
     linked = tc.LinkedTables(table.expand_dims(c=2), [("a", "b")])

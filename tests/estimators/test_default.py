@@ -36,10 +36,23 @@ def pool_of_two(formula: str | None = None) -> tc.LinearPool:
     return tc.LinearPool(members, nested={"wald": {"share": 1.0}})
 
 
+def of_one_variable(mixing: str = "mixture") -> tc.MixedPoisson:
+    return tc.MixedPoisson(
+        "~ 1", priors={"nu": tc.Prior("LogNormal", mu=0, sigma=2)}, mixing=mixing
+    )
+
+
+def pool_of_one_variable() -> tc.LinearPool:
+    members = {"mixture": of_one_variable(), "wald": of_one_variable("inverse Gaussian")}
+    return tc.LinearPool(members, nested={"wald": {"share": 1.0}})
+
+
 @pytest.mark.parametrize(
     ("variables", "given", "expected"),
     [
-        (1, {}, pool()),
+        (1, {}, pool_of_one_variable()),
+        (1, {"strata": sample_of(1)}, pool_of_one_variable()),
+        (1, {"formula": "~ a"}, pool("~ a")),
         (2, {}, pool()),
         (3, {}, pool_of_two()),
         (5, {}, pool_of_two()),
@@ -53,6 +66,7 @@ def pool_of_two(formula: str | None = None) -> tc.LinearPool:
         (6, {"strata": sample_of(1)}, pool_of_two()),
         (2, {"sampling_weights": sample_of(2)}, pool_of_two()),
         (6, {"sampling_weights": sample_of(6)}, pool_of_two()),
+        (1, {"effective_size": 0.5}, of_one_variable("gamma")),
         (
             2,
             {"sampling_weights": sample_of(2), "effective_size": 10},
@@ -64,6 +78,10 @@ def test_the_default_for_a_table(variables, given, expected) -> None:
     found = tc.default_estimator(sample_of(variables), **given)
     assert found == expected
     assert estimator_from_spec(found.saved_spec()) == found
+
+
+def test_a_variable_of_one_category_is_none() -> None:
+    assert tc.default_estimator(sample_of(1).expand_dims(b=["b0"])) == pool_of_one_variable()
 
 
 @pytest.mark.parametrize("name", ["known_margins", "strata"])

@@ -24,6 +24,8 @@ A, B, C, AB, AC, BC, ALL = (
     ("formula", "terms"),
     [
         (None, (A, B, C)),
+        ("~ 1", ()),
+        ("1", ()),
         ("a", (A,)),
         ("~ a", (A,)),
         ("~a+b", (A, B)),
@@ -69,7 +71,7 @@ def test_main_effects_and_generating_class() -> None:
         ("", "is empty"),
         ("~", "is empty"),
         ("   ", "is empty"),
-        ("~ 1", "holds '1'"),
+        ("~ 1 + a", "holds '1'"),
         ("~ 0 + a", "holds '0'"),
         ("~ a - 1", "holds '-'"),
         ("~ a - b", "holds '-'"),

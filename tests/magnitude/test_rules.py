@@ -238,6 +238,14 @@ def test_reasons_in_words():
         asked["reason"].item()
         == "1 of 2 contributors asked for protection (Request(0.8, frequency=3))"
     )
+    nothing = tc.sensitive_cells(
+        table_of([0, 0], [9, 1], asked=[[1, 0], [1, 0]]), tc.magnitude.Request(0.8, frequency=3)
+    )
+    assert nothing["reason"].values.tolist() == [
+        "1 of 2 contributors asked for protection (Request(0.8, frequency=3))",
+        "largest 1 of 2 contributors holds 90.0 % of 10 and asked for protection"
+        " (Request(0.8, frequency=3))",
+    ]
 
 
 def test_no_rounding_moves_a_cell_across_the_boundary():

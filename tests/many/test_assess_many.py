@@ -697,6 +697,22 @@ def test_sizes_with_a_label_twice_are_refused():
         assess(population_size=twice)
 
 
+def test_sizes_of_which_none_is_a_number_are_refused():
+    with pytest.raises(ParameterError, match="whole numbers, got '100' for area 'g', and none for"):
+        assess(population_size=SIZES.astype(int).astype(str))
+
+
+def test_another_order_has_a_store_of_its_own(tmp_path):
+    assess(store=tmp_path / "store")
+    with pytest.raises(FileFormatError, match="its labels is not that which is given here, or is"):
+        assess(sample()[::-1], store=tmp_path / "store")
+
+
+def test_variables_are_those_of_records():
+    with pytest.raises(ParameterError, match="variables are those of records"):
+        assess(variables=["age"])
+
+
 def test_one_size_may_be_an_array_without_dimensions(alone):
     assert assess(population_size=np.array(300)).equals(assess(population_size=300))
 

@@ -123,6 +123,25 @@ def test_estimators_are_calibrated(estimator, sample_size, population_size):
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
 
 
+def test_one_variable_is_calibrated():
+    """300 simulations of eight cells that are alike; parameters, R1, R2 and tau1."""
+    template = xr.DataArray(np.zeros(8, dtype=np.int64), dims="a")
+    result = tc.calibrate(
+        tc.default_estimator(template).members["mixture"],
+        template,
+        sample_size=24,
+        population_size=500,
+        simulations=300,
+        bins=10,
+        draws=99,
+        thin=10,
+        random_seed=2015,
+        progressbar=False,
+    )
+    assert int(result.failures) == 0
+    assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
+
+
 def test_latent_classes_are_calibrated():
     """300 simulations of a 3 x 2 x 2 table; parameters, R1, R2 and tau1. Departures are
     learned in a second step, whose calibration given the first has a test of its own.

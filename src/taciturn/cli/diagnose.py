@@ -41,7 +41,7 @@ def diagnose(fit: Path, form: Format) -> None:
     import pandas as pd
 
     import taciturn as tc
-    from taciturn.fits.summary import cautions_of
+    from taciturn.fits.cautions import cautions_of
 
     read = tc.read_fit(fit)
     found = tc.summary(read)

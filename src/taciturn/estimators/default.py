@@ -9,6 +9,7 @@ from taciturn.estimators.latent_class import LatentClass
 from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
 from taciturn.estimators.mixed_poisson import MixedPoisson
 from taciturn.estimators.pool import LinearPool
+from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import refuse_weighted
 from taciturn.tables.checks import check_table
 
@@ -17,6 +18,8 @@ __all__ = ["default_estimator"]
 _FEW: Final = 2  # variables, with which neighbouring cells may be alike
 _MOST_POOLED: Final = 5  # variables, of the tables on which the pool was tried
 _SHARES: Final = {"mixture": 0.425, "wald": 0.425, "dirichlet": 0.15}
+_ALIKE: Final = "~ 1"  # of one variable, whose categories' effects are departures of cells
+_WIDE: Final = {"nu": Prior("LogNormal", mu=0.0, sigma=2.0)}  # these are uneven or even
 _WALD: Final = {"wald": {"share": 1.0}}  # which the mixture has as a special case
 _NESTED: Final = _WALD | {"dirichlet": {"share": 0.0, "power": 1.0}}
 
@@ -35,13 +38,17 @@ def default_estimator(
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
     factors and with inverse Gaussian factors alone, in equal shares at first; for one
-    or two variables with a little of `DirichletLogLinear`. The last two are special
-    cases of the first, but for the prior of a Dirichlet model's margins, so that the
-    sample moves the shares; not where a Dirichlet model learns from known margins or
-    strata, as the others do not. For six or more variables it is `LatentClass`. With
-    what latent classes cannot take, a formula, known margins or strata, it is the pool
-    for any number of variables, as with weights, where no Dirichlet model is part of
-    it; with an effective size `MixedPoisson` with gamma departures.
+    two variables with a little of `DirichletLogLinear`. The last two are special cases
+    of the first, but for the prior of a Dirichlet model's margins, so that the sample
+    moves the shares; not where a Dirichlet model learns from known margins or strata,
+    as the others do not. For six or more variables it is `LatentClass`. With what
+    latent classes cannot take, a formula, known margins or strata, it is the pool for
+    any number of variables, as with weights, where no Dirichlet model is part of it;
+    with an effective size `MixedPoisson` with gamma departures.
+
+    For one variable cells depart from being alike, ``"~ 1"``, with a wide prior of
+    ``nu``, and no Dirichlet model is part of the pool: the effects of its categories
+    and the departures of its cells would be the same thing twice.
 
     Parameters
     ----------
@@ -66,7 +73,7 @@ def default_estimator(
 
     Notes
     -----
-    The choice for two variables, that for three to five, and that for eight rest on how
+    The choice for one variable, for two, for three to five and for eight rests on how
     often intervals held and how wide they were in repeated samples: see the pages on
     coverage and on large tables. The others follow from what the estimators can take.
     `LatentClass` samples by a Markov chain, which takes minutes for a large table.
@@ -87,16 +94,18 @@ def default_estimator(
     """
     refuse_weighted(sample)
     sample = check_table(sample, name="sample")
+    one = formula is None and sum(size > 1 for size in sample.shape) < _FEW
+    own = {"formula": _ALIKE, "priors": _WIDE} if one else {"formula": formula}
     if effective_size is not None:
-        return MixedPoisson(formula, mixing="gamma")
+        return MixedPoisson(**own, mixing="gamma")
     others = (formula, known_margins, strata, sampling_weights)
     if sample.ndim > _MOST_POOLED and all(given is None for given in others):
         return LatentClass()
     members: dict[str, Estimator] = {
-        "mixture": MixedPoisson(formula),
-        "wald": MixedPoisson(formula, mixing="inverse Gaussian"),
+        "mixture": MixedPoisson(**own),
+        "wald": MixedPoisson(**own, mixing="inverse Gaussian"),
     }
-    if sample.ndim > _FEW or sampling_weights is not None:
+    if one or sample.ndim > _FEW or sampling_weights is not None:
         return LinearPool(members, nested=_WALD)
     members["dirichlet"] = DirichletLogLinear(formula)
     told = known_margins is not None or strata is not None  # a Dirichlet model learns from them

@@ -20,7 +20,8 @@ _TOKEN: Final = re.compile(
 )
 _LONGEST: Final = 1000  # symbols, with powers written out
 _ACCEPTED: Final = (
-    "a formula joins names of variables with + : * ^ (and parentheses), such as '~ area * religion'"
+    "a formula joins names of variables with + : * ^ (and parentheses), such as"
+    " '~ area * religion', or is '~ 1'"
 )
 
 
@@ -36,8 +37,8 @@ def parse_formula(formula: str | None, variables: Sequence[str]) -> Terms:
     ----------
     formula : str or None
         ``"~ a + b"``, ``"~ a * b"``, ``"~ (a + b + c)^2"``; a name that is not a word
-        goes in backticks. An interaction implies its lower-order terms. None means main
-        effects. The text is never evaluated.
+        goes in backticks. An interaction implies its lower-order terms. ``"~ 1"`` has
+        none: all cells are alike. None means main effects. The text is never evaluated.
     variables : sequence of str
         The variables of the table.
 
@@ -61,6 +62,8 @@ def parse_formula(formula: str | None, variables: Sequence[str]) -> Terms:
         return main_effects(variables)
     if not isinstance(formula, str):
         raise FormulaError(f"a formula is text, got {type(formula).__name__}: {_ACCEPTED}")
+    if _body(formula) == "1":
+        return ()
     position = {name: i for i, name in enumerate(variables)}
     terms: set[tuple[str, ...]] = set()
     for written in _written_terms(formula, variables):
@@ -110,6 +113,11 @@ def _written_terms(formula: str, variables: Sequence[str]) -> set[frozenset[str]
     return terms
 
 
+def _body(formula: str) -> str:
+    """A formula without its tilde."""
+    return formula.strip().removeprefix("~").strip()
+
+
 def _write_out_power(coded: list[str], power: int) -> None:
     """Write ``(a + b)^2`` as ``((a + b) * (a + b))``, which is equivalent in a
     hierarchical model.
@@ -131,7 +139,7 @@ def _write_out_power(coded: list[str], power: int) -> None:
 
 def _tokens(formula: str, variables: Set[str]) -> list[tuple[str, str]]:
     """Kind (name, power or mark) and text of each token; unknown names are refused."""
-    body = formula.strip().removeprefix("~").strip()
+    body = _body(formula)
     found: list[tuple[str, str]] = []
     at = 0
     while at < len(body):

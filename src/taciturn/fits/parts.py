@@ -17,7 +17,6 @@ __all__ = [
     "PARAMETER_GROUPS",
     "FitParts",
     "Known",
-    "cautions_of_weights",
     "fit_parts",
     "fitted_parameters",
     "known_parts",
@@ -25,21 +24,6 @@ __all__ = [
 
 PARAMETER_GROUPS: Final = ("posterior", "latent_classes")
 """Groups that hold draws of parameters."""
-
-
-_WEIGHTED: Final = (
-    "With sampling weights intervals and checks are approximate: at which rates cells were sampled"
-    " is estimated, and taken as known."
-)
-_TOGETHER: Final = (
-    "An effective size is rough: R2 is too low where people who were sampled together are alike in"
-    " some of the table's variables alone."
-)
-_WEIGHTED_LARGE: Final = (
-    "With weights intervals of tables of more than five variables were hardly tried: of three with"
-    " eight, R2 of one was outside."
-)
-_MOST_VARIABLES: Final = 5  # with more the default without weights is another model
 
 _NEEDED: Final = (
     ("posterior_predictive", "population"),
@@ -151,15 +135,6 @@ class Known:
     def cells(self) -> int:
         """Number of cells that can be filled, `K`."""
         return int(self.fillable.sum())
-
-
-def cautions_of_weights(fit: xr.DataTree) -> list[str]:
-    """What is to be borne in mind of a fit with sampling weights; nothing of others."""
-    size, sample = fit["constant_data"].get("effective_size"), fit["observed_data"]["count"]
-    if size is None:
-        return []
-    more = {_WEIGHTED_LARGE: sample.ndim > _MOST_VARIABLES, _TOGETHER: size < sample.sum()}
-    return [_WEIGHTED, *(caution for caution, holds in more.items() if holds)]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import xarray as xr
 from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
 from taciturn.fits.categories import category_html, category_lines, category_records, category_table
+from taciturn.fits.cautions import cautions_of
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of, moved_shares
-from taciturn.fits.parts import FitParts, cautions_of_weights, fit_parts
+from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -28,7 +29,7 @@ from taciturn.validate import real_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NOT_ALIKE", "NOT_CONVERGED", "Summary", "cautions_of", "not_to_be_relied_on", "summary"]
+__all__ = ["NOT_ALIKE", "NOT_CONVERGED", "Summary", "not_to_be_relied_on", "summary"]
 
 TITLE: Final = "Disclosure risk of a sample table"
 NOT_CONVERGED: Final = "the sampler did not converge"
@@ -388,11 +389,3 @@ def _sentence(fit: xr.DataTree, parts: FitParts, table: "pd.DataFrame", probabil
         f" population too: {tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
     return " ".join([text, *cautions_of(fit)])
-
-
-def cautions_of(fit: xr.DataTree) -> tuple[str, ...]:
-    """What is to be borne in mind of the estimators that made a fit."""
-    members = members_of(fit).values() if is_stack(fit) else ()
-    made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
-    found = [own.caution for own in made_by if own is not None and own.caution]
-    return tuple(dict.fromkeys([*found, *cautions_of_weights(fit)]))

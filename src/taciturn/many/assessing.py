@@ -184,6 +184,8 @@ def assess_many(
     {'area': 10, 'quantile': 3}
     """
     if variables is not None:
+        if isinstance(tables, xr.DataArray):
+            raise ParameterError("variables are those of records: tables are in a DataArray")
         tables = tabulate(tables, [named_over(over), *names_of(variables, "variables")])
     found = collected(tables, population_size, over, structural_zeros)
     place = _folder(store)

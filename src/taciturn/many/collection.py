@@ -199,7 +199,7 @@ def collected(
         stack = stacked(tables, over, structural_zeros)
         if len(stack.wrong) == len(stack.labels):
             raise next(iter(stack.wrong.values()))
-        sizes = _sizes_of(population_size, stack.labels, over)
+        sizes = _checked_sizes(population_size, stack.labels, over)
         return Collection(over, stack.labels, stack, sizes)
     if over is not None or structural_zeros is not None:
         given = "over" if over is not None else "structural_zeros"
@@ -224,7 +224,7 @@ def collected(
             )
     if not labels:
         raise ParameterError("give at least one table")
-    return Collection(TABLE, labels, each, _sizes_of(population_size, labels, TABLE))
+    return Collection(TABLE, labels, each, _checked_sizes(population_size, labels, TABLE))
 
 
 def _is_one(tables: Any) -> bool:
@@ -300,6 +300,19 @@ def _suspicious(values: npt.NDArray[Any]) -> list[int]:
     wrong = np.any(list(no_counts(rows).values()), axis=0).any(axis=1)
     wrong |= rows.sum(axis=1, dtype=float) > MAX_COUNT
     return [int(number) for number in np.flatnonzero(wrong)]
+
+
+def _checked_sizes(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:
+    """The size of each table's population; those that are wrong are refused with their
+    table, unless all are.
+    """
+    sizes = _sizes_of(given, labels, over)
+    if not any(map(is_whole, sizes)):
+        raise ParameterError(
+            f"population_size must be whole numbers, got {quoted(sizes[0])} for {over}"
+            f" {quoted(labels[0])}, and none for any other"
+        )
+    return sizes
 
 
 def _sizes_of(given: Any, labels: Sequence[Hashable], over: str) -> list[Any]:

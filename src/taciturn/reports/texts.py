@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from taciturn.errors import TaciturnError
+from taciturn.fits.cautions import cautions_of
 from taciturn.fits.checks import (
     check_frame,
     inside,
@@ -20,7 +21,6 @@ from taciturn.fits.summary import (
     NOT_ALIKE,
     NOT_CONVERGED,
     Summary,
-    cautions_of,
     not_to_be_relied_on,
 )
 from taciturn.reports.contents import Contents
@@ -68,7 +68,7 @@ def texts(
         "title": title or " × ".join(parts.variables),
         "public": public,
         "problems": problems,
-        "verdict": _verdict(contents, problems, threshold),
+        "verdict": _verdict(contents, problems, threshold, public=public),
         "sampling": legible(parts.assumed),
         "rests_on": list(_rests_on(contents, public=public)),
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
@@ -113,7 +113,9 @@ def _looks_alike(found: Summary) -> bool:
     return found.checks is None or not missed(found.checks)
 
 
-def _verdict(contents: Contents, problems: list[str], threshold: float | None) -> str:
+def _verdict(
+    contents: Contents, problems: list[str], threshold: float | None, *, public: bool
+) -> str:
     """What the panel reads first."""
     if problems:
         return not_to_be_relied_on(problems)
@@ -123,7 +125,7 @@ def _verdict(contents: Contents, problems: list[str], threshold: float | None) -
         f"Under this model, releasing the sample table carries a risk of R2 = {row['mean']:.2f}"
         f" on a scale from 0 to 1; with probability 0.95 it is between {low:.2f} and {high:.2f}."
     ]
-    said += cautions_of(contents.fit)
+    said += cautions_of(contents.fit, quoting=not public)
     if threshold is not None and contents.found.exceedance is not None:
         said.append(f"It is above {threshold:g} {_with_probability(contents.found.exceedance)}.")
     said += [

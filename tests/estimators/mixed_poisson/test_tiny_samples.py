@@ -12,6 +12,7 @@ from taciturn.fits.unlabelled import measure
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 
 DRAWS, KEPT = 500_000, 40_000
+WALD = "inverse Gaussian"
 
 
 def table(counts) -> xr.DataArray:
@@ -20,16 +21,21 @@ def table(counts) -> xr.DataArray:
     return xr.DataArray(counts, dims=tuple("ab"[: counts.ndim]), coords=coords)
 
 
-def by_prior(counts, size: int, mixing: str, most: float = 1.0):
+def by_prior(counts, size: int, mixing: str, most: float = 1.0, alike: bool = False):
     """Logarithms of ν and of each concentration, the power, which is uniform up to
-    `most`, and R2 in draws of the posterior.
+    `most`, and R2 in draws of the posterior; of a model without effects if cells are
+    `alike`, with the prior of ν that the default has for one variable.
     """
     rng, counts = np.random.default_rng(1), np.asarray(counts)
     n, cells = counts.sum(), counts.size
     log_nu = 1 + np.log(n / cells) + 1.5 * rng.normal(size=DRAWS)
+    if alike:
+        log_nu = 2 * rng.normal(size=DRAWS)
     power, share = most * rng.random(DRAWS), rng.random((DRAWS, 1))
     log_pi, logs = np.zeros((DRAWS, 1)), [log_nu]
-    for length in counts.shape:
+    if alike:
+        log_pi = np.full((DRAWS, cells), -np.log(cells))
+    for length in () if alike else counts.shape:
         a = 0.5 * rng.random(DRAWS) ** -4.0  # Pareto with shape 1/4
         log_g = np.log(rng.gamma(np.repeat((a + 1)[:, None], length, axis=1)))
         log_g += np.log(rng.random((DRAWS, length))) / a[:, None]
@@ -39,9 +45,10 @@ def by_prior(counts, size: int, mixing: str, most: float = 1.0):
     shape = np.exp(log_nu[:, None] + power[:, None] * (np.log(cells) + log_pi))
     log_factors = np.log(rng.gamma(shape + 1)) + np.log(rng.random(shape.shape)) / shape
     log_factors -= np.log(shape)
-    if mixing == "mixture":
+    if mixing != "gamma":
         wald = np.log(rng.wald(1.0, np.maximum(shape, 1e-12)))
-        log_factors = np.where(rng.random(shape.shape) < share, wald, log_factors)
+        among = share if mixing == "mixture" else 1.0
+        log_factors = np.where(rng.random(shape.shape) < among, wald, log_factors)
     log_p = log_pi + log_factors
     log_p -= logsumexp(log_p, axis=1, keepdims=True)
     occupied = np.flatnonzero(counts)
@@ -81,6 +88,34 @@ def test_posteriors_of_a_few_people(counts, size, mixing):
     found = [np.log(posterior[name].values.ravel()) for name in names]
     found += [posterior["power"].values.ravel(), fit["risk"]["R2"].values.ravel()]
     for name, own, exact in zip([*names, "power", "R2"], found, [*logs, r2], strict=True):
+        error = np.sqrt(own.var() / drawn + exact.var() / min(effective, KEPT))
+        assert abs(own.mean() - exact.mean()) < 4 * error + 0.02 * exact.std(), name
+
+
+@pytest.mark.parametrize(
+    ("counts", "member"),
+    [
+        ([6, 1, 0, 0, 2, 0], "mixture"),
+        ([3, 3, 2, 4], "mixture"),  # even
+        ([4, 0, 0, 0, 0, 0], "wald"),
+    ],
+)
+def test_posteriors_of_one_variable(counts, member):
+    """Of the default, with the tolerance above."""
+    logs, r2, effective = by_prior(
+        counts, 100, "mixture" if member == "mixture" else WALD, alike=True
+    )
+    assert effective > 5_000
+    estimator = tc.default_estimator(table(counts)).members[member]
+    fit = tc.assess(
+        estimator.fit(
+            table(counts), population_size=100, draws=10_000, random_seed=1, progressbar=False
+        )
+    )
+    assert fit.attrs["sampler"] == "importance sampling"
+    drawn = tc.summary(fit).diagnostics.ess
+    found = {"nu": np.log(fit["posterior"]["nu"].values), "R2": fit["risk"]["R2"].values}
+    for (name, own), exact in zip(found.items(), [logs[0], r2], strict=True):
         error = np.sqrt(own.var() / drawn + exact.var() / min(effective, KEPT))
         assert abs(own.mean() - exact.mean()) < 4 * error + 0.02 * exact.std(), name
 

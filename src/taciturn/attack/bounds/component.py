@@ -93,6 +93,8 @@ class Component:
 
     def _are_apart(self, apart: int) -> Booleans:
         """Which cells two of the tables found set so far apart."""
+        if apart >= UNLIMITED:  # nor is a cell without a bound on one side
+            return np.zeros(len(self.lower), dtype=np.bool_)
         return self.high_found >= self.low_found + apart
 
     def _leave_unlimited(self, asked: Booleans) -> None:

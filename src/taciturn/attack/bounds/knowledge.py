@@ -11,7 +11,14 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse import csr_array, vstack
 
-from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem, Total
+from taciturn.attack.system import (
+    UNLIMITED,
+    Booleans,
+    Integers,
+    LinearSystem,
+    Total,
+    has_negative,
+)
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, cell_label, table_dims
 from taciturn.tables.margins import margin_names, margin_of
@@ -131,7 +138,7 @@ def with_knowledge(
 ) -> tuple[LinearSystem, dict[int, npt.NDArray[np.int64]]]:
     """What is left of a system for who knows something, and the contributions in it."""
     table, decimals = system.published, system.decimals
-    signed = bool((system.lower < 0).any())
+    signed = bool((system.lower < 0).any()) or has_negative(table)
     if knowledge is None:
         return system, {}
     if are_ranges(knowledge):

@@ -303,19 +303,16 @@ class Request(SingleRule):
 
     def reasons(self, cells: Cells) -> list[str]:
         """Who asked."""
-        dominance = Dominance(1, self.k)
+        dominance, dominates = Dominance(1, self.k), self._dominates(cells)
+        told = iter(dominance.reasons(cells.where(dominates)))  # others may have a total of 0
         return [
             (
-                f"{told.removesuffix(f' ({dominance})')} and asked for protection ({self})"
-                if dominates
+                f"{next(told).removesuffix(f' ({dominance})')} and asked for protection ({self})"
+                if largest
                 else f"{asked:,.15g} of {counted(number)} asked for protection ({self})"
             )
-            for told, dominates, asked, number in zip(
-                dominance.reasons(cells),
-                self._dominates(cells),
-                self._asked(cells)[0],
-                cells.contributors,
-                strict=True,
+            for largest, asked, number in zip(
+                dominates, self._asked(cells)[0], cells.contributors, strict=True
             )
         ]
 

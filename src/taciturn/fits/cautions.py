@@ -1,0 +1,82 @@
+"""What is to be borne in mind of a fit: of the estimators that made it, of sampling
+weights, and of cells that may be impossible.
+"""
+
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.fits.mixtures import is_stack, members_of
+from taciturn.fits.parts import Known, known_parts
+from taciturn.fits.recorded import recorded_estimator
+from taciturn.schema import cell_label
+from taciturn.tables.spelling import legible
+
+__all__ = ["cautions_of"]
+
+_WEIGHTED: Final = (
+    "With sampling weights intervals and checks are approximate: at which rates cells were sampled"
+    " is estimated, and taken as known."
+)
+_TOGETHER: Final = (
+    "An effective size is rough: R2 is too low where people who were sampled together are alike in"
+    " some of the table's variables alone."
+)
+_WEIGHTED_LARGE: Final = (
+    "With weights intervals of tables of more than five variables were hardly tried: of three with"
+    " eight, R2 of one was outside."
+)
+_MOST_VARIABLES: Final = 5  # with more the default without weights is another model
+_MANY: Final = 5  # people, of whom somebody would be sampled in 99 of 100 cells
+
+
+def cautions_of(fit: xr.DataTree, *, quoting: bool = True) -> tuple[str, ...]:
+    """What is to be borne in mind of a fit; if it must quote nothing of the sample,
+    without what that shows.
+    """
+    members = members_of(fit).values() if is_stack(fit) else ()
+    made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
+    found = [own.caution for own in made_by if own is not None and own.caution]
+    known = known_parts(fit)
+    found += _of_weights(known)
+    return tuple(dict.fromkeys([*found, *(_of_empty_cells(known) if quoting else [])]))
+
+
+def _of_weights(known: Known) -> list[str]:
+    if known.sampling_weights is None:
+        return []
+    more = {_WEIGHTED_LARGE: known.sample.ndim > _MOST_VARIABLES, _TOGETHER: known.together}
+    return [_WEIGHTED, *(caution for caution, holds in more.items() if holds)]
+
+
+def _of_empty_cells(known: Known) -> list[str]:
+    """Whether nobody was sampled where many were to be expected: perhaps nobody can be
+    there, which the estimators do not know.
+    """
+    expected = np.where(known.fillable & (known.sample.values == 0), _expected(known.sample), 0.0)
+    number = int((expected >= _MANY).sum())
+    if not number:
+        return []
+    first = tuple(map(int, np.unravel_index(expected.argmax(), expected.shape)))
+    if_they_were = "variables independent" if known.sample.ndim > 1 else "categories alike"
+    return [
+        f"In {number:,} of the {known.cells:,} cells nobody was sampled where {_MANY} people and"
+        f" more would be were {if_they_were}: {legible(cell_label(known.sample, first))}, say. Name"
+        " those where nobody can be as structural zeros: if that is not known, R2 is often too low."
+    ]
+
+
+def _expected(sample: xr.DataArray) -> npt.NDArray[np.float64]:
+    """Sizes of cells of a sample whose variables are independent, or whose categories
+    are alike if there is but one.
+    """
+    counts = sample.values.astype(float)
+    if counts.ndim == 1:
+        return np.full(counts.shape, counts.mean())
+    size, axes = float(counts.sum()), range(counts.ndim)
+    margins = [counts.sum(axis=tuple(o for o in axes if o != axis)) / size for axis in axes]
+    shares: npt.NDArray[np.float64] = reduce(np.multiply.outer, margins)
+    return size * shares
