@@ -1,0 +1,122 @@
+"""What becomes of the intervals where nobody can be in some cells and nobody says so:
+the default, told of structural zeros and not told.
+
+Run as ``python docs/studies/impossible_cells.py``, a quarter of an hour on two cores.
+It can be interrupted: what is done is kept in ``--store`` (a folder) and the same
+command continues. The results are ``docs/studies/impossible_cells.csv`` and
+``docs/explanation/_impossible_cells.md``. Seeds are fixed, and each population has its
+own, whatever the number of workers."""
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from default_estimator import FRACTIONS, HERE, joined, study_parser, write
+from fresh_tables import counted
+from kept import rows_of
+from new_populations import KEYS, Job, intervals, summed
+
+import taciturn as tc
+from taciturn.fits.cautions import cautions_of
+
+TOLD, UNTOLD, FAMILIES = "told", "not told", "families, not told"
+
+
+class Kind(NamedTuple):
+    """Of populations: margins with log-normal categories, independent where somebody
+    can be.
+    """
+
+    shape: tuple[int, ...]
+    size: int
+    impossible: float
+
+
+KINDS = {
+    "a_third_of_12": Kind((12,), 2_000, 1 / 3),
+    "half_of_12": Kind((12,), 2_000, 1 / 2),
+    "a_tenth_of_4x5": Kind((4, 5), 4_000, 1 / 10),
+    "a_quarter_of_4x5": Kind((4, 5), 4_000, 1 / 4),
+    "a_fifth_of_8x10": Kind((8, 10), 10_000, 1 / 5),
+    "a_third_of_6x5x4": Kind((6, 5, 4), 10_000, 1 / 3),
+}
+"""Populations by name: their cells, their people, and the part of the cells in which
+nobody can be."""
+
+
+def main() -> None:
+    """Run or continue the study and write the results."""
+    given = study_parser(__doc__, samples=40, draws=500, seed=2035).parse_args()
+    jobs = [
+        Job(name, fraction, number)
+        for name in KINDS
+        if not given.tables or any(part in name for part in given.tables)
+        for fraction in FRACTIONS
+        for number in range(given.samples)
+    ]
+    found = rows_of(given, "impossible_cells.jsonl", one, jobs, KINDS)
+    text = markdown(found, given.samples)
+    if given.tables:
+        sys.exit(f"not written, as not all tables were asked for:\n{text}")
+    table = summed(found, [*KEYS, "estimator", "measure"])
+    write(HERE / "impossible_cells.csv", table.round(6).to_csv(index=False))
+    write(HERE.parent / "explanation" / "_impossible_cells.md", text)
+    print(text)
+
+
+def one(kind: Kind, job: Job, seed: int, draws: int) -> list[dict[str, Any]]:
+    """Make a population, draw a sample, and compare the intervals with the truth."""
+    rng = np.random.default_rng([seed, list(KINDS).index(job.table), job.number])
+    shares, cells = np.ones(kind.shape), int(np.prod(kind.shape))
+    for axis, size in enumerate(kind.shape):
+        own = [size if other == axis else 1 for other in range(len(kind.shape))]
+        shares = shares * np.exp(0.7 * rng.standard_normal(size)).reshape(own)
+    impossible = rng.permutation(cells).reshape(kind.shape) < round(kind.impossible * cells)
+    population = counted(np.where(impossible, 0.0, shares), kind.size, rng)
+    zeros = population.copy(data=impossible)
+    sample = tc.draw_sample(population, fraction=job.fraction, random_seed=rng)
+    model = tc.default_estimator(sample)
+    warned = {"warned": float(_warns(sample, kind.size))}
+    every = [(UNTOLD, model, None), (TOLD, model, zeros), (FAMILIES, tc.LinearPool(), None)]
+    return [
+        {"estimator": name, **warned, **row}
+        for name, model, given in every
+        for row in intervals(model, population, sample, job.number, draws, given)
+    ]
+
+
+def _warns(sample: Any, size: int) -> bool:
+    """Whether a summary says that cells may be impossible."""
+    fit = tc.ChineseRestaurant().fit(
+        sample, population_size=size, draws=10, chains=1, random_seed=1, progressbar=False
+    )
+    return any("nobody was sampled" in caution for caution in cautions_of(fit))
+
+
+def markdown(found: pd.DataFrame, samples: int) -> str:
+    """A row for each kind and fraction."""
+    cells = summed(found, [*KEYS, "estimator", "measure"]).set_index(
+        ["estimator", "measure", *KEYS]
+    )
+    warned = found.groupby(KEYS, sort=False)["warned"].mean()
+    head = ["impossible", "n/N", "R2", "not told: covers R2", "bias", "width", "covers R1"]
+    head += ["summary warns", "families: cover R2", "bias", "told: R2", "covers R2", "bias"]
+    lines = [joined(head), joined(["---", *["---:"] * 12])]
+    for key, share in warned.items():
+        own = cells.loc[(UNTOLD, "R2", *key)]
+        families, told = cells.loc[(FAMILIES, "R2", *key)], cells.loc[(TOLD, "R2", *key)]
+        numbers = [f"{own.truth:.3f}", f"{own.covers:.2f}", f"{own.bias:+.3f}", f"{own.width:.3f}"]
+        numbers += [f"{cells.loc[(UNTOLD, 'R1', *key), 'covers']:.2f}", f"{share:.2f}"]
+        numbers += [f"{families.covers:.2f}", f"{families.bias:+.3f}"]
+        numbers += [f"{told.truth:.3f}", f"{told.covers:.2f}", f"{told.bias:+.3f}"]
+        lines.append(joined([key[0].replace("_", " "), f"{key[1]:g}", *numbers]))
+    return f"{samples} populations, with a sample each, a row.\n\n" + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
