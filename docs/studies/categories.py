@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from candidates import Table
 from default_estimator import FRACTIONS, HERE, joined, populations, study_parser, write
 from fresh_tables import KINDS
-from kept import rows_of
+from kept import Sample, rows_of, samples_of
 
 import taciturn as tc
 from taciturn.fits.risk import measures
@@ -34,25 +34,11 @@ SAMPLED = {"nobody": 0, "1 to 4": 4, "5 to 19": 19, "20 and more": 10**9}
 """People of a category in the sample: the most of each group."""
 
 
-class Job(NamedTuple):
-    """One sample of a population."""
-
-    table: str
-    fraction: float
-    number: int
-
-
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=40, draws=500, seed=2032).parse_args()
     every = dict(tables())
-    jobs = [
-        Job(name, fraction, number)
-        for name in every
-        if not given.tables or any(part in name for part in given.tables)
-        for fraction in FRACTIONS
-        for number in range(given.samples)
-    ]
+    jobs = samples_of(given, every, FRACTIONS)
     found = rows_of(given, "categories.jsonl", one, jobs, every)
     text = markdown(found, given.samples)
     if given.tables:
@@ -75,7 +61,7 @@ def tables() -> Iterator[tuple[str, Table]]:
         yield name, KINDS[name](np.random.default_rng([2029, list(KINDS).index(name)]))
 
 
-def one(table: Table, job: Job, seed: int, draws: int) -> list[dict[str, Any]]:
+def one(table: Table, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
     """Draw a sample, fit the default to it, and compare the risk of each category with
     the true one.
     """

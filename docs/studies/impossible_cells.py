@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from default_estimator import FRACTIONS, HERE, joined, study_parser, write
 from fresh_tables import counted
-from kept import rows_of
-from new_populations import KEYS, Job, intervals, summed
+from kept import Sample, rows_of, samples_of
+from new_populations import KEYS, intervals, summed
 
 import taciturn as tc
 from taciturn.fits.cautions import cautions_of
@@ -52,13 +52,7 @@ nobody can be."""
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=40, draws=500, seed=2035).parse_args()
-    jobs = [
-        Job(name, fraction, number)
-        for name in KINDS
-        if not given.tables or any(part in name for part in given.tables)
-        for fraction in FRACTIONS
-        for number in range(given.samples)
-    ]
+    jobs = samples_of(given, KINDS, FRACTIONS)
     found = rows_of(given, "impossible_cells.jsonl", one, jobs, KINDS)
     text = markdown(found, given.samples)
     if given.tables:
@@ -69,7 +63,7 @@ def main() -> None:
     print(text)
 
 
-def one(kind: Kind, job: Job, seed: int, draws: int) -> list[dict[str, Any]]:
+def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
     """Make a population, draw a sample, and compare the intervals with the truth."""
     rng = np.random.default_rng([seed, list(KINDS).index(job.table), job.number])
     shares, cells = np.ones(kind.shape), int(np.prod(kind.shape))

@@ -1,8 +1,8 @@
 """What a study finds of each sample, kept in a file, so that it can be interrupted."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import joblib
 import pandas as pd
@@ -21,6 +21,25 @@ class Job(Protocol):
         """Name of the population."""
 
     def _asdict(self) -> dict[str, Any]: ...
+
+
+class Sample(NamedTuple):
+    """One sample of a population, or of one of a kind."""
+
+    table: str
+    fraction: float
+    number: int
+
+
+def samples_of(given: Namespace, tables: Iterable[str], fractions: Sequence[float]) -> list[Sample]:
+    """Those of the tables that were asked for, as many as were asked for."""
+    return [
+        Sample(name, fraction, number)
+        for name in tables
+        if not given.tables or any(part in name for part in given.tables)
+        for fraction in fractions
+        for number in range(given.samples)
+    ]
 
 
 def rows_of[Table, OneJob: Job](

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from default_estimator import FRACTIONS, HERE, SIZES, joined, study_parser, write
 from generated import KINDS, generated_population
-from kept import rows_of
+from kept import Sample, rows_of, samples_of
 
 import taciturn as tc
 
@@ -36,25 +36,11 @@ class Kind(NamedTuple):
     size: int
 
 
-class Job(NamedTuple):
-    """A population and its sample."""
-
-    table: str
-    fraction: float
-    number: int
-
-
 def main() -> None:
     """Run or continue the study and write the results."""
     given = study_parser(__doc__, samples=40, draws=500, seed=40_000).parse_args()
     every = {f"{name}_{size}": Kind(name, size) for name in KINDS for size in SIZES[:2]}
-    jobs = [
-        Job(name, fraction, number)
-        for name in every
-        if not given.tables or any(part in name for part in given.tables)
-        for fraction in FRACTIONS
-        for number in range(given.samples)
-    ]
+    jobs = samples_of(given, every, FRACTIONS)
     found = rows_of(given, "new_populations.jsonl", one, jobs, every)
     text = markdown(found, given.samples)
     if given.tables:
@@ -65,7 +51,7 @@ def main() -> None:
     print(text)
 
 
-def one(kind: Kind, job: Job, seed: int, draws: int) -> list[dict[str, Any]]:
+def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
     """Make a population, draw a sample, and compare the intervals of the default and of
     the families with the truth.
     """
