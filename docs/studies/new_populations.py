@@ -124,7 +124,7 @@ def markdown(found: pd.DataFrame, samples: int) -> str:
         for estimator in ("families", "default"):
             own, base = cells.loc[(name, estimator)], cells.loc[(name, "families")]
             ratios = (own / base)[["rmse", "width", "score"]].median()
-            numbers = [f"{own.covers.mean():.3f}", f"{own.covers.min():.2f}"]
+            numbers = [f"{own.covers.mean():.3f}", f"{own.covers.min():.3f}"]
             numbers += [f"{(own.covers < 0.9).sum()}", f"{(own.covers > 0.99).sum()}"]
             rows.append(joined([name, estimator, *numbers, *map("{:.2f}".format, ratios)]))
     head = ["table", "n/N", "R2", "covers R2", "bias", "RMSE", "width", "covers R1", "covers τ1"]
@@ -132,11 +132,11 @@ def markdown(found: pd.DataFrame, samples: int) -> str:
     lines.append(joined(["---", *["---:"] * 11]))
     for key in found.groupby(KEYS, sort=False).groups:
         own, families = (cells.loc[("R2", name, *key)] for name in ("default", "families"))
-        numbers = [f"{own.truth:.3f}", f"{own.covers:.2f}", f"{own.bias:+.3f}", f"{own.rmse:.3f}"]
+        numbers = [f"{own.truth:.3f}", f"{own.covers:.3f}", f"{own.bias:+.3f}", f"{own.rmse:.3f}"]
         numbers += [f"{own.width:.3f}"]
         for name in ("R1", "tau1"):
-            numbers.append(f"{cells.loc[(name, 'default', *key), 'covers']:.2f}")
-        numbers += [f"{families.covers:.2f}", f"{families.rmse:.3f}", f"{families.width:.3f}"]
+            numbers.append(f"{cells.loc[(name, 'default', *key), 'covers']:.3f}")
+        numbers += [f"{families.covers:.3f}", f"{families.rmse:.3f}", f"{families.width:.3f}"]
         lines.append(joined([str(key[0]), f"{key[1]:g}", *numbers]))
     note = f"{samples} populations, with a sample each, at each sampling fraction.\n"
     return "\n".join([note, *rows, "", *lines]) + "\n"

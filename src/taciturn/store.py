@@ -181,13 +181,12 @@ def _read(path: Path, held: bytes, header: Mapping[str, Any], what: str) -> list
     differ = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
     if differ:
         name = differ[0]
-        their_own, our_own = theirs.get(name), ours.get(name)
-        how = f"is {_short(their_own)}, here it is {_short(our_own)}"
-        if all(_HASH.fullmatch(str(value)) for value in (their_own, our_own)):
-            how = "is not that which is given here, or is in another order"
-        raise FileFormatError(
-            f"{path}: holds another {what}, its {name.replace('_', ' ')} {how}; give another name"
-        )
+        values, shown = (theirs.get(name), ours.get(name)), name.replace("_", " ")
+        if all(_HASH.fullmatch(str(value)) for value in values):
+            how = f"its {shown} differ from what is given here, perhaps in order alone"
+        else:
+            how = f"its {shown} is {_short(values[0])}, here it is {_short(values[1])}"
+        raise FileFormatError(f"{path}: holds another {what}, {how}; give another name")
     return found
 
 

@@ -51,7 +51,8 @@ def pool_of_one_variable() -> tc.LinearPool:
     ("variables", "given", "expected"),
     [
         (1, {}, pool_of_one_variable()),
-        (1, {"strata": sample_of(1)}, pool_of_one_variable()),
+        (1, {"strata": sample_of(1)}, pool(moved=False)),
+        (1, {"known_margins": sample_of(1)}, pool(moved=False)),
         (1, {"formula": "~ a"}, pool("~ a")),
         (2, {}, pool()),
         (3, {}, pool_of_two()),
@@ -81,7 +82,9 @@ def test_the_default_for_a_table(variables, given, expected) -> None:
 
 
 def test_a_variable_of_one_category_is_none() -> None:
-    assert tc.default_estimator(sample_of(1).expand_dims(b=["b0"])) == pool_of_one_variable()
+    for variables, others in ((1, pool_of_one_variable()), (2, pool())):
+        sample = sample_of(variables).expand_dims({f"z{k}": ["z"] for k in range(6)})
+        assert tc.default_estimator(sample) == others
 
 
 @pytest.mark.parametrize("name", ["known_margins", "strata"])
@@ -107,3 +110,14 @@ def test_it_takes_what_it_was_asked_for(name, tmp_path) -> None:
 def test_what_is_not_a_table() -> None:
     with pytest.raises(tc.errors.TableError, match="sample must be an xarray"):
         tc.default_estimator([[1, 2], [3, 4]])  # type: ignore[arg-type]
+
+
+def test_one_variable_that_is_known() -> None:
+    population = tc.load_dataset("area_by_religion").sum("area")
+    sample = tc.draw_sample(population, size=24, random_seed=3)
+    estimator = tc.default_estimator(sample, known_margins=population)
+    fit = estimator.fit(
+        sample, population_size=2449, known_margins=population, random_seed=1, progressbar=False
+    )
+    assert (fit["posterior_predictive"]["population"] == population).all()
+    assert tc.summary(tc.assess(fit)).converged

@@ -8,53 +8,90 @@ import taciturn as tc
 from taciturn.fits.cautions import cautions_of
 
 QUICK = {"draws": 20, "chains": 1, "random_seed": 1, "progressbar": False}
-SAID = "cells nobody was sampled where 5 people and more would be"
+SAID = "nobody was sampled where 6 people and more would be"
 
 
-def fit_of(counts, **given) -> xr.DataTree:
+def table(counts) -> xr.DataArray:
     counts = np.array(counts)
-    coords = {d: [f"{d}{i}" for i in range(n)] for d, n in zip("ab", counts.shape, strict=False)}
-    sample = xr.DataArray(counts, dims=tuple("ab"[: counts.ndim]), coords=coords)
-    if "zero" in given:
-        zeros = xr.zeros_like(sample, dtype=bool)
-        zeros[given.pop("zero")] = True
-        given["structural_zeros"] = zeros
-    return tc.ChineseRestaurant().fit(sample, population_size=1_000, **QUICK, **given)
+    coords = {d: [f"{d}{i}" for i in range(n)] for d, n in zip("abc", counts.shape, strict=False)}
+    return xr.DataArray(counts, dims=tuple("abc"[: counts.ndim]), coords=coords)
 
 
-def test_an_empty_cell_where_five_would_be():
-    """20 of 40 in the row, 10 in the column: 5 where there is nobody."""
-    (said,) = cautions_of(fit_of([[20, 0], [10, 10]]))
-    assert f"In 1 of the 4 {SAID} were variables independent: a=a0, b=b1, say." in said
+def cautions(counts, **given) -> tuple[str, ...]:
+    estimator = tc.DirichletLogLinear() if given else tc.ChineseRestaurant()
+    fit = estimator.fit(table(counts), population_size=1_000, **QUICK, **given)
+    return cautions_of(fit, quoting=True)
+
+
+def test_an_empty_cell_where_many_would_be():
+    """40 of 80 in the row, 20 in the column: 10 where there is nobody."""
+    (said,) = cautions([[40, 0], [20, 20]])
+    assert f"In 1 of the 4 cells {SAID} were variables independent: a=a0, b=b1, say." in said
     assert "structural zeros" in said
+
+
+def test_of_three_variables():
+    counts = np.full((2, 2, 2), 20)
+    counts[0, 1, 0] = 0
+    (said,) = cautions(counts)
+    assert "In 1 of the 8 cells nobody was sampled where 7 people" in said
+    assert "a=a0, b=b1, c=c0, say" in said
 
 
 @pytest.mark.parametrize(
     "counts",
     [
-        [[20, 1], [10, 10]],  # somebody is there
-        [[19, 0], [10, 10]],  # fewer would be: 19 * 10 / 39
-        [[0, 0], [20, 20]],  # a row of which nobody was sampled at all
+        [[40, 1], [20, 20]],  # somebody is there
+        [[20, 0], [10, 10]],  # 5 would be, of whom chance alone leaves none in some table
+        [[0, 0], [40, 40]],  # a row of which nobody was sampled at all
+        [60, 40, 0, 0],  # one variable, of which nothing says which sizes to expect
+        [[60], [40], [0], [0]],
     ],
 )
 def test_other_tables_have_no_caution(counts):
-    assert cautions_of(fit_of(counts)) == ()
+    assert cautions(counts) == ()
 
 
 def test_not_of_cells_that_are_known_to_be_impossible():
-    assert cautions_of(fit_of([[20, 0], [10, 10]], zero=(0, 1))) == ()
+    zeros = table([[False, True], [False, False]])
+    assert cautions([[40, 0], [20, 20]], structural_zeros=zeros) == ()
 
 
-def test_categories_of_one_variable_that_are_empty():
-    (said,) = cautions_of(fit_of([30, 20, 0, 0]))
-    assert f"In 2 of the 4 {SAID} were categories alike: a=a2, say." in said
-    assert cautions_of(fit_of([10, 9, 0, 0])) == ()
+@pytest.mark.parametrize("name", ["known_margins", "strata"])
+def test_not_of_cells_that_are_known_to_be_empty(name):
+    """Of the table itself, and of a margin in which nobody is."""
+    known = {name: table([[500, 0], [250, 250]])}
+    assert cautions([[40, 0], [20, 20]], **known) == ()
+    counts = np.full((2, 2, 2), 30)
+    counts[0, 1] = 0
+    assert len(cautions(counts)) == 1
+    assert cautions(counts, **{name: table([[400, 0], [300, 300]])}) == ()
+
+
+def test_long_labels_are_shown_each_by_itself():
+    sample = table([[40, 0], [20, 20]]).assign_coords(a=["x" * 60, "y"], b=["p", "q" * 60])
+    fit = tc.ChineseRestaurant().fit(sample, population_size=1_000, **QUICK)
+    (said,) = cautions_of(fit, quoting=True)
+    assert f"a={'x' * 60}, b={'q' * 60}, say" in said
 
 
 def test_a_summary_says_so_and_a_public_page_does_not(tmp_path):
-    fit = tc.assess(fit_of([[20, 0], [10, 10]]))
+    fit = tc.ChineseRestaurant().fit(table([[40, 0], [20, 20]]), population_size=1_000, **QUICK)
+    fit = tc.assess(fit)
     assert SAID in str(tc.summary(fit))
     for public in (False, True):
         path = tmp_path / f"{public}.html"
         tc.report(fit, path, public=public, progressbar=False)
         assert (SAID in path.read_text()) is not public
+
+
+def test_it_is_said_of_fits_that_must_not_be_relied_on():
+    """There it may be why: a log-linear model has nobody in none of these cells."""
+    counts = np.full((4, 4), 20)
+    counts[0, 0] = 0
+    fit = tc.LogLinear().fit(
+        table(counts), population_size=1_000, draws=500, random_seed=1, progressbar=False
+    )
+    said = tc.summary(tc.assess(fit)).sentence
+    assert said.startswith("Do not rely on these numbers")
+    assert "In 1 of the 16 cells nobody was sampled where 8 people" in said

@@ -122,7 +122,7 @@ def test_a_model_that_does_not_give_such_samples_says_so_first(plug_in):
     assert result.converged
     (problem,) = result.problems
     assert "uniques, 9 in the sample, 0 to 0 in samples of the fitted model" in problem
-    assert result.sentence == f"Do not rely on these numbers: {problem}."
+    assert result.sentence == f"Do not rely on these numbers: {problem}. {tc.LogLinear.caution}"
     assert str(result).splitlines()[2] == result.sentence
     first, second, *_ = ElementTree.fromstring(result.to_html()).iter("strong")
     assert (first.text, second.text) == ("Disclosure risk of a sample table", result.sentence)

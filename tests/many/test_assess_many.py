@@ -667,7 +667,7 @@ def test_a_store_knows_which_table_is_none(tmp_path):
     known = {"over": None, "population_size": 300}
     assess([None, one], store=tmp_path / "store", **known)
     for others in ([one, None], ["none", one]):
-        with pytest.raises(FileFormatError, match="its tables is"):
+        with pytest.raises(FileFormatError, match="its tables differ from what is given here"):
             assess(others, store=tmp_path / "store", **known)
 
 
@@ -704,7 +704,7 @@ def test_sizes_of_which_none_is_a_number_are_refused():
 
 def test_another_order_has_a_store_of_its_own(tmp_path):
     assess(store=tmp_path / "store")
-    with pytest.raises(FileFormatError, match="its labels is not that which is given here, or is"):
+    with pytest.raises(FileFormatError, match="its labels differ from what is given here"):
         assess(sample()[::-1], store=tmp_path / "store")
 
 

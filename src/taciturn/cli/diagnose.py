@@ -59,15 +59,16 @@ def diagnose(fit: Path, form: Format) -> None:
         if found.problems
         else "No check failed. That is no proof: checks see the sample, not what lies behind it."
     )
+    cautions = cautions_of(read, quoting=True)
     print_as(
         form,
-        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions_of(read))]),
+        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions)]),
         facts={
             "reliable": not found.problems,
             "problems": list(found.problems),
             "facts": found.facts,
             "findings": found.findings,
-            "cautions": list(cautions_of(read)),
+            "cautions": list(cautions),
             "checks": rows.to_dict("records"),
         },
         table=rows,

@@ -48,12 +48,13 @@ def default_estimator(
 
     For one variable cells depart from being alike, ``"~ 1"``, with a wide prior of
     ``nu``, and no Dirichlet model is part of the pool: the effects of its categories
-    and the departures of its cells would be the same thing twice.
+    and the departures of its cells would be the same thing twice. With known margins or
+    strata, which then say all there is to know, it is the pool for two.
 
     Parameters
     ----------
     sample : DataArray
-        The sample's table; only its variables matter.
+        The sample's table; only its variables of two categories and more matter.
     formula : str, optional
         Log-linear formula.
     known_margins, strata, sampling_weights : DataArray, optional
@@ -94,19 +95,21 @@ def default_estimator(
     """
     refuse_weighted(sample)
     sample = check_table(sample, name="sample")
-    one = formula is None and sum(size > 1 for size in sample.shape) < _FEW
-    own = {"formula": _ALIKE, "priors": _WIDE} if one else {"formula": formula}
+    variables = sum(size > 1 for size in sample.shape)
+    told = known_margins is not None or strata is not None
+    alike = variables < _FEW and formula is None and not told
+    own = {"formula": _ALIKE, "priors": _WIDE} if alike else {"formula": formula}
     if effective_size is not None:
         return MixedPoisson(**own, mixing="gamma")
     others = (formula, known_margins, strata, sampling_weights)
-    if sample.ndim > _MOST_POOLED and all(given is None for given in others):
+    if variables > _MOST_POOLED and all(given is None for given in others):
         return LatentClass()
     members: dict[str, Estimator] = {
         "mixture": MixedPoisson(**own),
         "wald": MixedPoisson(**own, mixing="inverse Gaussian"),
     }
-    if one or sample.ndim > _FEW or sampling_weights is not None:
+    if alike or variables > _FEW or sampling_weights is not None:
         return LinearPool(members, nested=_WALD)
     members["dirichlet"] = DirichletLogLinear(formula)
-    told = known_margins is not None or strata is not None  # a Dirichlet model learns from them
+    # A Dirichlet model learns from what is told.
     return LinearPool(members, shares=_SHARES, nested=None if told else _NESTED)

@@ -3,6 +3,7 @@ weights, and of cells that may be impossible.
 """
 
 from functools import reduce
+from math import log
 from typing import Final
 
 import numpy as np
@@ -30,12 +31,12 @@ _WEIGHTED_LARGE: Final = (
     " eight, R2 of one was outside."
 )
 _MOST_VARIABLES: Final = 5  # with more the default without weights is another model
-_MANY: Final = 5  # people, of whom somebody would be sampled in 99 of 100 cells
+_MANY: Final = 5  # people, of whom nobody is in less than one cell of a hundred
 
 
-def cautions_of(fit: xr.DataTree, *, quoting: bool = True) -> tuple[str, ...]:
-    """What is to be borne in mind of a fit; if it must quote nothing of the sample,
-    without what that shows.
+def cautions_of(fit: xr.DataTree, *, quoting: bool) -> tuple[str, ...]:
+    """What is to be borne in mind of a fit; without what the sample shows, unless it
+    may be quoted.
     """
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
@@ -56,26 +57,33 @@ def _of_empty_cells(known: Known) -> list[str]:
     """Whether nobody was sampled where many were to be expected: perhaps nobody can be
     there, which the estimators do not know.
     """
+    if known.sample.ndim == 1 or _is_told(known):
+        return []  # of a single variable nothing says which sizes to expect
+    least = _MANY + log(known.cells)  # so that none is empty by chance
     expected = np.where(known.fillable & (known.sample.values == 0), _expected(known.sample), 0.0)
-    number = int((expected >= _MANY).sum())
+    if known.known_margins is not None:
+        filled = (known.known_margins > 0).broadcast_like(known.sample)
+        expected *= filled.transpose(*known.sample.dims).values
+    number = int((expected >= least).sum())
     if not number:
         return []
     first = tuple(map(int, np.unravel_index(expected.argmax(), expected.shape)))
-    if_they_were = "variables independent" if known.sample.ndim > 1 else "categories alike"
+    where = ", ".join(map(legible, cell_label(known.sample, first).split(", ")))
     return [
-        f"In {number:,} of the {known.cells:,} cells nobody was sampled where {_MANY} people and"
-        f" more would be were {if_they_were}: {legible(cell_label(known.sample, first))}, say. Name"
-        " those where nobody can be as structural zeros: if that is not known, R2 is often too low."
+        f"In {number:,} of the {known.cells:,} cells nobody was sampled where {least:.0f} people"
+        f" and more would be were variables independent: {where}, say. Name those where nobody can"
+        " be as structural zeros: if that is not known, R2 is often too low."
     ]
 
 
+def _is_told(known: Known) -> bool:
+    """Whether all cells of the population are known."""
+    return known.known_margins is not None and known.known_margins.ndim == known.sample.ndim
+
+
 def _expected(sample: xr.DataArray) -> npt.NDArray[np.float64]:
-    """Sizes of cells of a sample whose variables are independent, or whose categories
-    are alike if there is but one.
-    """
+    """Sizes of the cells of a sample whose variables are independent."""
     counts = sample.values.astype(float)
-    if counts.ndim == 1:
-        return np.full(counts.shape, counts.mean())
     size, axes = float(counts.sum()), range(counts.ndim)
     margins = [counts.sum(axis=tuple(o for o in axes if o != axis)) / size for axis in axes]
     shares: npt.NDArray[np.float64] = reduce(np.multiply.outer, margins)

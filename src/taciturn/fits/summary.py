@@ -226,9 +226,8 @@ def summary(
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
     problems = _problems(diagnostics, checks)
-    sentence = (
-        not_to_be_relied_on(problems) if problems else _sentence(fit, parts, table, probability)
-    )
+    said = not_to_be_relied_on(problems) if problems else _sentence(parts, table, probability)
+    sentence = " ".join([said, *cautions_of(fit, quoting=True)])
     facts = _facts(fit, parts, risk)
     sensitivity, prior_text = _sensitivity(fit, parts, risk)
     findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}
@@ -378,14 +377,13 @@ def _problems(diagnostics: AnyDiagnostics | None, checks: xr.Dataset | None) -> 
     return tuple(problems)
 
 
-def _sentence(fit: xr.DataTree, parts: FitParts, table: "pd.DataFrame", probability: float) -> str:
+def _sentence(parts: FitParts, table: "pd.DataFrame", probability: float) -> str:
     low, _, high = table.columns[2:5]
     r2, tau = table.loc["R2"], table.loc["tau1"]
     uniques = int((parts.sample == 1).sum())
-    text = (
+    return (
         f"In words: under this model the sample table gives away R2 = {r2['mean']:.3f} on a scale"
         f" from 0 to 1, with probability {probability:g} between {r2[low]:.3f} and {r2[high]:.3f}."
         f" Sample uniques, people alone in their cell: {uniques}; expected to be alone in the"
         f" population too: {tau['mean']:.1f} ({tau[low]:.0f} to {tau[high]:.0f})."
     )
-    return " ".join([text, *cautions_of(fit)])

@@ -117,15 +117,16 @@ def _verdict(
     contents: Contents, problems: list[str], threshold: float | None, *, public: bool
 ) -> str:
     """What the panel reads first."""
+    cautions = cautions_of(contents.fit, quoting=not public)
     if problems:
-        return not_to_be_relied_on(problems)
+        return " ".join([not_to_be_relied_on(problems), *cautions])
     row = contents.row
     low, high = row["2.5%"], row["97.5%"]
     said = [
         f"Under this model, releasing the sample table carries a risk of R2 = {row['mean']:.2f}"
         f" on a scale from 0 to 1; with probability 0.95 it is between {low:.2f} and {high:.2f}."
     ]
-    said += cautions_of(contents.fit, quoting=not public)
+    said += cautions
     if threshold is not None and contents.found.exceedance is not None:
         said.append(f"It is above {threshold:g} {_with_probability(contents.found.exceedance)}.")
     said += [
