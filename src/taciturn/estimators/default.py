@@ -37,7 +37,7 @@ def default_estimator(
 
     For up to five variables it is a `LinearPool` of kinds of departures from a
     log-linear model: `MixedPoisson` with a mixture of gamma and inverse Gaussian
-    factors and with inverse Gaussian factors alone, in equal shares at first; for one
+    factors and with inverse Gaussian factors alone, in equal shares at first; for
     two variables with a little of `DirichletLogLinear`. The last two are special cases
     of the first, but for the prior of a Dirichlet model's margins, so that the sample
     moves the shares; not where a Dirichlet model learns from known margins or strata,
