@@ -19,7 +19,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from candidates import Table
-from default_estimator import FRACTIONS, HERE, joined, populations, study_parser, write
+from default_estimator import FRACTIONS, joined, populations, publish, study_parser
 from fresh_tables import KINDS
 from kept import Sample, rows_of, samples_of
 
@@ -41,12 +41,8 @@ def main() -> None:
     jobs = samples_of(given, every, FRACTIONS)
     found = rows_of(given, "categories.jsonl", one, jobs, every)
     text = markdown(found, given.samples)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
     table = summed(found, ["table", "fraction", "variable", "category", "measure"])
-    write(HERE / "categories.csv", table.round(6).to_csv(index=False))
-    write(HERE.parent / "explanation" / "_categories.md", text)
-    print(text)
+    publish(given, "categories", table.round(6).to_csv(index=False), text)
 
 
 def tables() -> Iterator[tuple[str, Table]]:

@@ -184,6 +184,17 @@ def joined(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def publish(given: argparse.Namespace, name: str, table: str, page: str) -> None:
+    """Write the table and the page of a study, unless only some tables were asked for,
+    and print the page.
+    """
+    if given.tables:
+        sys.exit(f"not written, as not all tables were asked for:\n{page}")
+    write(HERE / f"{name}.csv", table)
+    write(HERE.parent / "explanation" / f"_{name}.md", page)
+    print(page)
+
+
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.part")

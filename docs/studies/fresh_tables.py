@@ -18,7 +18,7 @@ import xarray as xr
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from candidates import CANDIDATES, POOLED, SHOWN, Table, studied
-from default_estimator import HERE, joined, study_parser, write
+from default_estimator import joined, publish, study_parser
 
 import taciturn as tc
 
@@ -31,11 +31,7 @@ def main() -> None:
     given = study_parser(__doc__, samples=100, draws=500, seed=2029).parse_args()
     frame = studied(given, "fresh", tables(given.seed), estimators, FRACTIONS)
     text = markdown(frame, given.samples)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
-    write(HERE / "fresh_tables.csv", frame.to_csv(index=False, float_format="%.5g"))
-    write(HERE.parent / "explanation" / "_fresh_tables.md", text)
-    print(text)
+    publish(given, "fresh_tables", frame.to_csv(index=False, float_format="%.5g"), text)
 
 
 def estimators(table: Table) -> dict[str, tc.estimators.Estimator]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import FRACTIONS, HERE, joined, study_parser, write
+from default_estimator import FRACTIONS, joined, publish, study_parser
 from fresh_tables import counted
 from kept import Sample, rows_of, samples_of
 from new_populations import KEYS, intervals, summed
@@ -54,12 +54,8 @@ def main() -> None:
     jobs = samples_of(given, KINDS, FRACTIONS)
     found = rows_of(given, "impossible_cells.jsonl", one, jobs, KINDS)
     text = markdown(found, given.samples)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
     table = summed(found, [*KEYS, "estimator", "measure"])
-    write(HERE / "impossible_cells.csv", table.round(6).to_csv(index=False))
-    write(HERE.parent / "explanation" / "_impossible_cells.md", text)
-    print(text)
+    publish(given, "impossible_cells", table.round(6).to_csv(index=False), text)
 
 
 def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from default_estimator import FRACTIONS, HERE, SIZES, joined, study_parser, write
+from default_estimator import FRACTIONS, SIZES, joined, publish, study_parser
 from generated import KINDS, generated_population
 from kept import Sample, rows_of, samples_of
 
@@ -43,12 +43,8 @@ def main() -> None:
     jobs = samples_of(given, every, FRACTIONS)
     found = rows_of(given, "new_populations.jsonl", one, jobs, every)
     text = markdown(found, given.samples)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
     table = summed(found, [*KEYS, "estimator", "measure"])
-    write(HERE / "new_populations.csv", table.round(6).to_csv(index=False))
-    write(HERE.parent / "explanation" / "_new_populations.md", text)
-    print(text)
+    publish(given, "new_populations", table.round(6).to_csv(index=False), text)
 
 
 def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:

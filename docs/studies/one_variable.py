@@ -16,7 +16,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from candidates import SHOWN, Table, studied
-from default_estimator import CENSUS, FRACTIONS, HERE, joined, study_parser, write
+from default_estimator import CENSUS, FRACTIONS, joined, publish, study_parser
 from fresh_tables import counted
 
 import taciturn as tc
@@ -31,11 +31,7 @@ def main() -> None:
     given = study_parser(__doc__, samples=100, draws=500, seed=2034).parse_args()
     frame = studied(given, "one_variable", tables(given.seed), estimators, FRACTIONS)
     text = markdown(frame, given.samples)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
-    write(HERE / "one_variable.csv", frame.to_csv(index=False, float_format="%.5g"))
-    write(HERE.parent / "explanation" / "_one_variable.md", text)
-    print(text)
+    publish(given, "one_variable", frame.to_csv(index=False, float_format="%.5g"), text)
 
 
 def estimators(table: Table) -> dict[str, tc.estimators.Estimator]:

@@ -21,7 +21,7 @@ import xarray as xr
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from candidates import Table
-from default_estimator import HERE, joined, study_parser, write
+from default_estimator import joined, publish, study_parser
 from fresh_tables import KINDS
 from kept import rows_of
 
@@ -68,11 +68,7 @@ def main() -> None:
     found = rows_of(given, "sample_designs.jsonl", one, jobs, every)
     table = summed(found)
     text = markdown(table, given.samples, int(found["by_nuts"].sum()), len(found) // len(MEASURES))
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{text}")
-    write(HERE / "sample_designs.csv", table.round(6).to_csv(index=False))
-    write(HERE.parent / "explanation" / "_sample_designs.md", text)
-    print(text)
+    publish(given, "sample_designs", table.round(6).to_csv(index=False), text)
 
 
 def populations() -> Iterator[tuple[str, Table]]:

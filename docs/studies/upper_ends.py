@@ -28,7 +28,7 @@ from choices import (
     populations_of,
     records_of,
 )
-from default_estimator import HERE, joined, study_parser, write
+from default_estimator import joined, publish, study_parser
 
 import taciturn as tc
 
@@ -58,11 +58,7 @@ def main() -> None:
     header = {"seed": given.seed, "draws": given.draws}
     records = records_of(given, "upper_ends.jsonl", header, one, tasks)
     rows = summary(records)
-    if given.tables:
-        sys.exit(f"not written, as not all tables were asked for:\n{page(rows)}")
-    write(HERE / "upper_ends.csv", rows.to_csv(index=False, float_format="%.6g"))
-    write(HERE.parent / "explanation" / "_upper_ends.md", page(rows))
-    print(page(rows))
+    publish(given, "upper_ends", rows.to_csv(index=False, float_format="%.6g"), page(rows))
 
 
 def one(task: Task) -> dict[str, Any]:

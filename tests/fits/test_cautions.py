@@ -6,6 +6,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.fits.cautions import cautions_of
+from taciturn.fits.parts import known_parts
 
 QUICK = {"draws": 20, "chains": 1, "random_seed": 1, "progressbar": False}
 SAID = "nobody was sampled where 6 people and more would be"
@@ -20,7 +21,7 @@ def table(counts) -> xr.DataArray:
 def cautions(counts, **given) -> tuple[str, ...]:
     estimator = tc.DirichletLogLinear() if given else tc.ChineseRestaurant()
     fit = estimator.fit(table(counts), population_size=1_000, **QUICK, **given)
-    return cautions_of(fit, quoting=True)
+    return cautions_of(fit, known_parts(fit), quoting=True)
 
 
 def test_an_empty_cell_where_many_would_be():
@@ -71,7 +72,7 @@ def test_not_of_cells_that_are_known_to_be_empty(name):
 def test_long_labels_are_shown_each_by_itself():
     sample = table([[40, 0], [20, 20]]).assign_coords(a=["x" * 60, "y"], b=["p", "q" * 60])
     fit = tc.ChineseRestaurant().fit(sample, population_size=1_000, **QUICK)
-    (said,) = cautions_of(fit, quoting=True)
+    (said,) = cautions_of(fit, known_parts(fit), quoting=True)
     assert f"a={'x' * 60}, b={'q' * 60}, say" in said
 
 

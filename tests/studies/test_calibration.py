@@ -21,6 +21,7 @@ pytestmark = pytest.mark.statistical
 
 TWO_CELLS = xr.DataArray([0, 0], dims="cell")
 SETTINGS = {"sample_size": 20, "population_size": 200, "random_seed": 1, "progressbar": False}
+MANY = {"simulations": 300, "bins": 10, "random_seed": 2015, "progressbar": False}
 
 
 def smallest_p(result: xr.Dataset) -> float:
@@ -112,12 +113,9 @@ def test_estimators_are_calibrated(estimator, sample_size, population_size):
         template,
         sample_size=sample_size,
         population_size=population_size,
-        simulations=300,
-        bins=10,
         draws=99,
         thin=10,
-        random_seed=2015,
-        progressbar=False,
+        **MANY,
     )
     assert int(result.failures) <= 3
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
@@ -131,12 +129,9 @@ def test_one_variable_is_calibrated():
         template,
         sample_size=24,
         population_size=500,
-        simulations=300,
-        bins=10,
         draws=99,
         thin=10,
-        random_seed=2015,
-        progressbar=False,
+        **MANY,
     )
     assert int(result.failures) == 0
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
@@ -152,12 +147,9 @@ def test_latent_classes_are_calibrated():
         template,
         sample_size=24,
         population_size=500,
-        simulations=300,
-        bins=10,
         draws=50,
         thin=2,
-        random_seed=2015,
-        progressbar=False,
+        **MANY,
     )
     assert int(result.failures) == 0
     assert smallest_p(result) > ALPHA, result.to_dataframe().groupby("quantity").first()
@@ -173,12 +165,9 @@ def test_known_margins_are_calibrated():
         sample_size=24,
         population_size=500,
         known_margins="a",
-        simulations=300,
-        bins=10,
         draws=99,
         thin=10,
-        random_seed=2015,
-        progressbar=False,
+        **MANY,
         workers=1,
     )
     assert int(result.failures) <= 3

@@ -42,6 +42,7 @@ def diagnose(fit: Path, form: Format) -> None:
 
     import taciturn as tc
     from taciturn.fits.cautions import cautions_of
+    from taciturn.fits.parts import known_parts
 
     read = tc.read_fit(fit)
     found = tc.summary(read)
@@ -59,7 +60,7 @@ def diagnose(fit: Path, form: Format) -> None:
         if found.problems
         else "No check failed. That is no proof: checks see the sample, not what lies behind it."
     )
-    cautions = cautions_of(read, quoting=True)
+    cautions = cautions_of(read, known_parts(read), quoting=True)
     print_as(
         form,
         text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions)]),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.fits.mixtures import is_stack, members_of
-from taciturn.fits.parts import Known, known_parts
+from taciturn.fits.parts import Known
 from taciturn.fits.recorded import recorded_estimator
 from taciturn.schema import cell_label
 from taciturn.tables.spelling import legible
@@ -34,14 +34,13 @@ _MOST_VARIABLES: Final = 5  # with more the default without weights is another m
 _MANY: Final = 5  # people, of whom nobody is in less than one cell of a hundred
 
 
-def cautions_of(fit: xr.DataTree, *, quoting: bool) -> tuple[str, ...]:
-    """What is to be borne in mind of a fit; without what the sample shows, unless it
-    may be quoted.
+def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, ...]:
+    """What is to be borne in mind of a fit, whose estimator was given what is known;
+    without what the sample shows, unless it may be quoted.
     """
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
-    known = known_parts(fit)
     found += _of_weights(known)
     return tuple(dict.fromkeys([*found, *(_of_empty_cells(known) if quoting else [])]))
 

@@ -227,7 +227,7 @@ def summary(
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
     problems = _problems(diagnostics, checks)
     said = not_to_be_relied_on(problems) if problems else _sentence(parts, table, probability)
-    sentence = " ".join([said, *cautions_of(fit, quoting=True)])
+    sentence = " ".join([said, *cautions_of(fit, parts, quoting=True)])
     facts = _facts(fit, parts, risk)
     sensitivity, prior_text = _sensitivity(fit, parts, risk)
     findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}

@@ -117,7 +117,7 @@ def _verdict(
     contents: Contents, problems: list[str], threshold: float | None, *, public: bool
 ) -> str:
     """What the panel reads first."""
-    cautions = cautions_of(contents.fit, quoting=not public)
+    cautions = cautions_of(contents.fit, contents.parts, quoting=not public)
     if problems:
         return " ".join([not_to_be_relied_on(problems), *cautions])
     row = contents.row
