@@ -34,6 +34,19 @@ for _ in run_all(time.sleep, [0.01] + [60.0] * 9, workers=2, progressbar=False, 
 """
 
 
+GROWS = """
+import time, warnings
+from taciturn.parallel import run_all
+def grow(number):
+    time.kept = b"." * (number * 200_000_000)  # a module's, which stays
+    time.sleep(1.2 * min(number, 1))  # workers look at their size every second
+    return number
+warnings.simplefilter("error")
+for number in run_all(grow, [0, 0, 2, 2, 2, 2], workers=2, progressbar=False, title=""):
+    print(number, flush=True)
+"""
+
+
 SLOW = pytest.mark.slow  # seconds each, and much the same as the others
 
 
@@ -61,6 +74,15 @@ def test_no_worker_outlives_its_parent(ended_by, arguments, status, whole_group)
     while any(is_running(worker) for worker in workers):
         assert time.monotonic() < until, "a worker is left"
         time.sleep(0.05)
+
+
+def test_a_worker_that_grows_is_replaced_where_warnings_are_errors():
+    pytest.importorskip("psutil")  # by which workers know their size
+    done = subprocess.run(
+        [sys.executable, "-c", GROWS], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert sorted(done.stdout.split()) == ["0", "0", "2", "2", "2", "2"]
+    assert done.stderr == ""
 
 
 def test_queues_are_gone_before_the_work_is_left(monkeypatch):

@@ -257,6 +257,9 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
     from joblib.externals.loky import get_reusable_executor
 
     finished = False
+    # Of a worker that has grown and is replaced. As an error it would end the thread
+    # that hears from workers, and this process would wait for ever.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     try:
         with joblib.parallel_config(
             backend="loky",
