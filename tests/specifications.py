@@ -28,6 +28,7 @@ SPECIFICATIONS = [
     ),
     tc.MixedPoisson(),
     tc.MixedPoisson("~ a * b", priors={"nu": LOGNORMAL}, mixing="gamma"),
+    tc.MixedPoisson(zero_inflated=True),
     tc.LatentClass(),
     tc.LatentClass({"concentration": LOGNORMAL}, departures=False),
     tc.ChineseRestaurant(),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -23,6 +24,7 @@ from new_populations import KEYS, intervals, summed
 
 import taciturn as tc
 
+SEED = 2035
 TOLD, UNTOLD, FAMILIES = "told", "not told", "families, not told"
 
 
@@ -50,7 +52,7 @@ nobody can be."""
 
 def main() -> None:
     """Run or continue the study and write the results."""
-    given = study_parser(__doc__, samples=40, draws=500, seed=2035).parse_args()
+    given = study_parser(__doc__, samples=40, draws=500, seed=SEED).parse_args()
     jobs = samples_of(given, KINDS, FRACTIONS)
     found = rows_of(given, "impossible_cells.jsonl", one, jobs, KINDS)
     text = markdown(found, given.samples)
@@ -60,15 +62,7 @@ def main() -> None:
 
 def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
     """Make a population, draw a sample, and compare the intervals with the truth."""
-    rng = np.random.default_rng([seed, list(KINDS).index(job.table), job.number])
-    shares, cells = np.ones(kind.shape), int(np.prod(kind.shape))
-    for axis, size in enumerate(kind.shape):
-        own = [size if other == axis else 1 for other in range(len(kind.shape))]
-        shares = shares * np.exp(0.7 * rng.standard_normal(size)).reshape(own)
-    impossible = rng.permutation(cells).reshape(kind.shape) < round(kind.impossible * cells)
-    population = counted(np.where(impossible, 0.0, shares), kind.size, rng)
-    zeros = population.copy(data=impossible)
-    sample = tc.draw_sample(population, fraction=job.fraction, random_seed=rng)
+    population, sample, zeros = drawn(kind, job, seed)
     model = tc.default_estimator(sample)
     every = [(UNTOLD, model, None), (TOLD, model, zeros), (FAMILIES, tc.LinearPool(), None)]
     return [
@@ -76,6 +70,19 @@ def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
         for name, model, given in every
         for row in intervals(model, population, sample, job.number, draws, given)
     ]
+
+
+def drawn(kind: Kind, job: Sample, seed: int) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """A population, a sample of it, and where nobody can be."""
+    rng = np.random.default_rng([seed, list(KINDS).index(job.table), job.number])
+    shares, cells = np.ones(kind.shape), int(np.prod(kind.shape))
+    for axis, size in enumerate(kind.shape):
+        own = [size if other == axis else 1 for other in range(len(kind.shape))]
+        shares = shares * np.exp(0.7 * rng.standard_normal(size)).reshape(own)
+    impossible = rng.permutation(cells).reshape(kind.shape) < round(kind.impossible * cells)
+    population = counted(np.where(impossible, 0.0, shares), kind.size, rng)
+    sample = tc.draw_sample(population, fraction=job.fraction, random_seed=rng)
+    return population, sample, population.copy(data=impossible)
 
 
 def markdown(found: pd.DataFrame, samples: int) -> str:

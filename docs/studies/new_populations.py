@@ -25,6 +25,7 @@ from kept import Sample, rows_of, samples_of
 
 import taciturn as tc
 
+SEED = 40_000
 MEASURES = ("R2", "R1", "tau1")
 KEYS = ["table", "fraction"]
 
@@ -36,12 +37,15 @@ class Kind(NamedTuple):
     size: int
 
 
+EVERY = {f"{name}_{size}": Kind(name, size) for name in KINDS for size in SIZES[:2]}
+"""Kinds by name."""
+
+
 def main() -> None:
     """Run or continue the study and write the results."""
-    given = study_parser(__doc__, samples=40, draws=500, seed=40_000).parse_args()
-    every = {f"{name}_{size}": Kind(name, size) for name in KINDS for size in SIZES[:2]}
-    jobs = samples_of(given, every, FRACTIONS)
-    found = rows_of(given, "new_populations.jsonl", one, jobs, every)
+    given = study_parser(__doc__, samples=40, draws=500, seed=SEED).parse_args()
+    jobs = samples_of(given, EVERY, FRACTIONS)
+    found = rows_of(given, "new_populations.jsonl", one, jobs, EVERY)
     text = markdown(found, given.samples)
     table = summed(found, [*KEYS, "estimator", "measure"])
     publish(given, "new_populations", table.round(6).to_csv(index=False), text)
@@ -51,14 +55,19 @@ def one(kind: Kind, job: Sample, seed: int, draws: int) -> list[dict[str, Any]]:
     """Make a population, draw a sample, and compare the intervals of the default and of
     the families with the truth.
     """
-    population = generated_population(kind.name, kind.size, seed + job.number)
-    sample = tc.draw_sample(population, fraction=job.fraction, random_seed=job.number)
+    population, sample = drawn(kind, job, seed)
     models = {"default": tc.default_estimator(sample), "families": tc.LinearPool()}
     return [
         {"estimator": name, **row}
         for name, model in models.items()
         for row in intervals(model, population, sample, job.number, draws)
     ]
+
+
+def drawn(kind: Kind, job: Sample, seed: int) -> tuple[xr.DataArray, xr.DataArray]:
+    """A population and a sample of it."""
+    population = generated_population(kind.name, kind.size, seed + job.number)
+    return population, tc.draw_sample(population, fraction=job.fraction, random_seed=job.number)
 
 
 def intervals(

@@ -14,6 +14,7 @@ from taciturn.fits.checks import is_rough
 
 QUICK = {"chains": 2, "draws": 200, "progressbar": False, "random_seed": 1}
 MODELS = {"dirichlet": tc.DirichletLogLinear(), "mixed": tc.MixedPoisson()}
+MODELS["zeros"] = tc.MixedPoisson(mixing="gamma", zero_inflated=True)
 each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
@@ -92,38 +93,41 @@ def test_strata_enter_the_dirichlet_model_as_known_margins_do(stratified):
     )
 
 
-def at(share: float, intensity, nu: float, power: float, b) -> Parameters:
+def at(share: float, intensity, nu: float, power: float, b, inflation: float) -> Parameters:
     """Parameters of a table of strata a by b that differ in the intensities alone."""
     draws, dims = len(intensity), ("chain", "draw")
     single = {
         "nu": (dims, np.full((1, draws), nu)),
         "power": (dims, np.full((1, draws), power)),
         "share": (dims, np.full((1, draws), share)),
+        "inflation": (dims, np.full((1, draws), inflation)),
         "intensity": ((*dims, "a"), np.asarray(intensity)[None]),
         "margin_b": ((*dims, "b"), np.tile(b, (1, draws, 1))),
     }
     return Parameters(xr.Dataset(single))
 
 
-def log_probability(share: float, counts, nu, power, b) -> float:
+def log_probability(share: float, counts, nu, power, b, inflation=0.0) -> float:
     """Logarithm of p(sample of two strata | parameters), both intensities integrated
     out."""
     logs = np.linspace(-14, 16, 241)
     grid = np.exp(np.array([[x, y] for x in logs for y in logs]))
     problem = make_problem(table(counts), 80, strata=table([30, 50], "a"))
-    values = tc.MixedPoisson().log_joint(problem, at(share, grid, nu, power, b))[0]
+    model = tc.MixedPoisson(zero_inflated=inflation > 0)
+    values = model.log_joint(problem, at(share, grid, nu, power, b, inflation))[0]
     top = values.max()
     return float(top + np.log(np.exp(values - top).sum()) + 2 * np.log(logs[1] - logs[0]))
 
 
+@pytest.mark.parametrize("inflation", [0.0, 0.4])
 @pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
-def test_samples_of_strata_are_multinomial_of_their_own(share):
+def test_samples_of_strata_are_multinomial_of_their_own(share, inflation):
     """The probabilities of all samples of 2 and 3 sum to one."""
-    total, b = 0.0, np.array([0.4, 0.6])
+    total, b, nu = 0.0, np.array([0.4, 0.6]), 3.0 if inflation else 0.5
     for first in range(3):
         for second in range(4):
             counts = np.array([[first, 2 - first], [second, 3 - second]])
-            log_p = log_probability(share, counts, 0.5, 0.4, b)
+            log_p = log_probability(share, counts, nu, 0.4, b, inflation)
             total += np.exp(log_p - gammaln(counts + 1).sum())
     assert 2 * 3 * total == pytest.approx(1, abs=1e-5)
 

@@ -167,6 +167,8 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
         own = {"nu": positive, "power": st.floats(0, 1), "intensity": positive}
         if estimator.mixing == "mixture":
             own["share"] = st.floats(0, 1)
+        if estimator.zero_inflated:
+            own["inflation"] = st.floats(0, 1, exclude_max=True)
     values = {
         parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
         for parameter, elements in own.items()
@@ -203,7 +205,9 @@ def test_bayesian_estimators_at_any_parameters(
     models = {
         "DirichletLogLinear": tc.DirichletLogLinear(formula),
         "MixedPoisson": tc.MixedPoisson(
-            formula, mixing="mixture" if base == "uniform" else "inverse Gaussian"
+            formula,
+            mixing="mixture" if base == "uniform" else "inverse Gaussian",
+            zero_inflated=discount is None,
         ),
         "ChineseRestaurant": restaurant,
     }

@@ -31,6 +31,14 @@ def test_an_empty_cell_where_many_would_be():
     assert "structural zeros" in said
 
 
+def test_not_of_a_model_that_fits_how_many_cells_are_impossible():
+    model = tc.MixedPoisson(mixing="gamma", zero_inflated=True)
+    for own, said in ((model, 0), (tc.MixedPoisson(mixing="gamma"), 1)):
+        fit = own.fit(table([[40, 0], [20, 20]]), population_size=1_000, **QUICK)
+        found = cautions_of(fit, known_parts(fit), quoting=True)
+        assert sum(SAID in caution for caution in found) == said
+
+
 def test_of_three_variables():
     counts = np.full((2, 2, 2), 20)
     counts[0, 1, 0] = 0

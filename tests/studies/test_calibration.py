@@ -98,6 +98,7 @@ def test_what_cannot_be_calibrated():
         tc.MixedPoisson(),
         tc.MixedPoisson(mixing="gamma"),
         tc.MixedPoisson("a * b", mixing="gamma"),
+        tc.MixedPoisson(zero_inflated=True),
         tc.ChineseRestaurant(),
     ],
     ids=repr,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.estimators.mixed_poisson import MixedPoisson
 from taciturn.fits.mixtures import is_stack, members_of
 from taciturn.fits.parts import Known
 from taciturn.fits.recorded import recorded_estimator
@@ -42,7 +43,9 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
     found += _of_weights(known)
-    return tuple(dict.fromkeys([*found, *(_of_empty_cells(known) if quoting else [])]))
+    if quoting and not any(isinstance(own, MixedPoisson) and own.zero_inflated for own in made_by):
+        found += _of_empty_cells(known)
+    return tuple(dict.fromkeys(found))
 
 
 def _of_weights(known: Known) -> list[str]:
@@ -71,7 +74,8 @@ def _of_empty_cells(known: Known) -> list[str]:
     return [
         f"In {number:,} of the {known.cells:,} cells nobody was sampled where {least:.0f} people"
         f" and more would be were variables independent: {where}, say. Name those where nobody can"
-        " be as structural zeros: if that is not known, R2 is often too low."
+        " be as structural zeros, or fit how many there are, with tc.MixedPoisson(mixing='gamma',"
+        " zero_inflated=True): if there are any and neither is done, R2 is often too low."
     ]
 
 

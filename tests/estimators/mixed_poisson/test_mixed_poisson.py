@@ -20,9 +20,12 @@ from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
 from taciturn.estimators.unlabelled import arrays_of
 
-each = pytest.mark.parametrize("mixing", ["mixture", *MIXING])
-SHARE = 0.4  # of inverse Gaussian factors in a mixture, where it is fixed
-LOGS = np.linspace(-12, 14, 2_001)
+KINDS = {name: {"mixing": name} for name in ("mixture", *MIXING)}
+KINDS["with zeros"] = {"mixing": "gamma", "zero_inflated": True}
+each = pytest.mark.parametrize("kind", KINDS)
+FIXED = {"mixture": {"share": 0.4}, "with zeros": {"inflation": 0.25}}
+"""Parameters that only some kinds have."""
+LOGS = np.linspace(-12, 40, 4_001)
 QUICK = {"chains": 2, "progressbar": False}
 
 
@@ -32,12 +35,11 @@ def table(values) -> xr.DataArray:
     return xr.DataArray(array, dims=("a", "b"), coords=coords)
 
 
-def at(mixing: str, intensity, nu: float, power: float, a, b) -> Parameters:
+def at(kind: str, intensity, nu: float, power: float, a, b) -> Parameters:
     """Parameters that differ in the intensity alone."""
     draws, dims = len(intensity), ("chain", "draw")
     values = {"intensity": intensity}
-    if mixing == "mixture":
-        values["share"] = [SHARE] * draws
+    values |= {name: [value] * draws for name, value in FIXED.get(kind, {}).items()}
     values |= {"nu": [nu] * draws, "power": [power] * draws}
     single = {name: (dims, np.asarray(value)[None]) for name, value in values.items()}
     margins = {
@@ -46,11 +48,11 @@ def at(mixing: str, intensity, nu: float, power: float, a, b) -> Parameters:
     return Parameters(xr.Dataset({**single, **margins}))
 
 
-def over_intensity(estimator, counts, nu, power, a, b) -> float:
+def over_intensity(kind, counts, nu, power, a, b) -> float:
     """Logarithm of p(sample | parameters), the intensity integrated out."""
-    logs = LOGS
+    estimator, logs = tc.MixedPoisson(**KINDS[kind]), LOGS
     problem = make_problem(table(counts), 10_000, None, None)
-    values = estimator.log_joint(problem, at(estimator.mixing, np.exp(logs), nu, power, a, b))[0]
+    values = estimator.log_joint(problem, at(kind, np.exp(logs), nu, power, a, b))[0]
     top = values.max()
     return float(top + np.log(np.exp(values - top).sum() * (logs[1] - logs[0])))
 
@@ -63,44 +65,40 @@ def test_gamma_with_power_one_is_the_dirichlet_multinomial():
     def exact(counts):
         return (gammaln(weights + counts) - gammaln(weights)).sum()
 
-    model = tc.MixedPoisson(mixing="gamma")
     first, second = np.array([[2, 0, 1], [0, 5, 0]]), np.array([[1, 1, 1], [3, 1, 1]])
-    found = [over_intensity(model, counts, nu, 1.0, a, b) for counts in (first, second)]
+    found = [over_intensity("gamma", counts, nu, 1.0, a, b) for counts in (first, second)]
     assert found[0] - found[1] == pytest.approx(exact(first) - exact(second), abs=1e-6)
 
 
 @each
-def test_probabilities_of_all_tables_sum_to_one(mixing):
+def test_probabilities_of_all_tables_sum_to_one(kind):
     """Multinomial samples: over all tables of 4, `n` times the integral over the
     intensity, which is that of the sum's Poisson probability."""
     a, b, n = np.array([0.3, 0.7]), np.array([0.4, 0.6]), 4
-    model, total = tc.MixedPoisson(mixing=mixing), 0.0
+    total = 0.0
     for cells in np.ndindex(5, 5, 5):
         if sum(cells) <= n:
             counts = np.array([*cells, n - sum(cells)])
-            log_p = over_intensity(model, counts.reshape(2, 2), 0.5, 0.4, a, b)
+            log_p = over_intensity(kind, counts.reshape(2, 2), 0.5, 0.4, a, b)
             total += exp(log_p - gammaln(counts + 1).sum())
     assert n * total == pytest.approx(1, abs=1e-5)
 
 
 @each
-def test_conditionals_are_ratios_of_probabilities(mixing):
+def test_conditionals_are_ratios_of_probabilities(kind):
     """The harmonic mean over draws of the intensity leaves an individual out."""
     a, b, counts = np.array([0.3, 0.7]), np.array([0.4, 0.6]), np.array([[2, 0], [1, 4]])
-    model, logs = tc.MixedPoisson(mixing=mixing), LOGS
-    problem, parameters = (
-        make_problem(table(counts), 99, None, None),
-        at(mixing, np.exp(logs), 0.5, 0.4, a, b),
-    )
+    model, problem = tc.MixedPoisson(**KINDS[kind]), make_problem(table(counts), 99, None, None)
+    parameters = at(kind, np.exp(LOGS), 0.5, 0.4, a, b)
     joint = model.log_joint(problem, parameters)[0]
     weight = np.exp(joint - joint.max())
     terms = model.log_conditionals(problem, parameters)[0]
     found = weight.sum() / (weight[:, None] * np.exp(-terms)).sum(axis=0)
-    whole = over_intensity(model, counts, 0.5, 0.4, a, b)
+    whole = over_intensity(kind, counts, 0.5, 0.4, a, b)
     for number, cell in enumerate(np.argwhere(counts > 0)):
         fewer = counts.copy()
         fewer[tuple(cell)] -= 1
-        less = over_intensity(model, fewer, 0.5, 0.4, a, b)
+        less = over_intensity(kind, fewer, 0.5, 0.4, a, b)
         # Probabilities of sequences are these integrals over (n - 1)!.
         assert np.log(found[number]) == pytest.approx(whole - less - np.log(6), abs=1e-6)
 
@@ -233,11 +231,11 @@ def test_large_counts_agree_with_nuts(size):
     ids=str,
 )
 @each
-def test_priors_of_any_shape(priors, mixing, monkeypatch):
+def test_priors_of_any_shape(priors, kind, monkeypatch):
     """Fitted, or left to NUTS, but never an error."""
     monkeypatch.setattr(tc.MixedPoisson, "learn_nuts", lambda *_: pytest.skip("left to NUTS"))
     sample = table([[5, 0, 3], [2, 1, 0], [0, 0, 0]])
-    fit = tc.MixedPoisson(priors=priors, mixing=mixing).fit(
+    fit = tc.MixedPoisson(priors=priors, **KINDS[kind]).fit(
         sample, population_size=1000, draws=100, random_seed=1, **QUICK
     )
     assert np.isfinite(fit["posterior"].to_dataset().to_array()).all()
@@ -258,30 +256,31 @@ def shares_of_equal_probability(nodes):
     return np.array([brentq(excess, 0, 1, args=(p,), xtol=1e-9) for p in middles])
 
 
-def brute_force(sample, size, mixing, nodes=16):
+def brute_force(sample, size, kind, nodes=16):
     """Expectations given a 2 x 2 sample, on a grid of all parameters, with the model's
     own draws of the populations at each node; and the probability of the sample."""
+    further = next(iter(FIXED.get(kind, {})), None)
     n = sample.sum()
     shares = shares_of_equal_probability(24)
-    if mixing == "mixture":
+    if further:
         nodes, shares = 12, shares_of_equal_probability(16)
     log_nu = 1 + np.log(n / 4) + 1.5 * np.linspace(-3.5, 3.5, nodes)
     power = (np.arange(8) + 0.5) / 8
     log_t = np.log(n) + np.linspace(-3, 3, nodes)
-    omegas = (np.arange(4) + 0.5) / 4 if mixing == "mixture" else [0.0]
+    omegas = (np.arange(4) + 0.5) / 4 if further else [0.0]
     axes = np.meshgrid(log_nu, power, log_t, shares, shares, omegas, indexing="ij")
     u, betas, t, a, b, omega = (x.ravel() for x in axes)
     dims = ("chain", "draw")
     values = {"nu": np.exp(u), "power": betas, "intensity": np.exp(t)}
-    if mixing == "mixture":
-        values["share"] = omega
+    if further:
+        values[further] = omega
     single = {name: (dims, value[None]) for name, value in values.items()}
     margins = {
         f"margin_{d}": ((*dims, d), np.stack([m, 1 - m], axis=-1)[None])
         for d, m in (("a", a), ("b", b))
     }
     parameters = Parameters(xr.Dataset({**single, **margins}))
-    model = tc.MixedPoisson(mixing=mixing)
+    model = tc.MixedPoisson(**KINDS[kind])
     problem = make_problem(table(sample), size, None, None)
     log_weight = model.log_joint(problem, parameters)[0] - 0.5 * ((u - u.mean()) / 1.5) ** 2
     weight = np.exp(log_weight - log_weight.max())
@@ -300,7 +299,7 @@ def brute_force(sample, size, mixing, nodes=16):
         "power": own @ betas[kept],
         "log nu": own @ u[kept],
         "margin": own @ a[kept],
-        "share": own @ omega[kept],
+        further: own @ omega[kept],
     }
 
 
@@ -317,19 +316,19 @@ def expectations(fit):
 
 
 @each
-def test_draws_follow_the_posterior_of_a_tiny_table(mixing):
+def test_draws_follow_the_posterior_of_a_tiny_table(kind):
     sample = np.array([[6, 0], [1, 2]])
-    exact = brute_force(sample, 60, mixing)
-    fit = tc.MixedPoisson(mixing=mixing).fit(
+    exact = brute_force(sample, 60, kind)
+    fit = tc.MixedPoisson(**KINDS[kind]).fit(
         table(sample), population_size=60, draws=2_000, random_seed=4, **QUICK
     )
     found = expectations(fit)
     assert "k_hat" in fit.attrs["importance"]
     # Some thousand effective draws: three of their standard errors, and the grid's.
     tolerances = {"empty": 0.04, "power": 0.02, "log nu": 0.08, "margin": 0.01}
-    if mixing == "mixture":
-        found["share"] = float(fit["posterior"]["share"].mean())
-        tolerances["share"] = 0.02
+    for name in FIXED.get(kind, {}):
+        found[name] = float(fit["posterior"][name].mean())
+        tolerances[name] = 0.02
     for name, tolerance in tolerances.items():
         assert found[name] == pytest.approx(exact[name], abs=tolerance), (name, found, exact)
 
@@ -358,15 +357,18 @@ def test_the_share_follows_its_prior(alpha):
     np.testing.assert_allclose(quantiles, law.ppf([0.1, 0.5, 0.9]), atol=0.03)
 
 
-def test_a_share_is_a_probability():
-    above = {"share": tc.Prior("Uniform", lower=0.0, upper=2.0)}
-    with pytest.raises(PriorError, match=r"share.*between 0 and 1"):
-        tc.MixedPoisson(priors=above)
+@pytest.mark.parametrize("name", ["share", "inflation"])
+def test_shares_are_probabilities(name):
+    above = {name: tc.Prior("Uniform", lower=0.0, upper=2.0)}
+    with pytest.raises(PriorError, match=rf"{name}.*between 0 and 1"):
+        tc.MixedPoisson(priors=above, zero_inflated=True)
 
 
 def check_parameters_agree(fits):
     spreads = {name for name in fits[0]["posterior"].data_vars if "concentration" in name}
-    others = [name for name in fits[0]["posterior"].data_vars if name[:5] in ("share", "scale")]
+    others = [
+        name for name in fits[0]["posterior"].data_vars if name[:5] in ("share", "infla", "scale")
+    ]
     for name in ("power", "intensity", *others, *sorted(spreads)):
         first, second = (fit["posterior"][name].values for fit in fits)
         if name in spreads:  # without an upper end
@@ -377,9 +379,9 @@ def check_parameters_agree(fits):
 
 @each
 @pytest.mark.slow
-def test_it_agrees_with_nuts(mixing, religion_sample):
+def test_it_agrees_with_nuts(kind, religion_sample):
     """Mean and standard deviation of R2, and of the parameters."""
-    model = tc.MixedPoisson(mixing=mixing)
+    model = tc.MixedPoisson(**KINDS[kind])
     fits = [
         model.fit(
             religion_sample,
@@ -572,6 +574,8 @@ def test_blocks_of_draws_keep_their_order_and_have_random_numbers_of_their_own()
 def test_what_it_refuses(religion_sample):
     with pytest.raises(ParameterError, match="mixing must be one of"):
         tc.MixedPoisson(mixing="log-normal")
+    with pytest.raises(ParameterError, match="zero_inflated must be True or False, got 1"):
+        tc.MixedPoisson(zero_inflated=1)
     weights = religion_sample * 10.0
     with pytest.raises(ParameterError, match="not whole, which needs gamma factors"):
         tc.MixedPoisson(mixing="inverse Gaussian").fit(

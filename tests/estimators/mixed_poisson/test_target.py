@@ -20,7 +20,10 @@ from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
 
-SHARES = pytest.mark.parametrize("share", [0.0, 1.0, 0.35], ids=[*MIXING, "mixture"])
+KINDS = {"gamma": (0.0, 0.0), "inverse Gaussian": (1.0, 0.0), "mixture": (0.35, 0.0)}
+"""Shares of inverse Gaussian factors, and of cells where nobody can be."""
+KINDS |= {f"{name} with zeros": (share, 0.3) for name, (share, _) in KINDS.items()}
+each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 COUNTS = np.array([0, 0, 1, 2, 7, 39, 40, 41, 60, 300.0])
 
 
@@ -67,10 +70,11 @@ def target_of(problem, terms):
     return Target(problem, tuple(terms), priors, pure=0.0)
 
 
-def points_of(target, rng, share, rows=3):
-    shares = np.full(rows, share)
+def points_of(target, rng, kind, rows=3):
+    named = dict(zip(("share", "inflation"), np.tile(kind, (rows, 1)).T, strict=True))
     log_a = np.tile(target.effects.log_a, (rows, 1))
-    points = target.start(rng.normal(0, 1, rows), rng.random(rows), shares, log_a)
+    named |= {"log_nu": rng.normal(0, 1, rows), "power": rng.random(rows)}
+    points = target.start(named, log_a)
     moved = points.logs + rng.normal(0, 0.4, points.logs.shape)
     sums = points.sums * rng.uniform(0.5, 2, rows)[:, None]
     log_a = points.log_a + rng.uniform(-0.5, 1, points.log_a.shape)
@@ -95,11 +99,11 @@ def differences(target, points, step=2e-3):
     return slopes, bends
 
 
-@SHARES
+@each
 @pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
-def test_the_density_bends_as_its_differences_do(problem, terms, share):
+def test_the_density_bends_as_its_differences_do(problem, terms, kind):
     target = target_of(problem(), terms)
-    points = points_of(target, np.random.default_rng(1), share)
+    points = points_of(target, np.random.default_rng(1), kind)
     bends, strata = target.bends(points), len(target.strata.kept)
     slopes, seconds = differences(target, points)
     scale = np.abs(seconds).max()
@@ -113,26 +117,26 @@ def test_the_density_bends_as_its_differences_do(problem, terms, share):
     np.testing.assert_allclose(apart, 0, atol=1e-4 * scale)
 
 
-@SHARES
+@each
 @pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
-def test_the_likelihood_is_the_product_of_those_of_all_cells(problem, terms, share):
+def test_the_likelihood_is_the_product_of_those_of_all_cells(problem, terms, kind):
     target = target_of(problem(), terms)
-    points = points_of(target, np.random.default_rng(2), share)
+    points = points_of(target, np.random.default_rng(2), kind)
     _, *cells = target._cells(points)
-    by_cell = mixing_with(points.share).log_pmf(target._counts, *cells)
+    by_cell = mixing_with(points.share, points.inflation).log_pmf(target._counts, *cells)
     np.testing.assert_allclose(target._log_likelihood(points), by_cell.sum(axis=1), rtol=1e-12)
 
 
-@SHARES
+@each
 @pytest.mark.parametrize(("problem", "terms"), PROBLEMS.values(), ids=list(PROBLEMS))
-def test_modes_are_where_slopes_are_the_exponents(problem, terms, share, monkeypatch):
+def test_modes_are_where_slopes_are_the_exponents(problem, terms, kind, monkeypatch):
     """Found one by one as in blocks and threads, with what is needed of the point just
     before.
     """
     monkeypatch.setattr(target_module, "_BLOCK", 1)
     monkeypatch.setattr(parallel, "_THREADED_FROM", 1)
     target = target_of(problem(), terms)
-    points = points_of(target, np.random.default_rng(3), share)
+    points = points_of(target, np.random.default_rng(3), kind)
     exponents = 0.5 * usual_exponents(target, points)
     modes, bends, roots = target.modes(points, exponents, 1e-6)
     slopes = target.bends(modes).slopes
@@ -150,16 +154,17 @@ def test_modes_are_where_slopes_are_the_exponents(problem, terms, share, monkeyp
 def test_points_of_any_kind_stand_beside_each_other():
     """Shares at and between their ends, and means and shapes of any size."""
     target = target_of(stratified(), MAIN[:2])
-    points = points_of(target, np.random.default_rng(4), 0.0, rows=12)
+    points = points_of(target, np.random.default_rng(4), (0.0, 0.0), rows=12)
     logs = points.logs.copy()
     logs[::4, 0], logs[1::4, 1], logs[2::4, -1] = 600.0, -600.0, 500.0
-    points = replace(points, logs=logs, share=np.tile([0.0, 0.3, 1.0], 4))
+    several = {"share": np.tile([0.0, 0.3, 1.0], 4), "inflation": np.repeat([0.0, 0.4], 6)}
+    points = replace(points, logs=logs, **several)
     points.log_nu[::5], points.log_nu[1::5] = -300.0, 60.0
     _, *cells = target._cells(points)
     found, bends = target._log_likelihood(points), target.bends(points)
     for row, share in enumerate(points.share):
         own = slice(row, row + 1)
-        one = mixing_with(points.share[own])
+        one = mixing_with(points.share[own], points.inflation[own])
         by_cell = one.log_pmf(target._counts, *(each[own] for each in cells))
         np.testing.assert_allclose(found[row], by_cell.sum(), rtol=1e-12, err_msg=f"{share}")
         alone = target.bends(points.at(own))
@@ -180,9 +185,9 @@ def test_information_that_is_none_is_made_the_least():
     np.testing.assert_allclose(far @ far.T, np.diag([1e18, LEAST]))
 
 
-@SHARES
-def test_slopes_of_counts_are_those_of_their_probabilities(share):
-    rng, mixing = np.random.default_rng(2), mixing_with(np.full(6, share))
+@each
+def test_slopes_of_counts_are_those_of_their_probabilities(kind):
+    rng, mixing = np.random.default_rng(2), mixing_with(*(np.full(6, part) for part in kind))
     means, shapes = rng.normal(0, 2, (2, 6, len(COUNTS)))
     power, step = rng.random(6), 1e-3
 

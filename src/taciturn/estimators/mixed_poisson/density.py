@@ -7,7 +7,8 @@ logarithms of the sizes of the strata and of the number of cells; `model`, ``(ba
 places, normal)``, what levels are made of, without columns where they are the effects,
 the first effect of each group and the one after its last, and which groups are
 coordinates of an interaction; and `points`, ``(logs, sums, strength, log_nu, power,
-share)`` as in `Points`, with concentrations and precisions instead of their logarithms.
+share, inflation)`` as in `Points`, with concentrations and precisions instead of their
+logarithms.
 """
 
 import math
@@ -20,10 +21,11 @@ from taciturn.estimators.mixed_poisson.kernels import (
     compiled,
     counted_gamma,
     counted_inverse_gaussian,
+    log_empty,
     solve_back,
     solve_forward,
 )
-from taciturn.estimators.mixed_poisson.slopes import gamma, inverse_gaussian, mixture
+from taciturn.estimators.mixed_poisson.slopes import gamma, inflated, inverse_gaussian, mixture
 
 __all__ = ["LEAST", "bend", "climb", "factor_information", "sum_likelihood"]
 
@@ -36,18 +38,28 @@ _HIGH = 1e250  # of a product before its logarithm is taken: factors are at most
 def sum_likelihood(sample, model, points, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `out` with the sum over the cells of ``log f! p(f)`` for each point."""
     counts, number = sample[0], sample[0].size
-    logs, _, _, log_nu, power, shares = points
+    logs, _, _, log_nu, power, shares, inflations = points
     levels, cells = np.empty(model[0].shape[0]), _cells(sample)
     log_mean, mean, log_shape, _ = cells
     for a in range(log_nu.size):
         _fill_cells(sample, model, logs[a], log_nu[a], power[a], levels, cells)
-        share = shares[a]
+        share, inflation = shares[a], inflations[a]
+        log_filled = math.log1p(-inflation)
         first = math.log1p(-share) if share < 1.0 else -np.inf
         second = math.log(share) if share > 0.0 else -np.inf
         total, either = 0.0, 1.0  # of logarithms, and what a logarithm is still to be taken of
         for i in range(number):
             f, x, y, m = counts[i], log_mean[i], log_shape[i], mean[i]
             r = math.exp(y)
+            if inflation > 0.0:
+                if f == 0:
+                    empty = math.exp(log_filled + log_empty(m, r, share))
+                    either *= inflation + empty
+                    if either < 1.0 / _HIGH:
+                        total += math.log(either)
+                        either = 1.0
+                    continue
+                total += log_filled
             of_gamma, of_other = -np.inf, -np.inf
             if share < 1.0:
                 excess = math.log1p(m / r)
@@ -173,7 +185,7 @@ def _factor(matrix, root):  # type: ignore[no-untyped-def] # pragma: no cover
 def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the arrays of `Bends` at one point."""
     basis = model[0]
-    logs, _, _, log_nu, power, _ = points
+    logs, _, _, log_nu, power, shares, inflations = points
     slopes, bends, between, of_means, sums = out
     levels, cells, by_level, pairs, with_means, own = work
     strata = of_means.shape[1]
@@ -181,7 +193,7 @@ def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] 
     slopes[a], of_means[a] = 0.0, 0.0
     by_level[:], pairs[:], with_means[:], own[:] = 0.0, 0.0, 0.0, 0.0
     here = slopes[a, :strata], of_means[a], by_level, pairs, with_means, own
-    _bend_likelihood(sample, cells, power[a], points[5][a], here)
+    _bend_likelihood(sample, cells, power[a], shares[a], inflations[a], here)
     if basis.shape[1] > 0:
         slopes[a, strata:] = by_level @ basis
         bends[a] = basis.T @ (pairs @ basis)
@@ -199,7 +211,7 @@ def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] 
 
 
 @compiled
-def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def _bend_likelihood(sample, cells, power, share, inflation, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add derivatives of the likelihood of one point by intensities and levels, second
     ones with the sign changed: by intensities, once and twice, by levels, by pairs of
     these, by both, and twice by levels without what each takes from other cells.
@@ -211,6 +223,7 @@ def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyp
     weight, expected = np.empty(counts.size), np.zeros((strata, size))
     slope_of, both_of = np.zeros(strata), np.zeros(strata)
     log_odds = math.log(share) - math.log1p(-share) if 0.0 < share < 1.0 else 0.0
+    log_filled = math.log1p(-inflation) - math.log(inflation) if inflation > 0.0 else 0.0
     for i in range(counts.size):
         f, m, r = counts[i], mean[i], math.exp(log_shape[i])
         ratio = m / r
@@ -223,6 +236,8 @@ def _bend_likelihood(sample, cells, power, share, out):  # type: ignore[no-untyp
             else:
                 given = log_mean[i], log_shape[i], m, r, ratio, math.log1p(ratio), s
                 found = mixture(f, *given, log_odds)
+        if f == 0 and inflation > 0.0:
+            found = inflated(found, log_empty(m, r, share), log_filled)
         by_mean, by_shape, bend_mean, bend_both, bend_shape = found
         j = of_cell[i]
         slope, both = by_mean + power * by_shape, bend_mean + power * bend_both

@@ -17,9 +17,10 @@ from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.model import concentration_name, effect_name
 from taciturn.estimators.mixed_poisson.blocks import of_draws
 from taciturn.estimators.mixed_poisson.importance import sample_parameters
-from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
+from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, log_not_all, mixing_with
 from taciturn.estimators.mixed_poisson.model import build_model
 from taciturn.estimators.mixed_poisson.shares import Strata
+from taciturn.estimators.mixed_poisson.target import OPTIONAL
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_multinomial
@@ -67,7 +68,8 @@ class MixedPoisson(LogLinearEstimator):
         Hierarchical log-linear formula; main effects without one.
     priors : mapping of str to Prior, optional
         Replaces priors by name. The parameters are ``nu`` (:math:`\nu`), ``power``
-        (:math:`\beta`); ``share`` (:math:`\omega`) of a mixture;
+        (:math:`\beta`); ``share`` (:math:`\omega`) of a mixture; ``inflation``
+        (:math:`\zeta`) with zeros;
         ``concentration_<variable>`` for each variable in the formula,
         how even its margin is, or in its place ``margin_<variable>``, a Dirichlet prior
         with a concentration that is known; ``scale_<variable>_<variable>`` for the size
@@ -78,23 +80,26 @@ class MixedPoisson(LogLinearEstimator):
         than the model says without most others being empty. In a mixture the factor of
         each cell is inverse Gaussian with probability :math:`\omega`, and gamma
         otherwise.
+    zero_inflated : bool
+        Whether there may be cells where nobody can be, besides those that are named as
+        structural zeros: a factor is 0 with probability :math:`\zeta`.
 
     Raises
     ------
     ParameterError
         No such `mixing`. On `fit`: an effective size with inverse Gaussian factors.
     PriorError
-        A prior of ``share`` that is not between 0 and 1. On `fit`: a prior for a
-        parameter that the model does not have.
+        A prior of ``share`` or ``inflation`` that is not between 0 and 1. On `fit`: a
+        prior for a parameter that the model does not have.
 
     Notes
     -----
     Default priors: ``nu`` is log-normal around `e n / K`, so that :math:`\nu K` has the
     prior of :math:`\kappa` in `DirichletLogLinear`; ``power`` is uniform between 0 and
-    1, and so is ``share``; interaction scales are half-normal with scale 1. The margin
-    of a variable is Dirichlet with a concentration `a` for all categories, which is
-    Pareto with shape 1/4 and at least 1/2: from Jeffreys' prior up to a margin that is
-    even.
+    1, and so are ``share`` and ``inflation``; interaction scales are half-normal with
+    scale 1. The margin of a variable is Dirichlet with a concentration `a` for all
+    categories, which is Pareto with shape 1/4 and at least 1/2: from Jeffreys' prior up
+    to a margin that is even.
 
     *The intensity.* With counts that are Poisson with means
     :math:`\theta \pi_i g_i` and a density of :math:`\theta` proportional to
@@ -104,6 +109,11 @@ class MixedPoisson(LogLinearEstimator):
     gamma factors, and Poisson-inverse Gaussian with the others. ``intensity`` is
     :math:`\theta`, a part of the computation rather than of the model; given it and the
     count, a factor is gamma, or generalised inverse Gaussian.
+
+    *Zeros.* In a cell without anybody from the sample nobody can be with odds
+    :math:`\zeta : (1 - \zeta) p_0`, where :math:`p_0` is the probability that it is
+    empty otherwise. Somebody can be in some cell of the table, and of each stratum: the
+    prior of the factors is conditional on that.
 
     *Known margins and strata.* Given the sizes of the strata, samples and populations
     of each are multinomial of their own, whatever the sampling fractions, and there is
@@ -134,6 +144,7 @@ class MixedPoisson(LogLinearEstimator):
     """
 
     mixing: str = MIXTURE
+    zero_inflated: bool = False
 
     sized: ClassVar[str] = "nu"
     others: ClassVar[tuple[str, ...]] = ("intensity",)
@@ -152,14 +163,19 @@ class MixedPoisson(LogLinearEstimator):
         known = [MIXTURE, *MIXING]
         if str(self.mixing) not in known:  # from a file it may be anything
             raise ParameterError(f"mixing must be one of {known}, got {quoted(self.mixing)}")
-        share = self.priors.get("share")
-        if share is not None and share.quantile(1.0) > 1:
-            raise PriorError(f"share is a probability: a prior between 0 and 1, got {share}")
+        if not isinstance(self.zero_inflated, bool):
+            raise ParameterError(
+                f"zero_inflated must be True or False, got {quoted(self.zero_inflated)}"
+            )
+        for name in OPTIONAL:
+            prior = self.priors.get(name)
+            if prior is not None and prior.quantile(1.0) > 1:
+                raise PriorError(f"{name} is a probability: a prior between 0 and 1, got {prior}")
 
     @property
     def variant(self) -> str:
         """The distribution of the factors."""
-        return self.mixing
+        return f"{self.mixing}, with zeros" if self.zero_inflated else self.mixing
 
     def check_design(self, problem: Problem) -> None:
         """Raise `ParameterError` for what inverse Gaussian factors cannot take."""
@@ -201,10 +217,11 @@ class MixedPoisson(LogLinearEstimator):
         return float(self.mixing == WALD)
 
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
-        """Return the default priors of ``nu``, ``power`` and ``share``."""
+        """Return the default priors of what the factors are like."""
         average, between = problem.sample_size / problem.cells, Prior("Uniform", lower=0, upper=1)
         priors = {"nu": Prior("LogNormal", mu=1 + log(average), sigma=1.5), "power": between}
-        return priors | {"share": between} if self._mixes(problem) else priors
+        optional = {"share": self._mixes(problem), "inflation": self.zero_inflated}
+        return priors | {name: between for name, there in optional.items() if there}
 
     def margin_prior(self, dim: str) -> dict[str, Prior]:
         """Return the default prior of how even a margin is, unless the margin has been
@@ -260,7 +277,8 @@ class MixedPoisson(LogLinearEstimator):
             mean, shape = np.maximum(np.exp(log_mean[:, seen]), 1e-200), np.exp(log_shape)
             with np.errstate(divide="ignore"):  # r may vanish, too
                 log_factors[:, seen] = np.log(mixing.draw(told[seen], mean, shape[:, seen], rng))
-            log_factors[:, ~seen] = mixing.draw_log_prior(shape[:, ~seen], rng)
+            others = strata.of_cell[~seen]
+            log_factors[:, ~seen] = mixing.draw_log_prior(shape[:, ~seen], others, rng)
             if log_left is not None:
                 log_factors += log_left
             weights = strata.shares(log_shares + log_factors)
@@ -300,7 +318,8 @@ class MixedPoisson(LogLinearEstimator):
     ) -> Floats:
         """Shares of all cells, with factors that no sample informs."""
         log_shares, _, log_shape = self._cells(problem, strata, parameters)
-        factors = self._factors(problem, parameters).draw_log_prior(np.exp(log_shape), rng)
+        mixing = self._factors(problem, parameters)
+        factors = mixing.draw_log_prior(np.exp(log_shape), strata.of_cell, rng)
         return strata.shares(log_shares + factors)
 
     def log_joint(self, problem: Problem, parameters: Parameters) -> Floats:
@@ -314,7 +333,10 @@ class MixedPoisson(LogLinearEstimator):
             _, *cells = self._cells(problem, strata, parameters)
             return self._factors(problem, parameters).log_pmf(counts, *cells).sum(axis=1)
 
-        values = of_draws(joint, arrays_of(problem, parameters), len(counts))
+        drawn = arrays_of(problem, parameters)
+        values = of_draws(joint, drawn, len(counts))
+        if self.zero_inflated:
+            values -= log_not_all(drawn["inflation"].ravel(), Strata(problem, sampled=True).cells)
         return values.reshape(posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats | None:
@@ -347,7 +369,8 @@ class MixedPoisson(LogLinearEstimator):
 
     def _factors(self, problem: Problem, parameters: Arrays) -> Mixing:
         """The distribution of the factors at each draw."""
-        return mixing_with(parameters["share"].ravel() if self._mixes(problem) else self._pure)
+        share = parameters["share"].ravel() if self._mixes(problem) else self._pure
+        return mixing_with(share, parameters["inflation"].ravel() if self.zero_inflated else 0.0)
 
     def _cells(
         self, problem: Problem, strata: Strata, parameters: Arrays

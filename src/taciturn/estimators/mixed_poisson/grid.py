@@ -1,8 +1,8 @@
 """Nodes over the posterior of what departures from the model are like, with the rates,
 the coordinates of interactions and the intensities of largest density at each.
 
-The grid of the two parameters of the departures, and of a mixture's share, is narrowed,
-and widened, to where the posterior is.
+The grid of the parameters of the departures, two and those of a mixture and of zeros,
+is narrowed, and widened, to where the posterior is.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,13 @@ from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.priors import Prior
 
-__all__ = ["AXES", "FINER", "Fitted", "Nodes"]
+__all__ = ["FINER", "Fitted", "Nodes"]
 
-AXES: Final = ("log_nu", "power", "share")
-"""Of the grid; without the last if it is known."""
 FINER: Final = 4
 """Parts between nodes, along each axis."""
-_COARSE: Final = {2: (8, 6), 3: (6, 5, 4)}  # nodes along each axis, to find the posterior,
-_GRID: Final = {2: (16, 8), 3: (10, 5, 4)}  # and there
+# Nodes along each axis, to find the posterior, and there.
+_COARSE: Final = {2: (8, 6), 3: (6, 5, 4), 4: (6, 4, 4, 4)}
+_GRID: Final = {2: (16, 8), 3: (10, 5, 4), 4: (8, 4, 4, 4)}
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations and scales are learned
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
@@ -45,7 +44,8 @@ _NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
 _SEARCHES: Final = 10  # for the top of a narrow posterior
 _PRECISE: Final = {"xtol": 1e-4, "ftol": 1e-12}  # of a density whose logarithm has ten digits
 _TAIL: Final = 1e-7
-_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0))  # of the axes
+# Of the axes.
+_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0), (0.0, 1.0))
 _DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
 _INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off
 _EXPONENTS: Final = (0.02, 0.4)  # of rates and intensities: least and most, of either sign
@@ -57,9 +57,9 @@ type Ends = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Nodes:
-    """A grid of log ν, the power and, if it has a prior, the share, with the rates and
-    the intensities of largest density at each node, and the logarithm of the
-    posterior's height.
+    """A grid of log ν, the power and, if they have priors, the share and the inflation,
+    with the rates and the intensities of largest density at each node, and the
+    logarithm of the posterior's height.
 
     Attributes
     ----------
@@ -173,9 +173,9 @@ class _Room:
             low, high = power.quantile(_TAIL), power.quantile(1 - _TAIL)
             ends.append((low, min(high, max(2.0, 2 * low))))  # without most of a long tail
         along = [nu, power]
-        if "share" in target.priors:
-            along.append(target.priors["share"])
-            ends.append((along[2].quantile(_TAIL), along[2].quantile(1 - _TAIL)))
+        for prior in map(target.priors.__getitem__, target.axes[2:]):
+            along.append(prior)
+            ends.append((prior.quantile(_TAIL), prior.quantile(1 - _TAIL)))
         outer = [ends[0], *((prior.quantile(0.0), prior.quantile(1.0)) for prior in along[1:])]
         return cls(along, ends, outer)
 
@@ -228,7 +228,7 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
     far from it, as the parameters depend on each other.
     """
     best = nodes.best.at(np.array([nodes.height.argmax()]))
-    axes = AXES[: len(nodes.axes)]
+    axes = target.axes
     top, deepest = np.array([float(getattr(best, name)[0]) for name in axes]), np.inf
     limits = [_LIMITS[0]]
     for (low, high), prior in zip(_LIMITS[1:], along[1:], strict=False):
@@ -315,10 +315,10 @@ def _nodes(
     ]
     places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
     usual = target.effects.log_a
-    log_nu, power, *shares = places
-    share = shares[0] if shares else np.full(len(power), target.pure)
+    named = dict(zip(target.axes, places, strict=True))
+    log_nu = named["log_nu"]
     log_a = np.tile(usual, (len(log_nu), 1)) if others is None else others.means(usual, log_nu)
-    best = target.start(log_nu, power, share, log_a)
+    best = target.start(named, log_a)
     if start is not None:
         best = replace(best, **start.between(*places))
     exponents = usual_exponents(target, best)

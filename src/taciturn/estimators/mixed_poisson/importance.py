@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from taciturn.diagnostics import SMALLEST_ESS, ImportanceDiagnostics
 from taciturn.estimators.formula import Terms
-from taciturn.estimators.mixed_poisson.grid import AXES, FINER, Fitted, Nodes
+from taciturn.estimators.mixed_poisson.grid import FINER, Fitted, Nodes
 from taciturn.estimators.mixed_poisson.kernels import solve_back_at
 from taciturn.estimators.mixed_poisson.modes import log_scale
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.spread import Spread
-from taciturn.estimators.mixed_poisson.target import Target
+from taciturn.estimators.mixed_poisson.target import OPTIONAL, Target
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.importance import resample
@@ -42,7 +42,7 @@ def sample_parameters(
     rng: np.random.Generator,
 ) -> tuple[dict[str, Floats], ImportanceDiagnostics]:
     """Draws of ``nu`` and ``power``, shape (draws,), of ``intensity``, (draws, strata
-    with a sample), of ``share``, unless it has no prior and is `pure`, of
+    with a sample), of ``share`` and ``inflation`` if they have priors, of
     concentrations and scales, and of the effects of all terms, (draws, categories,
     ...).
     """
@@ -65,8 +65,7 @@ def sample_parameters(
         "power": kept.power,
         "intensity": np.exp(kept.logs[:, : len(target.strata.kept)]),
     }
-    if "share" in priors:
-        found["share"] = kept.share
+    found |= {name: getattr(kept, name) for name in OPTIONAL if name in priors}
     for group, log_a in zip(target.effects.groups, kept.log_a.T, strict=True):
         if group.prior is not None:
             found[group.name] = group.parameter(log_a)
@@ -128,7 +127,7 @@ def _moved(target: Target, nodes: Nodes, node: npt.NDArray[np.int64], off: Float
     own = best.at(node)
     moved = {
         name: getattr(own, name) + width * along
-        for name, width, along in zip(AXES, nodes.widths, off, strict=False)
+        for name, width, along in zip(target.axes, nodes.widths, off, strict=True)
     }
     return replace(own, **moved, logs=logs)
 

@@ -23,10 +23,12 @@ __all__ = [
     "compiled",
     "counted_gamma",
     "counted_inverse_gaussian",
+    "draw_fillable",
     "draw_inverse_gaussian_factors",
     "draw_mixture_factors",
     "less_highest",
     "log_bessel_ratio",
+    "log_empty",
     "log_sums",
     "means_and_shapes",
     "one_factor",
@@ -109,6 +111,21 @@ def counted_inverse_gaussian(f, log_mean, r, s):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def log_empty(m, r, share):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the probability that a cell is empty, whose factor is inverse
+    Gaussian with probability `share`, and gamma otherwise.
+    """
+    of_gamma, of_other = -r * math.log1p(m / r), -2.0 * m / (1.0 + math.sqrt(1.0 + 2.0 * m / r))
+    if share <= 0.0:
+        return of_gamma
+    if share >= 1.0:
+        return of_other
+    highest = max(of_gamma, of_other)
+    either = (1.0 - share) * math.exp(of_gamma - highest) + share * math.exp(of_other - highest)
+    return highest + math.log(either)
+
+
+@compiled
 def log_bessel_ratio(f, w):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``K_{f - 1/2}(w) / K_{1/2}(w)``: by orders, or by the uniform
     expansion for large ones (DLMF 10.41.4).
@@ -169,6 +186,26 @@ def draw_mixture_factors(counts, mean, shape, log_odds, rng, out):  # type: igno
                 out[a, i] = rng.standard_gamma(shape[a, i] + f) / (shape[a, i] + m)
             else:
                 out[a, i] = _inverse_gaussian_factor(f, m, shape[a, i], rng)
+
+
+@compiled
+def draw_fillable(log_inflation, of_cell, cells, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Whether each cell can be filled, for each row: with the logarithm of the
+    probability that it can not, given that some cell of each stratum can, of which each
+    has so many.
+    """
+    first, number = np.empty(cells.size, dtype=np.int64), np.empty(cells.size, dtype=np.int64)
+    for a in range(log_inflation.size):
+        no, number[:] = log_inflation[a], 0
+        for j in range(cells.size):
+            # The first that can, of cells in a row.
+            missed = math.log1p(rng.random() * math.expm1(no * cells[j])) / no
+            first[j] = min(int(missed), cells[j] - 1)
+        for i in range(of_cell.size):
+            j = of_cell[i]
+            later = number[j] > first[j] and math.log(rng.random()) >= no
+            out[a, i] = number[j] == first[j] or later
+            number[j] += 1
 
 
 @compiled

@@ -1,4 +1,6 @@
-"""What departures from the model may be distributed like: factors with mean 1."""
+"""What departures from the model may be distributed like: factors with mean 1, and 0
+where nobody can be.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -7,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from taciturn.estimators.mixed_poisson.blocks import in_cache
 from taciturn.estimators.mixed_poisson.kernels import (
@@ -16,6 +18,7 @@ from taciturn.estimators.mixed_poisson.kernels import (
     NARROWEST,
     add_gamma_mixed,
     add_inverse_gaussian_mixed,
+    draw_fillable,
     draw_inverse_gaussian_factors,
     draw_mixture_factors,
 )
@@ -26,11 +29,12 @@ from taciturn.estimators.mixed_poisson.slopes import (
 )
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
-__all__ = ["MIXING", "Mixing", "mixing_with"]
+__all__ = ["MIXING", "Mixing", "log_not_all", "mixing_with"]
 
 _HEAD: Final = 30  # counts up to this have the sum of a Bessel function in closed form
 
 Floats = npt.NDArray[np.float64]
+Cells = npt.NDArray[np.int64]
 
 
 class Mixing(ABC):
@@ -58,16 +62,42 @@ class Mixing(ABC):
         """Factors given the counts."""
 
     @abstractmethod
-    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
-        """Logarithms of factors without counts."""
+    def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
+        """Logarithms of factors without counts, in cells of these strata, of which each
+        has a cell that can be filled.
+        """
 
     @abstractmethod
     def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
         """Logarithm of the probability of each count, in PyTensor."""
 
     @abstractmethod
+    def factors(self, shape: Any, size: Any) -> Any:
+        """Factors without counts, as random variables of PyMC."""
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """Of the distribution, besides the shapes."""
+        return ()
+
+    def having(self, *parameters: Any) -> "Mixing":
+        """The same with other values of these."""
+        return self
+
     def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
         """The counts as a variable of the PyMC model."""
+        import pymc as pm
+
+        def dist(mean: Any, shape: Any, *rest: Any) -> Any:
+            *parameters, size = rest
+            factors = self.having(*parameters).factors(shape, size)
+            return pm.Poisson.dist(mu=mean * factors, size=size)
+
+        def logp(counts: Any, mean: Any, shape: Any, *parameters: Any) -> Any:
+            return self.having(*parameters).log_probability(counts, mean, shape)
+
+        given = (mean, shape, *self.parameters)
+        return pm.CustomDist(name, *given, dist=dist, logp=logp, observed=observed)
 
 
 class _Gamma(Mixing):
@@ -95,7 +125,7 @@ class _Gamma(Mixing):
     def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.standard_gamma(shape + counts) / (shape + mean))
 
-    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+    def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
         shape = np.maximum(shape, 1e-200)
         return draw_log_gammas(shape, rng) - np.log(shape)
 
@@ -108,6 +138,11 @@ class _Gamma(Mixing):
         f, r = counts[seen], shape[seen]
         own = pt.gammaln(r + f) - pt.gammaln(r) + f * (log_ratio - excess)[seen]
         return (-shape * excess)[seen].inc(own - pt.gammaln(f + 1.0))
+
+    def factors(self, shape: Any, size: Any) -> Any:
+        import pymc as pm
+
+        return pm.Gamma.dist(alpha=shape, beta=shape, size=size)
 
     def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
         import pymc as pm
@@ -140,7 +175,7 @@ class _InverseGaussian(Mixing):
         draw_inverse_gaussian_factors(counts, mean, shape, rng, out)
         return out
 
-    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
+    def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
         drawn = rng.wald(1.0, np.maximum(shape, NARROWEST))
         return np.asarray(np.log(np.maximum(drawn, 1e-300)))
 
@@ -153,15 +188,10 @@ class _InverseGaussian(Mixing):
         own = f * (pt.log(mean) - pt.log(s))[seen] + _log_bessel_ratio(f, (shape * s)[seen])
         return (-2 * mean / (1 + s))[seen].inc(own - pt.gammaln(f + 1))
 
-    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+    def factors(self, shape: Any, size: Any) -> Any:
         import pymc as pm
 
-        def dist(mean: Any, shape: Any, size: Any) -> Any:
-            factors = pm.Wald.dist(mu=1.0, lam=shape, size=size)
-            return pm.Poisson.dist(mu=mean * factors, size=size)
-
-        logp = self.log_probability
-        return pm.CustomDist(name, mean, shape, dist=dist, logp=logp, observed=observed)
+        return pm.Wald.dist(mu=1.0, lam=shape, size=size)
 
 
 @dataclass(frozen=True)
@@ -196,8 +226,8 @@ class _Mixture(Mixing):
         draw_mixture_factors(counts, mean, shape, logit(self.share), rng, out)
         return out
 
-    def draw_log_prior(self, shape: Floats, rng: np.random.Generator) -> Floats:
-        first, second = (mixing.draw_log_prior(shape, rng) for mixing in MIXING.values())
+    def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
+        first, second = (mixing.draw_log_prior(shape, of_cell, rng) for mixing in MIXING.values())
         return np.where(rng.random(shape.shape) < self.share[:, None], second, first)
 
     def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
@@ -206,26 +236,110 @@ class _Mixture(Mixing):
         first, second = (mixing.log_probability(counts, mean, shape) for mixing in MIXING.values())
         return pt.logaddexp(pt.log1p(-self.share) + first, pt.log(self.share) + second)
 
-    def observe(self, name: str, mean: Any, shape: Any, observed: Any) -> Any:
+    def factors(self, shape: Any, size: Any) -> Any:
         import pymc as pm
         import pytensor.tensor as pt
 
-        def dist(mean: Any, shape: Any, share: Any, size: Any) -> Any:
-            gamma = pm.Gamma.dist(alpha=shape, beta=shape, size=size)
-            wald = pm.Wald.dist(mu=1.0, lam=shape, size=size)
-            factors = pt.switch(pm.Bernoulli.dist(share, size=size), wald, gamma)
-            return pm.Poisson.dist(mu=mean * factors, size=size)
+        first, second = (mixing.factors(shape, size) for mixing in MIXING.values())
+        return pt.switch(pm.Bernoulli.dist(self.share, size=size), second, first)
 
-        def logp(counts: Any, mean: Any, shape: Any, share: Any) -> Any:
-            return _Mixture(share).log_probability(counts, mean, shape)
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.share,)
 
-        return pm.CustomDist(name, mean, shape, self.share, dist=dist, logp=logp, observed=observed)
+    def having(self, *parameters: Any) -> "Mixing":
+        return _Mixture(*parameters)
 
     def _joint(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
         """Logarithms of ``f! p(f)`` together with either."""
         first, second = (mixing.log_pmf(counts, log_mean, log_shape) for mixing in MIXING.values())
         with np.errstate(divide="ignore"):
             return first + np.log1p(-self.share)[:, None], second + np.log(self.share)[:, None]
+
+
+@dataclass(frozen=True)
+class _Inflated(Mixing):
+    """Those of another distribution, or 0 in cells where nobody can be.
+
+    Attributes
+    ----------
+    others : Mixing
+        Of the factors that are not 0.
+    inflation : array, shape (draws,), or a variable in PyTensor
+        The probability that nobody can be in a cell.
+    """
+
+    others: Mixing
+    inflation: Any
+
+    def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
+        out, empty = self.others.log_pmf(counts, log_mean, log_shape), counts == 0
+        out += np.log1p(-self.inflation)[:, None]
+        out[:, empty] = np.logaddexp(np.log(self._positive)[:, None], out[:, empty])
+        return out
+
+    def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
+        out, empty = self.others.slopes(counts, log_mean, log_shape, power), counts == 0
+        chance = self._filled(log_mean[:, empty], log_shape[:, empty])
+        either = chance * (1 - chance)
+        by_mean, along, *bends = out[:, :, empty]
+        products = by_mean * by_mean, by_mean * along, along * along
+        found = [chance * by_mean, chance * along]
+        found += [chance * b - either * p for b, p in zip(bends, products, strict=True)]
+        out[:, :, empty] = found
+        return out
+
+    def draw(self, counts: Floats, mean: Floats, shape: Floats, rng: np.random.Generator) -> Floats:
+        out, empty = self.others.draw(counts, mean, shape, rng), counts == 0
+        with np.errstate(divide="ignore"):  # a shape may vanish
+            chance = self._filled(np.log(mean[:, empty]), np.log(shape[:, empty]))
+        out[:, empty] *= rng.random(chance.shape) < chance
+        return out
+
+    def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
+        out = self.others.draw_log_prior(shape, of_cell, rng)
+        fillable = np.empty(shape.shape, dtype=bool)
+        draw_fillable(np.log(self._positive), of_cell, np.bincount(of_cell), rng, fillable)
+        return np.where(fillable, out, -np.inf)
+
+    def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
+        import pytensor.tensor as pt
+
+        filled = pt.log1p(-self.inflation) + self.others.log_probability(counts, mean, shape)
+        empty = pt.logaddexp(pt.log(self.inflation), filled)
+        return pt.switch(pt.eq(counts, 0), empty, filled)
+
+    def factors(self, shape: Any, size: Any) -> Any:
+        import pymc as pm
+
+        impossible = pm.Bernoulli.dist(self.inflation, size=size)
+        return (1 - impossible) * self.others.factors(shape, size)
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.inflation, *self.others.parameters)
+
+    def having(self, *parameters: Any) -> "Mixing":
+        inflation, *rest = parameters
+        return _Inflated(self.others.having(*rest), inflation)
+
+    def _filled(self, log_mean: Floats, log_shape: Floats) -> Floats:
+        """The probability that empty cells can be filled."""
+        nobody = np.zeros(log_mean.shape[1])
+        log_empty = self.others.log_pmf(nobody, log_mean, log_shape)
+        return np.asarray(expit(log_empty - logit(self._positive)[:, None]))
+
+    @property
+    def _positive(self) -> Floats:
+        """The inflation, of which a logarithm can be taken."""
+        return np.asarray(np.maximum(self.inflation, 1e-300))
+
+
+def log_not_all(inflation: Floats, cells: Cells) -> Floats:
+    """Logarithm of the probability that anybody can be in some cell of each stratum, of
+    which each has so many cells; shape (draws,).
+    """
+    return np.asarray(np.log1p(-(inflation[:, None] ** cells)).sum(axis=1))
 
 
 def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
@@ -262,11 +376,19 @@ MIXING: Final[Mapping[str, Mixing]] = {
 """By name."""
 
 
-def mixing_with(share: Any) -> Mixing:
-    """The distribution of factors of which so many are inverse Gaussian: a number, an
-    array of shape (draws,), or a variable in PyTensor.
+def mixing_with(share: Any, inflation: Any = 0.0) -> Mixing:
+    """The distribution of factors of which so many are inverse Gaussian, in cells in so
+    many of which nobody can be: numbers, arrays of shape (draws,), or variables in
+    PyTensor.
     """
+    if not _are(inflation, 0):
+        return _Inflated(mixing_with(share), inflation)
     for number, mixing in enumerate(MIXING.values()):
-        if isinstance(share, float | np.ndarray) and np.all(share == number):
+        if _are(share, number):
             return mixing
     return _Mixture(share)
+
+
+def _are(values: Any, number: float) -> bool:
+    """Whether values that are known are all this number."""
+    return isinstance(values, float | np.ndarray) and bool(np.all(values == number))

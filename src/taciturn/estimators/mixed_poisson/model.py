@@ -65,7 +65,11 @@ def build_model(
         shape = nu * (problem.cells * pi) ** power
         mean = intensity[seen.of_cell] * pi * rates
         share = priors["share"].variable("share") if "share" in priors else pure
-        factors = mixing_with(share)
+        inflation: Any = 0.0
+        if "inflation" in priors:
+            inflation = priors["inflation"].variable("inflation")
+            pm.Potential("not_all_impossible", -pt.log1p(-(inflation**seen.cells)).sum())
+        factors = mixing_with(share, inflation)
         if problem.whole:
             factors.observe("sample_counts", mean, shape, counts)
         else:  # no counts of anybody

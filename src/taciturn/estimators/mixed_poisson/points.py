@@ -32,6 +32,8 @@ class Points:
         coordinates of interactions.
     share : array, shape (points,)
         The probability that a factor is inverse Gaussian.
+    inflation : array, shape (points,)
+        The probability that a cell is one where nobody can be.
     """
 
     log_nu: Floats
@@ -40,11 +42,12 @@ class Points:
     sums: Floats
     log_a: Floats
     share: Floats
+    inflation: Floats
 
     @property
-    def departures(self) -> tuple[Floats, Floats, Floats]:
-        """What departures are like: log ν, the power and the share."""
-        return self.log_nu, self.power, self.share
+    def departures(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """What departures are like: log ν, the power, the share and the inflation."""
+        return self.log_nu, self.power, self.share, self.inflation
 
     def at(self, which: npt.NDArray[np.int64] | slice) -> "Points":
         """Some of the points."""

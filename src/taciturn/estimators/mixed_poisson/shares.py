@@ -35,6 +35,8 @@ class Strata:
         The stratum of each.
     members : array, shape (cells, strata)
         1 where a cell is of the stratum, 0 elsewhere.
+    cells : array of int64, shape (strata,)
+        Number of cells of each.
     log_sizes : array, shape (strata,)
         Logarithms of their shares of the population.
     log_cells : float
@@ -61,6 +63,7 @@ class Strata:
         with np.errstate(divide="ignore"):
             self.log_start = np.log(counts[self.kept]) - self.log_sizes
         self.members = np.eye(len(self.kept))[self.of_cell]
+        self.cells = np.bincount(self.of_cell, minlength=len(self.kept))
 
     def sums(self, values: Floats) -> Floats:
         """Sums over the cells of each stratum, shape (draws, strata)."""

@@ -17,6 +17,7 @@ from taciturn.estimators.special import sums_of_shares
 __all__ = [
     "gamma",
     "gamma_slopes",
+    "inflated",
     "inverse_gaussian",
     "inverse_gaussian_slopes",
     "mixture",
@@ -141,6 +142,24 @@ def mixture(f, x, y, m, r, ratio, excess, s, log_odds):  # type: ignore[no-untyp
         first[2] + chance * (second[2] - first[2]) - either * by_mean * by_mean,
         first[3] + chance * (second[3] - first[3]) - either * by_mean * by_shape,
         first[4] + chance * (second[4] - first[4]) - either * by_shape * by_shape,
+    )
+
+
+@compiled
+def inflated(found, log_empty, log_odds):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same of an empty cell that can be filled with such odds, from those of one
+    that can, and the logarithm of the probability that it is then empty.
+    """
+    odds = log_odds + log_empty
+    chance = 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+    either = chance * (1.0 - chance)
+    by_mean, by_shape, bend_mean, bend_both, bend_shape = found
+    return (
+        chance * by_mean,
+        chance * by_shape,
+        chance * bend_mean - either * by_mean * by_mean,
+        chance * bend_both - either * by_mean * by_shape,
+        chance * bend_shape - either * by_shape * by_shape,
     )
 
 

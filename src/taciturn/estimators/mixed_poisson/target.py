@@ -20,14 +20,17 @@ from taciturn.estimators.mixed_poisson.blocks import in_blocks
 from taciturn.estimators.mixed_poisson.density import LEAST, bend, climb, sum_likelihood
 from taciturn.estimators.mixed_poisson.effects import Effects, log_totals
 from taciturn.estimators.mixed_poisson.kernels import add_to_groups, sum_levels
-from taciturn.estimators.mixed_poisson.mixing import mixing_with
+from taciturn.estimators.mixed_poisson.mixing import log_not_all, mixing_with
 from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.shares import Strata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.parallel import in_threads
 
-__all__ = ["Target"]
+__all__ = ["OPTIONAL", "Target"]
+
+OPTIONAL: Final = ("share", "inflation")
+"""Parameters of departures that need not have a prior."""
 
 _BLOCK: Final = 2**18  # numbers in an array at once, or what takes as long:
 _SUM: Final = 8  # a cell of a density, and
@@ -40,7 +43,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Target:
-    """The posterior of a sample with factors of which some share is inverse Gaussian.
+    """The posterior of a sample with factors of which some share is inverse Gaussian,
+    in cells of which some may be such that nobody can be there.
 
     Parameters
     ----------
@@ -59,6 +63,8 @@ class Target:
         Those that have a sample.
     effects : Effects
         What cells are made of.
+    axes : tuple of str
+        The parameters of departures that have a prior, as named in `Points`.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Target:
         self.strata = Strata(problem, sampled=True)
         self._counts = problem.learned_from[self.strata.seen]
         self.priors, self.pure = priors, pure
+        self.axes = ("log_nu", "power", *(name for name in OPTIONAL if name in priors))
         self.effects = effects = Effects(problem, terms, priors, self.strata.seen)
         self._sizes = np.array([own.stop - own.start for own in effects.margins], dtype=np.int64)
         self._size, columns = effects.levels, effects.columns
@@ -84,16 +91,18 @@ class Target:
         by_stratum = self.strata.of_cell[:, None] * self._size + columns
         self._by_stratum = _Groups(by_stratum, self._size * len(self.strata.kept))
 
-    def start(self, log_nu: Floats, power: Floats, share: Floats, log_a: Floats) -> Points:
+    def start(self, departures: Mapping[str, Floats], log_a: Floats) -> Points:
         """Points with rates and intensities as the sample has them and no interactions,
-        with such strengths of the priors, (points, groups).
+        with departures by name and such strengths of the priors, (points, groups).
         """
+        every = {"share": np.full(len(log_a), self.pure), "inflation": np.zeros(len(log_a))}
         a, strata = np.exp(log_a[:, : len(self._sizes)]), len(self.strata.kept)
         of_rates = self._levels.sums(self._counts[None])[0, : self.effects.categories]
-        logs = np.zeros((len(log_nu), strata + self.effects.number))
+        logs = np.zeros((len(log_a), strata + self.effects.number))
         logs[:, :strata] = self.strata.log_start
         logs[:, strata:][:, : len(of_rates)] = np.log(of_rates + np.repeat(a, self._sizes, axis=1))
-        return Points(log_nu, power, logs, self._counts.sum() + self._sizes * a, log_a, share)
+        sums = self._counts.sum() + self._sizes * a
+        return Points(logs=logs, sums=sums, log_a=log_a, **(every | dict(departures)))
 
     def log_margins(self, points: Points) -> list[Floats]:
         """Logarithms of the margins."""
@@ -108,15 +117,17 @@ class Target:
         return self.effects.named(points.logs[:, len(self.strata.kept) :])
 
     def log_density(self, points: Points) -> Floats:
-        """Logarithm of the density of log ν, the power, the share if that has a prior,
-        the logarithms of intensities and rates, coordinates, and the levels of groups,
-        up to a constant.
+        """Logarithm of the density of log ν, the power, the share and the inflation if
+        they have priors, the logarithms of intensities and rates, coordinates, and the
+        levels of groups, up to a constant.
         """
         out = np.concatenate(self._in_blocks(self._log_likelihood, points, arrays=_SUM))
         out += self.priors["nu"].logpdf(np.exp(points.log_nu)) + points.log_nu
         out += self.priors["power"].logpdf(points.power)
-        if "share" in self.priors:
-            out += self.priors["share"].logpdf(points.share)
+        for name in self.axes[2:]:
+            out += self.priors[name].logpdf(getattr(points, name))
+        if "inflation" in self.axes:
+            out -= log_not_all(points.inflation, self.strata.cells)
         every = points.logs[:, len(self.strata.kept) :]
         for number, (group, log_a) in enumerate(
             zip(self.effects.groups, points.log_a.T, strict=True)
@@ -191,7 +202,7 @@ class Target:
         if self.effects.basis is not None:
             inverse = self.effects.basis @ inverse @ self.effects.basis.T
         log_shares, log_mean, log_shape = self._cells(points)
-        mixing = mixing_with(points.share)
+        mixing = mixing_with(points.share, points.inflation)
         up, down = (
             mixing.slopes(self._counts, log_mean + step, log_shape, points.power)
             for step in (_STEP, -_STEP)
@@ -212,7 +223,8 @@ class Target:
         the latter without what it takes from other cells. None by coordinates.
         """
         _, log_mean, log_shape = self._cells(points)
-        mixing, moved, found = mixing_with(points.share), _STEP * points.power[:, None], []
+        mixing = mixing_with(points.share, points.inflation)
+        moved, found = _STEP * points.power[:, None], []
         for sign in (1, -1):
             mean, shape = log_mean + sign * _STEP, log_shape + sign * moved
             by_mean = mixing.slopes(self._counts, mean, log_shape, points.power)[2]
