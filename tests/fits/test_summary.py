@@ -138,6 +138,10 @@ def test_divergences_alone_are_a_failure(fit_as_chain):
 def test_a_census_as_sample_has_a_sure_risk(religion):
     fit = tc.LogLinear().fit(religion, population_size=2449, draws=10, random_seed=1)
     assert tc.summary(fit).table.loc["R2", "sd"] == 0
+    fit = tc.ChineseRestaurant().fit(religion, population_size=2449, draws=100, random_seed=1)
+    true = float(tc.disclosure_risk(religion, religion).R2)
+    said = f"the sample is the whole population: the table gives away R2 = {true:.3f} on a scale"
+    assert said in tc.summary(fit).sentence
 
 
 @pytest.mark.parametrize(

@@ -381,6 +381,12 @@ def _sentence(parts: FitParts, table: "pd.DataFrame", probability: float) -> str
     low, _, high = table.columns[2:5]
     r2, tau = table.loc["R2"], table.loc["tau1"]
     uniques = int((parts.sample == 1).sum())
+    if int(parts.sample.sum()) == parts.population_size:
+        return (
+            "In words: the sample is the whole population: the table gives away"
+            f" R2 = {r2['mean']:.3f} on a scale from 0 to 1. Uniques, people alone in their cell:"
+            f" {uniques}."
+        )
     return (
         f"In words: under this model the sample table gives away R2 = {r2['mean']:.3f} on a scale"
         f" from 0 to 1, with probability {probability:g} between {r2[low]:.3f} and {r2[high]:.3f}."
