@@ -37,6 +37,7 @@ def test_not_of_a_model_that_fits_how_many_cells_are_impossible():
         fit = own.fit(table([[40, 0], [20, 20]]), population_size=1_000, **QUICK)
         found = cautions_of(fit, known_parts(fit), quoting=True)
         assert sum(SAID in caution for caution in found) == said
+        assert sum("too high where somebody can be" in caution for caution in found) == 1 - said
 
 
 def test_of_three_variables():

@@ -31,6 +31,10 @@ _WEIGHTED_LARGE: Final = (
     "With weights intervals of tables of more than five variables were hardly tried: of three with"
     " eight, R2 of one was outside."
 )
+_ZERO_INFLATED: Final = (
+    "Of a model with zero_inflated=True R1 and R2 are often too high where somebody can be in every"
+    " cell."
+)
 _MOST_VARIABLES: Final = 5  # with more the default without weights is another model
 _MANY: Final = 5  # people, of whom nobody is in less than one cell of a hundred
 
@@ -43,7 +47,9 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
     found += _of_weights(known)
-    if quoting and not any(isinstance(own, MixedPoisson) and own.zero_inflated for own in made_by):
+    if any(isinstance(own, MixedPoisson) and own.zero_inflated for own in made_by):
+        found.append(_ZERO_INFLATED)
+    elif quoting:
         found += _of_empty_cells(known)
     return tuple(dict.fromkeys(found))
 
