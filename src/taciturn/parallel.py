@@ -258,8 +258,9 @@ def _in_processes[T, R](work: Callable[[T], R], tasks: Sequence[T], workers: int
 
     finished = False
     # Of a worker that has grown and is replaced. As an error it would end the thread
-    # that hears from workers, and this process would wait for ever.
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
+    # that hears from workers, and this process would wait for ever. It stays, as that
+    # thread does.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
     try:
         with joblib.parallel_config(
             backend="loky",

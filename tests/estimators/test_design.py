@@ -123,6 +123,7 @@ def log_probability(share: float, counts, nu, power, b, inflation=0.0) -> float:
 @pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
 def test_samples_of_strata_are_multinomial_of_their_own(share, inflation):
     """The probabilities of all samples of 2 and 3 sum to one."""
+    # With zeros and wide factors intensities would reach beyond the grid.
     total, b, nu = 0.0, np.array([0.4, 0.6]), 3.0 if inflation else 0.5
     for first in range(3):
         for second in range(4):

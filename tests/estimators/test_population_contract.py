@@ -168,7 +168,7 @@ def arbitrary_parameters(draw, estimator: Estimator, sample: xr.DataArray) -> Pa
         if estimator.mixing == "mixture":
             own["share"] = st.floats(0, 1)
         if estimator.zero_inflated:
-            own["inflation"] = st.floats(0, 1, exclude_max=True)
+            own["inflation"] = st.floats(0, 1)
     values = {
         parameter: (("chain", "draw"), draw(hnp.arrays(float, shape, elements=elements)))
         for parameter, elements in own.items()

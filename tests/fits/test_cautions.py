@@ -33,11 +33,13 @@ def test_an_empty_cell_where_many_would_be():
 
 def test_not_of_a_model_that_fits_how_many_cells_are_impossible():
     model = tc.MixedPoisson(mixing="gamma", zero_inflated=True)
-    for own, said in ((model, 0), (tc.MixedPoisson(mixing="gamma"), 1)):
+    without = tc.MixedPoisson(mixing="gamma")
+    pool = tc.LinearPool({"zeros": model, "others": without})
+    for own, low, high in ((model, 0, 1), (without, 1, 0), (pool, 0, 0)):
         fit = own.fit(table([[40, 0], [20, 20]]), population_size=1_000, **QUICK)
         found = cautions_of(fit, known_parts(fit), quoting=True)
-        assert sum(SAID in caution for caution in found) == said
-        assert sum("too high where somebody can be" in caution for caution in found) == 1 - said
+        assert sum(SAID in caution for caution in found) == low
+        assert sum("too high where somebody can be" in caution for caution in found) == high
 
 
 def test_of_three_variables():

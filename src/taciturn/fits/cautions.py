@@ -2,6 +2,7 @@
 weights, and of cells that may be impossible.
 """
 
+from collections.abc import Iterable
 from functools import reduce
 from math import log
 from typing import Final
@@ -10,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.estimators.base import Estimator
 from taciturn.estimators.mixed_poisson import MixedPoisson
+from taciturn.estimators.pool import LinearPool
 from taciturn.fits.mixtures import is_stack, members_of
 from taciturn.fits.parts import Known
 from taciturn.fits.recorded import recorded_estimator
@@ -47,11 +50,22 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
     found += _of_weights(known)
-    if any(isinstance(own, MixedPoisson) and own.zero_inflated for own in made_by):
+    if any(map(_fits_zeros, made_by)):
         found.append(_ZERO_INFLATED)
-    elif quoting:
+    elif quoting and not any(map(_fits_zeros, _pooled(made_by))):
         found += _of_empty_cells(known)
     return tuple(dict.fromkeys(found))
+
+
+def _pooled(estimators: Iterable[Estimator | None]) -> list[Estimator]:
+    """Members of the pools among them."""
+    pools = (own for own in estimators if isinstance(own, LinearPool))
+    return [member for pool in pools for member in pool.members.values()]
+
+
+def _fits_zeros(estimator: Estimator | None) -> bool:
+    """Whether it fits in how many cells nobody can be."""
+    return isinstance(estimator, MixedPoisson) and estimator.zero_inflated
 
 
 def _of_weights(known: Known) -> list[str]:
@@ -81,7 +95,8 @@ def _of_empty_cells(known: Known) -> list[str]:
         f"In {number:,} of the {known.cells:,} cells nobody was sampled where {least:.0f} people"
         f" and more would be were variables independent: {where}, say. Name those where nobody can"
         " be as structural zeros, or fit how many there are, with tc.MixedPoisson(mixing='gamma',"
-        " zero_inflated=True): if there are any and neither is done, R2 is often too low."
+        " zero_inflated=True), where R2 is that of all cells, these included: if there are any and"
+        " neither is done, R2 is often too low."
     ]
 
 

@@ -299,7 +299,7 @@ def brute_force(sample, size, kind, nodes=16):
         "power": own @ betas[kept],
         "log nu": own @ u[kept],
         "margin": own @ a[kept],
-        further: own @ omega[kept],
+        **({further: own @ omega[kept]} if further else {}),
     }
 
 

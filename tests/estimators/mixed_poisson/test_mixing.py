@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from scipy.stats import gamma, geninvgauss, invgauss, nbinom, poisson
 
 from interpreted import INTERPRETED, interpreted
-from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, mixing_with
+from taciturn.estimators.mixed_poisson.mixing import MIXING, Mixing, log_not_all, mixing_with
 
 COUNTS = np.arange(400.0)
 DENSITY = {
@@ -170,6 +170,18 @@ def test_cells_that_can_be_filled_follow_their_distribution():
                 expected = chance / (1 - inflation**3) / (1 - inflation**2)
             error = (expected * (1 - expected) / rows) ** 0.5
             assert abs((there == known).all(axis=1).mean() - expected) <= 5 * error, pattern
+
+
+@pytest.mark.parametrize("inflation", [0.0, 1e-17, 1 - 1e-16, 1.0])
+def test_inflations_that_round_to_the_ends(inflation):
+    """All cells, or one of each stratum."""
+    of_cell = np.array([0, 1, 0, 1, 0])
+    mixing = mixing_with(0.0, np.array([inflation, 0.5]))  # the latter so that it is mixed
+    drawn = mixing.draw_log_prior(np.full((2, 5), 2.0), of_cell, np.random.default_rng(7))
+    assert np.isfinite(drawn[0]).sum() == (5 if inflation < 0.5 else 2)
+    found = mixing.log_pmf(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
+    assert np.isfinite(found).all()
+    assert np.isfinite(log_not_all(np.array([inflation]), np.array([3, 2]))).all()
 
 
 @each

@@ -31,7 +31,7 @@ __all__ = ["LEAST", "bend", "climb", "factor_information", "sum_likelihood"]
 
 LEAST = 0.2
 """Information about an intensity, and in any direction."""
-_HIGH = 1e250  # of a product before its logarithm is taken: factors are at most 2
+_HIGH = 1e250  # of a product, or its inverse, before its logarithm is taken
 
 
 @compiled

@@ -82,12 +82,14 @@ class MixedPoisson(LogLinearEstimator):
         otherwise.
     zero_inflated : bool
         Whether there may be cells where nobody can be, besides those that are named as
-        structural zeros: a factor is 0 with probability :math:`\zeta`.
+        structural zeros: a factor is 0 with probability :math:`\zeta`, and as above
+        otherwise. R1 and R2 are those of all cells, these included.
 
     Raises
     ------
     ParameterError
-        No such `mixing`. On `fit`: an effective size with inverse Gaussian factors.
+        No such `mixing`, or `zero_inflated` is neither True nor False. On `fit`: an
+        effective size with inverse Gaussian factors.
     PriorError
         A prior of ``share`` or ``inflation`` that is not between 0 and 1. On `fit`: a
         prior for a parameter that the model does not have.
@@ -110,10 +112,10 @@ class MixedPoisson(LogLinearEstimator):
     :math:`\theta`, a part of the computation rather than of the model; given it and the
     count, a factor is gamma, or generalised inverse Gaussian.
 
-    *Zeros.* In a cell without anybody from the sample nobody can be with odds
-    :math:`\zeta : (1 - \zeta) p_0`, where :math:`p_0` is the probability that it is
-    empty otherwise. Somebody can be in some cell of the table, and of each stratum: the
-    prior of the factors is conditional on that.
+    *Zeros.* Given the parameters, the odds that nobody can be in an empty cell of the
+    sample are :math:`\zeta : (1 - \zeta) p_0`, where :math:`p_0` is the probability
+    that it is empty otherwise. Somebody can be in some cell of each stratum, or of the
+    table: the prior of the factors is conditional on that.
 
     *Known margins and strata.* Given the sizes of the strata, samples and populations
     of each are multinomial of their own, whatever the sampling fractions, and there is

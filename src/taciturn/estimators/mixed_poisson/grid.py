@@ -44,7 +44,7 @@ _NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
 _SEARCHES: Final = 10  # for the top of a narrow posterior
 _PRECISE: Final = {"xtol": 1e-4, "ftol": 1e-12}  # of a density whose logarithm has ten digits
 _TAIL: Final = 1e-7
-# Of the axes.
+# Of log ν, of the power, and of probabilities.
 _LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0), (0.0, 1.0))
 _DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
 _INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off

@@ -38,8 +38,8 @@ Cells = npt.NDArray[np.int64]
 
 
 class Mixing(ABC):
-    """A distribution of factors with mean 1 and variance ``1 / shape``; the count of a
-    cell is Poisson with its mean times the factor.
+    """A distribution of factors with mean 1 and variance ``1 / shape``, or of such
+    factors and 0; the count of a cell is Poisson with its mean times the factor.
 
     Arrays of logarithms of `mean` and `shape` are of shape (draws, cells), `counts` of
     shape (cells,).
@@ -274,8 +274,8 @@ class _Inflated(Mixing):
 
     def log_pmf(self, counts: Floats, log_mean: Floats, log_shape: Floats) -> Floats:
         out, empty = self.others.log_pmf(counts, log_mean, log_shape), counts == 0
-        out += np.log1p(-self.inflation)[:, None]
-        out[:, empty] = np.logaddexp(np.log(self._positive)[:, None], out[:, empty])
+        out += np.log1p(-self._inside)[:, None]
+        out[:, empty] = np.logaddexp(np.log(self._inside)[:, None], out[:, empty])
         return out
 
     def slopes(self, counts: Floats, log_mean: Floats, log_shape: Floats, power: Floats) -> Floats:
@@ -299,7 +299,7 @@ class _Inflated(Mixing):
     def draw_log_prior(self, shape: Floats, of_cell: Cells, rng: np.random.Generator) -> Floats:
         out = self.others.draw_log_prior(shape, of_cell, rng)
         fillable = np.empty(shape.shape, dtype=bool)
-        draw_fillable(np.log(self._positive), of_cell, np.bincount(of_cell), rng, fillable)
+        draw_fillable(np.log(self._inside), of_cell, np.bincount(of_cell), rng, fillable)
         return np.where(fillable, out, -np.inf)
 
     def log_probability(self, counts: Any, mean: Any, shape: Any) -> Any:
@@ -327,19 +327,23 @@ class _Inflated(Mixing):
         """The probability that empty cells can be filled."""
         nobody = np.zeros(log_mean.shape[1])
         log_empty = self.others.log_pmf(nobody, log_mean, log_shape)
-        return np.asarray(expit(log_empty - logit(self._positive)[:, None]))
+        return np.asarray(expit(log_empty - logit(self._inside)[:, None]))
 
     @property
-    def _positive(self) -> Floats:
-        """The inflation, of which a logarithm can be taken."""
-        return np.asarray(np.maximum(self.inflation, 1e-300))
+    def _inside(self) -> Floats:
+        """The inflation, between what rounds to 0 and to 1."""
+        return _between_ends(self.inflation)
 
 
 def log_not_all(inflation: Floats, cells: Cells) -> Floats:
     """Logarithm of the probability that anybody can be in some cell of each stratum, of
     which each has so many cells; shape (draws,).
     """
-    return np.asarray(np.log1p(-(inflation[:, None] ** cells)).sum(axis=1))
+    return np.asarray(np.log1p(-(_between_ends(inflation)[:, None] ** cells)).sum(axis=1))
+
+
+def _between_ends(inflation: Floats) -> Floats:
+    return np.clip(inflation, 1e-300, 1 - 2.0**-53)
 
 
 def _representable(log_mean: Floats, log_shape: Floats) -> tuple[Floats, Floats]:
