@@ -225,6 +225,7 @@ def test_large_counts_agree_with_nuts(size):
     "priors",
     [
         {"power": tc.Prior("Exponential", lam=1.0)},
+        {"nu": tc.Prior("Uniform", lower=1.0, upper=1.001)},
         {"nu": tc.Prior("InverseGamma", alpha=0.01, beta=1.0)},
         {"margin_a": tc.Prior("Dirichlet", a=0.002), "margin_b": tc.Prior("Dirichlet", a=0.002)},
     ],

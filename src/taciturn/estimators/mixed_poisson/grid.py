@@ -169,7 +169,7 @@ class _Room:
         nu, power = target.priors["nu"], target.priors["power"]
         with np.errstate(divide="ignore"):  # the quantile of a heavy tail may be infinite
             low, high = max(nu.quantile(_TAIL), 1e-12), min(nu.quantile(1 - _TAIL), 1e15)
-            ends = [(log(low), log(max(high, 10 * low)))]
+            ends = [(log(low), log(min(max(high, 10 * low), nu.quantile(1.0))))]
             low, high = power.quantile(_TAIL), power.quantile(1 - _TAIL)
             ends.append((low, min(high, max(2.0, 2 * low))))  # without most of a long tail
         along = [nu, power]
