@@ -28,6 +28,7 @@ __all__ = [
     "generator",
     "is_real",
     "is_whole",
+    "name_of",
     "names_of",
     "one_of",
     "quoted",
@@ -130,6 +131,13 @@ def names_of(value: Any, name: str) -> list[str]:
     if not all(isinstance(each, str) for each in names):
         raise ParameterError(f"{name} must be names of variables, got {quoted(value)}")
     return names
+
+
+def name_of(value: Any, name: str) -> str:
+    """The name of one variable or column."""
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} must be a name, got {quoted(value)}")
+    return value
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:

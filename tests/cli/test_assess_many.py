@@ -1,6 +1,7 @@
 """``taciturn assess-many``, and records in databases."""
 
 import io
+import json
 import sqlite3
 
 import numpy as np
@@ -184,9 +185,10 @@ def test_databases(census, run, tmp_path):
     assert status == 0
     sample = tc.tabulate(census / "people.csv", ["area", "sex", "age"])
     rows = pd.read_csv(io.StringIO(printed))
-    assert rows["sample_size"].tolist() == sample.sum(["sex", "age"]).values.tolist()
+    sampled = [*sample.sum(["sex", "age"]).values.tolist(), 0]  # nobody is of the third area
+    assert rows["sample_size"].tolist() == sampled
     known = pd.read_csv(census / "sizes.csv").set_index("area")["population_size"]
-    assert rows["area"].tolist() == [1, 2, 4, 5, 6]
+    assert rows["area"].tolist() == [1, 2, 4, 5, 6, 3]
     assert rows["population_size"].tolist() == known.loc[rows["area"]].tolist()
 
 
@@ -247,3 +249,29 @@ def test_a_store_is_a_folder(census, run, tmp_path):
         assert status == 1
         assert message in said
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_areas_of_which_there_is_no_record(run, tmp_path, parquet):
+    """They have a size, and so a row with the reason why there is no number."""
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame(
+        {
+            "area": rng.integers(1, 4, 120),
+            "sex": rng.choice(["f", "m"], 120),
+            "age": rng.integers(0, 3, 120),
+        }
+    )
+    path = tmp_path / ("people.parquet" if parquet else "people.csv")
+    (people.to_parquet if parquet else people.to_csv)(path, index=False)
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("area,population_size\n" + "".join(f"{k},900\n" for k in range(1, 6)))
+    given = ["--over", "area", "--variables", "sex,age", "--population-sizes", sizes, *QUICK]
+    status, printed, said = run("assess-many", path, *given, "--format", "json")
+    assert (status, said) == (0, "")
+    rows = {str(row["area"]): row for row in json.loads(printed)["tables"]}
+    assert list(rows) == ["1", "2", "3", "4", "5"]
+    assert [row["sample_size"] for row in rows.values()][3:] == [0, 0]
+    assert all("empty" in rows[label]["reason"] for label in "45"), rows["4"]["reason"]
+    assert rows["1"]["R2_mean"] > 0
+    assert "3 of 5 tables assessed" in run("assess-many", path, *given)[1]

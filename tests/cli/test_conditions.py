@@ -41,7 +41,7 @@ def test_others_are_refused(text):
 def fit(fit_restaurant, tmp_path_factory):
     """An assessed fit, and its file."""
     path = tmp_path_factory.mktemp("fits") / "fit.nc"
-    assessed = tc.assess(fit_restaurant.isel(draw=slice(0, 100)))
+    assessed = tc.assess(fit_restaurant.isel(draw=slice(0, 200)))
     tc.save_fit(assessed, path)
     return assessed, path
 
@@ -75,7 +75,7 @@ def test_a_fit_that_is_not_to_be_relied_on(fit, run, tmp_path):
 
 
 def test_checks_of_the_model(run, tmp_path, religion_sample):
-    fit = tc.LogLinear().fit(religion_sample, population_size=2449, draws=50, random_seed=1)
+    fit = tc.LogLinear().fit(religion_sample, population_size=2449, draws=100, random_seed=1)
     alone = xr.zeros_like(religion_sample)
     alone[0, 0] = religion_sample.sum()
     replicates = fit["posterior_predictive"]["count"]
@@ -129,3 +129,25 @@ def test_check_of_a_pool(fit_pool, run, tmp_path):
     status, text, _ = run("diagnose", tmp_path / "pool.nc", "--format", "csv")
     assert status == 0
     assert "diagnostics,dirichlet,k-hat," in text
+
+
+def test_too_few_draws_are_no_answer(run, tmp_path, religion_sample):
+    """However well they were made: a short run must not pass what a long one fails."""
+    few = tc.ChineseRestaurant().fit(
+        religion_sample, population_size=2449, draws=5, chains=1, random_seed=1
+    )
+    found = tc.summary(few)
+    assert found.converged
+    assert "too few draws for an interval (5, at least 400 are needed)" in found.sentence
+    tc.save_fit(tc.assess(few), tmp_path / "fit.nc")
+    status, _, said = run("summary", tmp_path / "fit.nc", "--fail-on", "checks")
+    assert (status, "too few draws" in said) == (4, True)
+
+
+def test_one_draw_has_no_error_that_could_be_known(religion_sample):
+    one = tc.ChineseRestaurant().fit(
+        religion_sample, population_size=2449, draws=1, chains=1, random_seed=1
+    )
+    row = tc.summary(one).table.loc["R2"]
+    assert row[["sd", "mcse"]].isna().all()
+    json.dumps(tc.summary(one).to_dict(), allow_nan=False)

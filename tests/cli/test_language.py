@@ -33,7 +33,7 @@ FILES = {
     "released.csv": "a,b,count,status\nx,1,,suppressed\nx,2,,suppressed\n"
     "y,1,20,published\ny,2,10,published\nx,Total,70,published\ny,Total,30,published\n",
 }
-FIT = ["-N", "1000", "--model", "log-linear", "--draws", "50", "--seed", "1"]
+FIT = ["-N", "1000", "--model", "log-linear", "--draws", "100", "--seed", "1"]
 RULE = ["--variables", "a,b", "--value", "sales", "--rule", "freq:4"]
 SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", "--workers", "1"]
 EXAMPLES: dict[str, list[str]] = {
@@ -67,7 +67,7 @@ def fits(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fits")
     population = tc.load_dataset("area_by_sex")
     sample = tc.draw_sample(population, fraction=0.1, random_seed=1)
-    settings = {"population_size": int(population.sum()), "draws": 50, "random_seed": 1}
+    settings = {"population_size": int(population.sum()), "draws": 100, "random_seed": 1}
     for name, model in {"one": tc.LogLinear(), "two": tc.PolyaUrn()}.items():
         fit = tc.assess(model.fit(sample, **settings))
         tc.save_fit(fit, folder / f"{name}.nc")

@@ -107,3 +107,26 @@ def test_it_is_said_of_fits_that_must_not_be_relied_on():
     said = tc.summary(tc.assess(fit)).sentence
     assert said.startswith("Do not rely on these numbers")
     assert "In 1 of the 16 cells nobody was sampled where 8 people" in said
+
+
+def test_weights_that_contradict_the_size_of_the_population():
+    """One cell has all of it by its weights, so that the others have fewer people than
+    were sampled there."""
+    sample = xr.DataArray([[5, 3, 1], [0, 2, 7], [4, 0, 1]], dims=("a", "b"), name="count")
+    factors = xr.ones_like(sample).astype(float)
+    factors[0, 1] = 1000
+    said = []
+    for weights, size in ((sample * factors, 400), (sample * 17.4, 400), (sample * 1.0, 400)):
+        fit = tc.MixedPoisson().fit(
+            sample,
+            population_size=size,
+            sampling_weights=weights,
+            draws=100,
+            chains=1,
+            random_seed=1,
+        )
+        said.append(" ".join(cautions_of(fit, known_parts(fit), quoting=True)))
+        assert "weights, which" not in " ".join(cautions_of(fit, known_parts(fit), quoting=False))
+    assert "In 6 of the 9 cells more people were sampled" in said[0]
+    assert "add up to 3,020 for a population of 400" in said[0]
+    assert all("weights, which" not in text for text in said[1:])

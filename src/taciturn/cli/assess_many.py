@@ -124,7 +124,8 @@ def assess_many(
     RECORDS is a CSV or Parquet file in long form, with a column for the area, or CSV
     from standard input, '-'. With --variables it has one row per individual, who are
     counted by area; with --table, too, it is a database. What cannot be assessed, such
-    as an area without a sample, has no numbers but a reason.
+    as an area without a sample, of which --population-sizes has a size or RECORDS has
+    counts of 0, has no numbers but a reason.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 a sampler did not converge.
     """
@@ -138,7 +139,12 @@ def assess_many(
         by_area = None if variables is None else (over, *variables)
         with opened(tables, database_table) as source:
             stack = read_counts(source, count=count, variables=by_area, **written)
-        sizes = population_size or _sizes(population_sizes, stack, over, written)
+        sizes: int | dict[Any, int] | None = population_size
+        if population_sizes is not None:
+            known = _known_sizes(population_sizes, stack, over, written)
+            if variables is not None:
+                stack = _with_unsampled(stack, over, list(known))
+            sizes = _sizes(population_sizes, stack, over, known)
         estimator = model and tc.estimators.ESTIMATORS[COMMANDS[model].name]()
     what = {"over": over, "population_size": sizes, "estimator": estimator, "by": by}
     how = {"weights": weights, "draws": draws, "random_seed": seed, "workers": workers}
@@ -181,16 +187,13 @@ def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Da
         return tc.assess_many(stack, quantiles=quantiles, store=store, progressbar=shown, **given)
 
 
-def _sizes(
-    path: TableFile | None, stack: "xr.DataArray", over: str, written: dict[str, Any]
-) -> dict[Any, int]:
-    """The size of each population, by area, whose labels may be numbers in a database
-    and text in a file.
-    """
+def _known_sizes(
+    path: TableFile, stack: "xr.DataArray", over: str, written: dict[str, Any]
+) -> dict[str, int]:
+    """The sizes of populations in a file, by the label of the area as text."""
     from taciturn.tables.reading import read_steps
     from taciturn.tables.sources import open_source
 
-    assert path is not None
     if over not in stack.dims:
         raise TableError(f"--over must be one of the variables {stack.dims}, got {over!r:.80}")
     source = open_source(path, **written)
@@ -205,6 +208,24 @@ def _sizes(
     )
     if len(named) < sizes.size:
         raise TableError(f"{path}: labels of {over!r} differ in nothing but decimals of 0")
+    return named
+
+
+def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.DataArray":
+    """Counted records with the areas that none of them is of."""
+    labels = stack[over].values.tolist()
+    counted = set(map(_spelled, labels))
+    others = [label for label in areas if label not in counted]
+    whole = stack[over].dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", own) for own in others)
+    return stack.reindex({over: [*labels, *(map(int, others) if whole else others)]}, fill_value=0)
+
+
+def _sizes(
+    path: TableFile, stack: "xr.DataArray", over: str, named: dict[str, int]
+) -> dict[Any, int]:
+    """The size of each population, by area, whose labels may be numbers in a database
+    and text in a file.
+    """
     labels = stack[over].values.tolist()
     missing = [label for label in labels if _spelled(label) not in named]
     if missing:

@@ -34,6 +34,7 @@ _WEIGHTED_LARGE: Final = (
     "With weights intervals of tables of more than five variables were hardly tried: of three with"
     " eight, R2 of one was outside."
 )
+_CONTRADICTED: Final = 1.5  # as many people as weights say there are, and they are wrong
 _ZERO_INFLATED: Final = (
     "Of a model with zero_inflated=True R1 and R2 are often too high where somebody can be in every"
     " cell."
@@ -50,6 +51,7 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]
     found += _of_weights(known)
+    found += _of_contradicted(known) if quoting else []
     if any(map(_fits_zeros, made_by)):
         found.append(_ZERO_INFLATED)
     elif quoting and not any(map(_fits_zeros, _pooled(made_by))):
@@ -73,6 +75,23 @@ def _of_weights(known: Known) -> list[str]:
         return []
     more = {_WEIGHTED_LARGE: known.sample.ndim > _MOST_VARIABLES, _TOGETHER: known.together}
     return [_WEIGHTED, *(caution for caution, holds in more.items() if holds)]
+
+
+def _of_contradicted(known: Known) -> list[str]:
+    """Whether the weights leave fewer people in some cells than were sampled there."""
+    weights = known.sampling_weights
+    if weights is None:
+        return []
+    people = weights / weights.sum() * known.population_size
+    number = int((known.sample > _CONTRADICTED * people).sum())
+    if not number:
+        return []
+    return [
+        f"In {number:,} of the {known.cells:,} cells more people were sampled than there are by the"
+        f" sampling weights, which add up to {float(weights.sum()):,.0f} for a population of"
+        f" {known.population_size:,}: intervals are not to be relied on where these contradict each"
+        " other."
+    ]
 
 
 def _of_empty_cells(known: Known) -> list[str]:

@@ -14,10 +14,11 @@ from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 from taciturn.errors import TaciturnError
 from taciturn.fits.categories import category_html, category_lines, category_records, category_table
 from taciturn.fits.cautions import cautions_of
-from taciturn.fits.checks import check_frame, check_lines, checks_of, missed, missed_lines
+from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of, moved_shares
 from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.problems import not_to_be_relied_on, problems_of
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -29,11 +30,9 @@ from taciturn.validate import real_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NOT_ALIKE", "NOT_CONVERGED", "Summary", "not_to_be_relied_on", "summary"]
+__all__ = ["Summary", "summary"]
 
 TITLE: Final = "Disclosure risk of a sample table"
-NOT_CONVERGED: Final = "the sampler did not converge"
-NOT_ALIKE: Final = "the fitted model does not give samples like this one"
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,8 @@ class Summary:
     diagnostics : Diagnostics, ImportanceDiagnostics, PooledDiagnostics or None
         Of the Markov chain, over all parameters and R2, of importance sampling, or of
         each member of a pool; None for plug-in estimators.
+    draws : int
+        Of the population.
     exceedance : float or None
         ``P(R2 > threshold)``, where a threshold was given.
     checks : Dataset or None
@@ -75,6 +76,7 @@ class Summary:
     table: "pd.DataFrame"
     categories: "pd.DataFrame | None"
     diagnostics: AnyDiagnostics | None
+    draws: int
     exceedance: float | None
     checks: xr.Dataset | None
     sensitivity: "pd.DataFrame | None"
@@ -90,9 +92,10 @@ class Summary:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why the numbers are not to be relied on, in words: what diagnostics and
-        predictive checks of the fit found; empty if they found nothing.
+        predictive checks of the fit found, or that it has too few draws; empty if
+        nothing was found.
         """
-        return _problems(self.diagnostics, self.checks)
+        return problems_of(self.diagnostics, self.checks, self.draws)
 
     def __str__(self) -> str:
         return self.text
@@ -219,21 +222,21 @@ def summary(
     probability = real_number(probability, "probability", least=0.01, most=0.9999)
     parts = fit_parts(fit)
     risk = risk_of_fit(fit, parts)
-    diagnostics = diagnose(fit, risk)
-    independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
+    diagnostics, draws = diagnose(fit, risk), risk["R2"].size
+    independent = _independent(diagnostics, draws)
     table = draws_table(risk, probability, independent)
     categories = category_table(fit, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
-    problems = _problems(diagnostics, checks)
+    problems = problems_of(diagnostics, checks, draws)
     said = not_to_be_relied_on(problems) if problems else _sentence(parts, table, probability)
     sentence = " ".join([said, *cautions_of(fit, parts, quoting=True)])
-    facts = _facts(fit, parts, risk)
-    sensitivity, prior_text = _sensitivity(fit, parts, risk)
+    facts, (sensitivity, prior_text) = _facts(fit, parts, risk), _sensitivity(fit, parts, risk)
     findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}
     if threshold is not None:
-        above = _exceedance_text(risk["R2"] > threshold, threshold, independent)
-        findings = {"Exceedance": above, **findings}
+        findings = {
+            "Exceedance": _exceedance_text(risk["R2"] > threshold, threshold, independent)
+        } | findings
     lines = [
         TITLE,
         "",
@@ -253,6 +256,7 @@ def summary(
         table,
         categories,
         diagnostics,
+        draws,
         exceedance,
         checks,
         sensitivity,
@@ -260,6 +264,13 @@ def summary(
         findings,
         text,
     )
+
+
+def _independent(diagnostics: AnyDiagnostics | None, draws: int) -> float | None:
+    """The effective number of draws that were made from proposals; None of a chain,
+    whose draws tell it themselves, and of independent ones.
+    """
+    return None if isinstance(diagnostics, Diagnostics | None) else min(diagnostics.ess, draws)
 
 
 def _labelled(name: str, text: str, width: int) -> list[str]:
@@ -356,25 +367,6 @@ def _diagnostics_text(fit: xr.DataTree, diagnostics: AnyDiagnostics | None) -> s
     if diagnostics.converged:
         return f"{diagnostics}: converged"
     return f"{diagnostics}\nNOT CONVERGED: {'; '.join(diagnostics.problems)}"
-
-
-def not_to_be_relied_on(problems: Iterable[str]) -> str:
-    """What is said first where there are problems."""
-    return f"Do not rely on these numbers: {'; and '.join(problems)}."
-
-
-def _problems(diagnostics: AnyDiagnostics | None, checks: xr.Dataset | None) -> tuple[str, ...]:
-    """What diagnostics and checks found, with what may help."""
-    found = () if diagnostics is None else diagnostics.problems
-    problems = []
-    if found:
-        problems.append(f"{NOT_CONVERGED} ({'; '.join(found)}): fit again with more tune and draws")
-    if checks is not None and (misses := missed(checks)):
-        problems.append(
-            f"{NOT_ALIKE} ({'; '.join(misses)}): try another estimator, another formula or coarser"
-            " categories"
-        )
-    return tuple(problems)
 
 
 def _sentence(parts: FitParts, table: "pd.DataFrame", probability: float) -> str:

@@ -111,6 +111,8 @@ def f_divergence(
                 f"no divergence {quoted(divergence)}: there are {', '.join(DIVERGENCES)}"
             )
         divergence = DIVERGENCES[divergence]
+    if not isinstance(divergence, Divergence):
+        raise ParameterError(f"divergence must be a name or a Divergence, got {quoted(divergence)}")
     f, at_zero, slope = divergence.function, divergence.at_zero, divergence.slope
 
     def kernel(p: Floats, q: Floats) -> Floats:

@@ -175,7 +175,7 @@ def conditional_entropy_from_joint(
     """
     if not isinstance(joint, xr.DataArray):
         raise TableError(f"joint must be an xarray.DataArray, got {type(joint).__name__}")
-    after = names_of(given, "given")
+    after = list(dict.fromkeys(names_of(given, "given")))
     before = [dim for dim in table_dims(joint) if dim not in after]
     unknown = [dim for dim in after if dim not in table_dims(joint)]
     if unknown or not after or not before:
@@ -240,6 +240,12 @@ def conditional_entropy_from_transition(
             f" {transition.dims}"
         )
     _refuse_bad_mass(transition, "transition")
+    for dim in variables:
+        if transition.sizes[dim] != table.sizes[dim]:
+            raise TableError(
+                f"transition has {transition.sizes[dim]} categories of {dim!r}, the table"
+                f" {table.sizes[dim]}"
+            )
     labels = {dim: table[dim] for dim in variables if dim not in transition.coords}
     transition = reordered(transition.assign_coords(labels), table)
     for dim in variables:
@@ -343,5 +349,7 @@ def averaged_conditional_entropy(
 
 
 def _refuse_bad_mass(array: xr.DataArray, name: str) -> None:
+    if array.dtype.kind not in "biuf":
+        raise TableError(f"{name} must hold numbers, got {array.dtype}")
     if not bool(((array >= 0) & np.isfinite(array)).all()):
         raise TableError(f"{name} must hold finite, non-negative values")

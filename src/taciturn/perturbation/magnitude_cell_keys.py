@@ -20,7 +20,15 @@ from taciturn.perturbation.summed_keys import further_keys, given_keys, summed_k
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.records import Records, read_records
 from taciturn.tables.values import whole_steps
-from taciturn.validate import generator, is_real, names_of, quoted, real_number, whole_number
+from taciturn.validate import (
+    generator,
+    is_real,
+    name_of,
+    names_of,
+    quoted,
+    real_number,
+    whole_number,
+)
 
 __all__ = ["cell_key_magnitudes"]
 
@@ -148,7 +156,7 @@ def cell_key_magnitudes(
     >>> bool(same.all())
     True
     """
-    variables = names_of(variables, "variables")
+    variables, value = names_of(variables, "variables"), name_of(value, "value")
     replicates = whole_number(replicates, "replicates", least=1)
     decimals = whole_number(decimals, "decimals", least=0, most=_MOST_DECIMALS)
     separation = real_number(separation, "separation", least=0) * 10**decimals

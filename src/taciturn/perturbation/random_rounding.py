@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import TableError
+from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation.replicates import Counts, replicated
 from taciturn.schema import COUNT, MAX_COUNT
 from taciturn.tables.checks import check_table
-from taciturn.validate import whole_number
+from taciturn.validate import is_whole, quoted, whole_number
 
 __all__ = ["random_round"]
 
@@ -59,8 +59,8 @@ def random_round(
     Raises
     ------
     ParameterError
-        `rounding_base` that is not a whole number from 2 to 2**53; fewer than one
-        replicate.
+        `totals` that is no label; `rounding_base` that is not a whole number from 2 to
+        2**53; fewer than one replicate.
     TableError
         Whatever `check_table` refuses, or `totals` is already a category.
 
@@ -83,6 +83,10 @@ def random_round(
     rounding_base = whole_number(rounding_base, "rounding_base", least=2, most=MAX_COUNT)
     replicates = whole_number(replicates, "replicates", least=1)
     if totals is not None:
+        if not isinstance(totals, str) and not is_whole(totals):
+            raise ParameterError(
+                f"totals must be a label, text or a whole number, got {quoted(totals)}"
+            )
         table = _with_totals(table, totals)
     down, remainder = np.divmod(table.values, rounding_base)
 

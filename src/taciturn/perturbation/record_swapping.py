@@ -15,7 +15,7 @@ from taciturn.perturbation.replicates import MARK, Counts, labelled, seed_mark
 from taciturn.perturbation.swapping_transitions import SwappedCells
 from taciturn.schema import COUNT
 from taciturn.tables.records import Records, read_records
-from taciturn.validate import generator, names_of, quoted, real_number, whole_number
+from taciturn.validate import generator, name_of, names_of, real_number, whole_number
 
 __all__ = ["Swappable", "swap_records", "swappable", "swapped_table"]
 
@@ -234,8 +234,7 @@ def swappable(
 ) -> Swappable:
     """Check the arguments of `swap_records`; `others` are further variables to read."""
     match, at_risk = names_of(match, "match"), names_of(at_risk, "at_risk")
-    if not isinstance(geography, str):
-        raise ParameterError(f"geography must be the name of a variable, got {quoted(geography)}")
+    geography = name_of(geography, "geography")
     rate = real_number(rate, "rate", least=0, most=1)
     minimum = whole_number(minimum, "minimum", least=2)
     if geography in match:

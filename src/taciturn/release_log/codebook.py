@@ -69,6 +69,11 @@ class Codebook:
         named = {
             _name(name): _categories(name, categories) for name, categories in variables.items()
         }
+        if levels is not None and not isinstance(levels, Mapping):
+            raise ParameterError(
+                "levels must give the variable and the labels of each level above it, got"
+                f" {quoted(levels)}"
+            )
         above = {}
         for level, given in (levels or {}).items():
             variable, labels = _level(level, given, named)

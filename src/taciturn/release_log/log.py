@@ -20,7 +20,7 @@ from taciturn.release_log.reading import Defined, Merged, Where, published_table
 from taciturn.release_log.search import Limits
 from taciturn.release_log.verdict import Verdict
 from taciturn.schema import MAX_COUNT
-from taciturn.validate import whole_number
+from taciturn.validate import quoted, whole_number
 
 __all__ = ["ReleaseLog"]
 
@@ -112,6 +112,8 @@ class ReleaseLog:
         total: int | None = None,
         overwrite: bool = False,
     ) -> None:
+        if not isinstance(path, str | PathLike):
+            raise ParameterError(f"path must be that of a file, got {quoted(path)}")
         self.path = Path(path)
         if variables is not None:
             if total is not None:
@@ -292,6 +294,8 @@ class ReleaseLog:
         """
         given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
         tables = published_tables(table, self.codebook, total=total, **given)
+        if after is not None and not isinstance(after, Verdict):
+            raise ParameterError(f"after must be a Verdict of `check`, got {quoted(after)}")
         if after is not None and after.log != self.id:
             raise ParameterError("after must be a verdict of this log, it is that of another")
         if after is not None and not _same(tables, after.tables):

@@ -16,13 +16,15 @@ from taciturn.fits.checks import (
     missed_lines,
     of_whole_fit,
 )
-from taciturn.fits.recorded import recorded_mapping
-from taciturn.fits.summary import (
+from taciturn.fits.problems import (
     NOT_ALIKE,
     NOT_CONVERGED,
-    Summary,
+    TOO_FEW,
+    are_too_few,
     not_to_be_relied_on,
 )
+from taciturn.fits.recorded import recorded_mapping
+from taciturn.fits.summary import Summary
 from taciturn.reports.contents import Contents
 from taciturn.reports.earlier import earlier_texts
 from taciturn.reports.pictures import (
@@ -104,7 +106,11 @@ def texts(
 
 def _problems(found: Summary) -> list[str]:
     """The problems of a fit without their details, which quote the sample."""
-    there = {NOT_CONVERGED: not found.converged, NOT_ALIKE: not _looks_alike(found)}
+    there = {
+        NOT_CONVERGED: not found.converged,
+        TOO_FEW: are_too_few(found.draws),
+        NOT_ALIKE: not _looks_alike(found),
+    }
     return [problem for problem, is_there in there.items() if is_there]
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "checked_gap",
     "checked_knowledge",
     "checked_required",
+    "refuse_none",
 ]
 
 
@@ -64,6 +65,12 @@ def checked_flags(given: Any, cells: PublishedCells, *, name: str) -> Booleans:
 
     _each_margin(given, cells, keep, name=name)
     return flags
+
+
+def refuse_none(given: Any, name: str) -> None:
+    """Raise `ParameterError` for no mask at all: nothing would be protected."""
+    if given is None or (isinstance(given, Mapping) and not given):
+        raise ParameterError(f"{name} must be a mask of cells, or masks of margins, got {given!r}")
 
 
 def checked_costs(given: Any, cells: PublishedCells) -> Floats:

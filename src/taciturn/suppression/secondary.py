@@ -24,6 +24,7 @@ from taciturn.suppression.arguments import (
     checked_gap,
     checked_knowledge,
     checked_required,
+    refuse_none,
 )
 from taciturn.suppression.audit import Make, audited, pattern_of, unaudited
 from taciturn.suppression.pattern import SuppressionPattern
@@ -204,6 +205,8 @@ def suppress(
     with progress_steps("setting up the equations", shown=progressbar):
         cells = checked_cells(table, linked, decimals)
         told = instructions_of(apriori, cells)
+        if apriori is None:
+            refuse_none(primary, "primary")
         ruled = checked_flags(primary, cells, name="primary")
         flags = told.primary(ruled)
         required = told.required(checked_required(flags, protection, cells), ruled, cells)

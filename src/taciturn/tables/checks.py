@@ -131,7 +131,7 @@ def check_counts(
     """Raise `TableError` unless all values are whole numbers from 0 to 2**53; `table`
     labels the first bad one.
     """
-    if not (np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating)):
+    if values.dtype.kind not in "iuf":
         raise TableError(f"{name} must hold whole numbers, got the type {values.dtype}")
     if values.size == 0:
         return

@@ -48,9 +48,13 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     Returns
     -------
     DataArray
+        Missing where a cell is missing that belongs to it, as in a table with
+        suppressed cells.
 
     Raises
     ------
+    TableError
+        Cells that are no numbers.
     ParameterError
         A variable that the table does not have.
 
@@ -62,10 +66,12 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     """
     keep = names_of(variables, "variables")
     require_array(table, name="table")
+    if table.dtype.kind not in "biuf":
+        raise TableError(f"the cells of the table must be numbers, got {table.dtype}")
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
         raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")
-    return table.sum([dim for dim in table_dims(table) if dim not in keep])
+    return table.sum([dim for dim in table_dims(table) if dim not in keep], skipna=False)
 
 
 def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:

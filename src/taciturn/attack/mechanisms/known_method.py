@@ -61,7 +61,7 @@ def mechanism_conditional_entropy(
     DataArray
         In ``[0, H(X)]``, one value for each draw of the population, a scalar without
         any. The error is below 1e-9, and below this part of the value for counts of up
-        to 10**8: that of the quadrature, and of totals of a probability below 1e-11 and
+        to 10**7: that of the quadrature, and of totals of a probability below 1e-11 and
         of counts of one below 1e-12, which are left out.
 
     Raises

@@ -80,6 +80,11 @@ class LinkedTables(Release):
         table = in_steps(self.true_table, self.decimals, name="true_table", signed=True)
         margins = named_margins(self.released, table, name="released")
         totals = {frozenset(names): Total.exact(*margin_of(table, names)) for names in margins}
+        if self.suppressed is not None and not isinstance(self.suppressed, Mapping):
+            raise ParameterError(
+                "suppressed must be a mapping of released projections to masks, got"
+                f" {quoted(self.suppressed)}"
+            )
         for key, mask in (self.suppressed or {}).items():
             names = frozenset(margin_names(key, table, name="suppressed"))
             if names not in totals:

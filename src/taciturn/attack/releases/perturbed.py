@@ -12,7 +12,7 @@ from taciturn.attack.mechanisms import Mechanism
 from taciturn.attack.mechanisms.likelihood import Likelihood, supports
 from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.showing import Grid, Shown, margin_label, sizes_label, whole_grid
-from taciturn.attack.releases.totals import total_in_steps
+from taciturn.attack.releases.totals import check_totals, total_in_steps
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import REPLICATE, cell_label
@@ -114,10 +114,7 @@ class Perturbed(Release):
             raise ParameterError(
                 f"same_key must be True, False or None, got {quoted(self.same_key)}"
             )
-        if not isinstance(self.totals, Sequence):
-            raise ParameterError(
-                f"totals must be a sequence of DataArrays, got {type(self.totals).__name__}"
-            )
+        check_totals(self.totals, self.exact_totals)
         if self.exact_totals and not self.totals:
             raise ParameterError("exact_totals needs the true totals themselves in totals")
         if self.keyed and self.totals and not self.exact_totals:

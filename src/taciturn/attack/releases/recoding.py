@@ -76,6 +76,11 @@ class GlobalRecoding(Release):
         """
         table = self._steps
         variables = tuple(map(str, table.dims))
+        if not isinstance(self.merge, Mapping):
+            raise ParameterError(
+                "merge must be a mapping of variables, such as {'age': {'young': ['0-4', '5-9']}},"
+                f" got {quoted(self.merge)}"
+            )
         unknown = [name for name in self.merge if name not in variables]
         if unknown:
             raise ParameterError(
@@ -136,6 +141,11 @@ def _merged_categories(
     """The new categories of a variable, in the order of the old ones, and the one that
     each old category goes into.
     """
+    if not isinstance(merge, Mapping):
+        raise ParameterError(
+            f"merge[{dim!r}] must be a mapping of new categories to the old ones that go into"
+            f" them, got {quoted(merge)}"
+        )
     old = table[dim].values.tolist()
     new_of: dict[Any, Any] = {}
     for new, parts in merge.items():

@@ -10,13 +10,13 @@ import xarray as xr
 
 from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.showing import Grid, Shown, margin_label, sizes_label, whole_grid
-from taciturn.attack.releases.totals import total_in_steps
+from taciturn.attack.releases.totals import check_totals, total_in_steps
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
 from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
-from taciturn.validate import is_real, quoted
+from taciturn.validate import is_real, one_of, quoted
 
 __all__ = ["Rounding"]
 
@@ -83,10 +83,8 @@ class Rounding(Release):
     decimals: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.method not in ("conventional", "random"):
-            raise ParameterError(
-                f"method must be 'conventional' or 'random', got {quoted(self.method)}"
-            )
+        one_of(self.method, "method", ("conventional", "random"))
+        check_totals(() if isinstance(self.totals, bool) else self.totals, self.exact_totals)
         if self.exact_totals and isinstance(self.totals, bool):
             raise ParameterError(
                 f"exact_totals needs the true totals themselves in totals, got {self.totals}"

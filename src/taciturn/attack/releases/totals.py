@@ -1,15 +1,29 @@
 """Totals that a user gives of a table, checked against it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import TableError
+from taciturn.errors import ParameterError, TableError
 from taciturn.tables.margins import level_codes, margin_names
 from taciturn.tables.steps import in_steps
+from taciturn.validate import quoted
 
-__all__ = ["total_in_steps"]
+__all__ = ["check_totals", "total_in_steps"]
+
+
+def check_totals(totals: Any, exact_totals: Any) -> None:
+    """Raise `ParameterError` unless these are several tables, and whether they are
+    exact; one table alone would be taken for as many grand totals as it has cells.
+    """
+    if not isinstance(totals, Sequence) or isinstance(totals, str):
+        raise ParameterError(
+            f"totals must be a sequence of DataArrays, such as [total], got {quoted(totals)}"
+        )
+    if not isinstance(exact_totals, bool):
+        raise ParameterError(f"exact_totals must be True or False, got {quoted(exact_totals)}")
 
 
 def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArray:

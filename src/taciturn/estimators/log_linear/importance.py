@@ -7,17 +7,19 @@ observation of the margins. Given κ and the margins, the number of such observa
 a cell has expectation ``t = a (ψ(a + f) - ψ(a))`` with ``a = κπ`` (the tables of a
 Chinese restaurant), so the proposal is a Dirichlet on the expected tables, tempered by
 what their own uncertainty ``a² (ψ'(a) - ψ'(a + f))`` leaves. κ comes from a grid whose
-heights are the marginal likelihood that this proposal implies at its own mode.
+heights are the marginal likelihood that this proposal implies at its own mode. Where
+too few of these proposals count others are learned from them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import log
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from taciturn.diagnostics import ImportanceDiagnostics, highest_k_hat
 from taciturn.errors import PriorError
@@ -25,6 +27,7 @@ from taciturn.estimators.log_linear.kernels import expected_tables, table_inform
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
+from taciturn.estimators.sampling.adaptive import adapted
 from taciturn.estimators.sampling.draws import draw_log_gammas
 from taciturn.estimators.sampling.importance import proposals_for, resample
 
@@ -90,8 +93,17 @@ def sample_main_effects(
         )
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
-            break
-    return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+            return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+    ratios = _Ratios.to_likeliest(log_margins)
+    points, diagnostics = adapted(
+        lambda points: ratios.log_density(target, points),
+        ratios.points(kappa, log_margins),
+        log_weights,
+        draws,
+        rng,
+    )
+    log_kappa, log_margins = ratios.parameters(points)
+    return np.exp(log_kappa), [np.exp(margin) for margin in log_margins], diagnostics
 
 
 def _weigh(
@@ -207,6 +219,54 @@ class _Target:
         for margin, prior in zip(log_margins, self.prior, strict=True):
             out += _log_dirichlet(np.full((1, margin.shape[1]), prior), margin)
         return out
+
+
+@dataclass(frozen=True)
+class _Ratios:
+    """Coordinates without ends: log κ, and the logarithms of the ratios of the
+    categories of each margin to one of them.
+
+    Attributes
+    ----------
+    to : list of int
+        That one, of each margin.
+    sizes : list of int
+        Numbers of categories.
+    """
+
+    to: list[int]
+    sizes: list[int]
+
+    @classmethod
+    def to_likeliest(cls, log_margins: list[Floats]) -> "_Ratios":
+        """To the category with the largest share on average."""
+        likeliest = [int(np.exp(margin).mean(axis=0).argmax()) for margin in log_margins]
+        return cls(likeliest, [margin.shape[1] for margin in log_margins])
+
+    def points(self, kappa: Floats, log_margins: list[Floats]) -> Floats:
+        """The coordinates, shape (draws, coordinates)."""
+        ratios = [
+            np.delete(margin - margin[:, [own]], own, axis=1)
+            for margin, own in zip(log_margins, self.to, strict=True)
+        ]
+        return np.concatenate([np.log(kappa)[:, None], *ratios], axis=1)
+
+    def parameters(self, points: Floats) -> tuple[Floats, list[Floats]]:
+        """Logarithms of κ and of the margins."""
+        log_margins, start = [], 1
+        for size, own in zip(self.sizes, self.to, strict=True):
+            ratios = points[:, start : start + size - 1]
+            logs = np.insert(ratios, own, 0.0, axis=1)
+            log_margins.append(logs - logsumexp(logs, axis=1, keepdims=True))
+            start += size - 1
+        return points[:, 0], log_margins
+
+    def log_density(self, target: "_Target", points: Floats) -> Floats:
+        """That of the posterior, up to a constant."""
+        log_kappa, log_margins = self.parameters(points)
+        density = target.log_posterior(np.exp(log_kappa), log_margins)
+        # The logarithm of what ratios stretch is the sum of those of all shares.
+        return np.asarray(density + sum(margin.sum(axis=1) for margin in log_margins))
 
 
 def _kappa_range(prior: Prior) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from scipy.interpolate import RegularGridInterpolator
 from scipy.ndimage import map_coordinates
 from scipy.optimize import minimize
 
-from taciturn.estimators.mixed_poisson.hyperparameters import MARGIN, NEGLIGIBLE, AlongNu
+from taciturn.estimators.mixed_poisson.hyperparameters import MARGIN, NEGLIGIBLE, AlongGrid
 from taciturn.estimators.mixed_poisson.modes import (
     NEAR,
     ROUGH,
@@ -34,11 +34,15 @@ __all__ = ["FINER", "Fitted", "Nodes"]
 
 FINER: Final = 4
 """Parts between nodes, along each axis."""
-# Nodes along each axis, to find the posterior, and there.
+# Nodes along each axis, to find the posterior, there, and closely.
 _COARSE: Final = {2: (8, 6), 3: (6, 5, 4), 4: (6, 4, 4, 4)}
 _GRID: Final = {2: (16, 8), 3: (10, 5, 4), 4: (8, 4, 4, 4)}
+_CLOSE: Final = {2: (16, 8), 3: (10, 5, 8), 4: (8, 4, 4, 8)}
 _FITTINGS: Final = 24  # of the grid to where the posterior is
 _LEARNED: Final = 3  # of these, in which concentrations and scales are learned
+_NARROWED: Final = 3  # and in which a finer grid is narrowed
+_CLOSELY: Final = 0.75  # of ends, and the new ones are no more work
+_FOLLOWED: Final = ("log_nu", "inflation")  # by concentrations and scales
 _COUNTING: Final = 7.5  # an end where it is exp(-7.5) of the top cuts something off
 _NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
 _SEARCHES: Final = 10  # for the top of a narrow posterior
@@ -124,25 +128,25 @@ class Fitted:
     """
 
     nodes: Nodes
-    others: AlongNu
+    others: AlongGrid
     whole: bool
 
     @classmethod
-    def to(cls, target: Target) -> "Fitted":
-        """Fit the grid."""
-        room = _Room.of(target)
+    def to(cls, target: Target, *, closely: bool = False) -> "Fitted":
+        """Fit the grid; closely where uneven margins with small departures are as
+        likely as even ones with large departures, so that concentrations differ between
+        parts of it. That takes a few times as long.
+        """
+        room, grid = _Room.of(target), (_CLOSE if closely else _GRID)[len(target.axes)]
         ends, nodes, others = _found_ends(target, room)
-        if target.effects.basis is not None:
-            others = AlongNu.spread(target, nodes.best, nodes.height)
-        for _ in range(_FITTINGS):
-            nodes = _nodes(target, ends, _GRID[len(ends)], nodes, others)
-            fitted, whole = room.fitted(nodes.height, _GRID[len(ends)], ends)
-            if whole:
-                break
-            # The coarse grid came to rest before concentrations were learned.
-            ends = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(ends, fitted, strict=True)]
+        axes = tuple(name for name in _FOLLOWED if name in target.axes)
+        for _ in range(2 if closely else 1):  # heights follow the concentrations there
+            if closely or target.effects.basis is not None:
+                along = axes if closely else axes[:1]
+                others = AlongGrid.spread(target, nodes.best, nodes.height, along)
+            ends, nodes, whole = _settled(target, room, grid, (ends, nodes, others), closely)
         nodes = _sharpened(target, nodes)
-        return cls(nodes, AlongNu.near(target, nodes.best, nodes.height, others), whole)
+        return cls(nodes, others.near(target, nodes.best, nodes.height), whole)
 
 
 @dataclass(frozen=True)
@@ -197,29 +201,55 @@ class _Room:
         return fitted, whole
 
 
-def _found_ends(target: Target, room: _Room) -> tuple[Ends, Nodes, AlongNu]:
+def _found_ends(target: Target, room: _Room) -> tuple[Ends, Nodes, AlongGrid]:
     """Ends of a grid over what is not negligible, wherever the data put it within what
     the priors allow, a coarse grid near it, and concentrations and scales there.
     """
     ends = room.first
     grid = _COARSE[len(ends)]
     nodes: Nodes | None = None
-    others: AlongNu | None = None
+    others: AlongGrid | None = None
     for number in range(_FITTINGS):
         nodes = _nodes(target, ends, grid, nodes, others)
         if number == 0 and all(a == b for a, b in _reach(nodes.height, grid, _DEEPEST)[:2]):
             ends, nodes = _located(target, nodes, room.along), None
             continue
         if number < _LEARNED:  # then they stay, so that the grid comes to rest
-            others = AlongNu.near(target, nodes.best, nodes.height, others)
+            found = nodes.best, nodes.height
+            others = (
+                AlongGrid.top(target, *found) if others is None else others.near(target, *found)
+            )
         fitted, whole = room.fitted(nodes.height, grid, ends)
-        shrunk = [(b - a) / (d - c) for (a, b), (c, d) in zip(fitted, ends, strict=True)]
-        if whole and min(shrunk) > 0.75:
+        if whole and _shrunk(fitted, ends) > _CLOSELY:
             break
         ends = fitted
     assert nodes is not None
     assert others is not None
     return ends, nodes, others
+
+
+def _settled(
+    target: Target, room: _Room, grid: Grid, found: tuple[Ends, Nodes, AlongGrid], closely: bool
+) -> tuple[Ends, Nodes, bool]:
+    """Ends of a finer grid that hold what counts, from those found with a coarse one
+    before concentrations were learned, closely or with some room; and whether they do.
+    """
+    ends, nodes, others = found
+    narrowed = 0 if closely else _NARROWED
+    for _ in range(_FITTINGS):
+        nodes = _nodes(target, ends, grid, nodes, others)
+        fitted, whole = room.fitted(nodes.height, grid, ends)
+        if whole and (narrowed == _NARROWED or _shrunk(fitted, ends) > _CLOSELY):
+            break
+        narrowed += whole
+        wider = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(ends, fitted, strict=True)]
+        ends = fitted if whole else wider
+    return ends, nodes, whole
+
+
+def _shrunk(new: Ends, old: Ends) -> float:
+    """By how much ends moved closer, along the axis where they did most."""
+    return min((b - a) / (d - c) for (a, b), (c, d) in zip(new, old, strict=True))
 
 
 def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
@@ -304,7 +334,7 @@ def _nodes(
     ends: Ends,
     grid: Grid,
     start: Nodes | None,
-    others: AlongNu | None,
+    others: AlongGrid | None,
 ) -> Nodes:
     """The nodes of a grid between ends, roughly, by Newton's method from those of an
     earlier one, with concentrations and scales at their means.
@@ -316,8 +346,8 @@ def _nodes(
     places = [part.ravel() for part in np.meshgrid(*axes, indexing="ij")]
     usual = target.effects.log_a
     named = dict(zip(target.axes, places, strict=True))
-    log_nu = named["log_nu"]
-    log_a = np.tile(usual, (len(log_nu), 1)) if others is None else others.means(usual, log_nu)
+    start_at = np.tile(usual, (len(places[0]), 1))
+    log_a = start_at if others is None else others.means(usual, named)
     best = target.start(named, log_a)
     if start is not None:
         best = replace(best, **start.between(*places))

@@ -6,7 +6,7 @@ Each is represented by its level, the probability with which its prior exceeds i
 0 for an even margin, near 1 where there is no interaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -18,7 +18,7 @@ from taciturn.estimators.mixed_poisson.modes import NEAR, log_scale, usual_expon
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.target import Target
 
-__all__ = ["MARGIN", "NEGLIGIBLE", "AlongNu", "Hyperparameters"]
+__all__ = ["MARGIN", "NEGLIGIBLE", "AlongGrid", "Hyperparameters"]
 
 NEGLIGIBLE: Final = 9.0
 """A grid ends where the height is exp(-9) of the top,"""
@@ -180,51 +180,66 @@ class Hyperparameters:
 
 
 @dataclass(frozen=True)
-class AlongNu:
-    """The same at one ν, or at several: what interactions do not say of the cells their
-    factors have to, so that scales follow ν.
+class AlongGrid:
+    """The same at one place of the grid of departures, or at several: what effects do
+    not say of the cells their factors have to, so that concentrations and scales follow
+    ν and how many cells nobody can be in.
 
     Attributes
     ----------
-    log_nu : array, shape (places,)
+    axes : tuple of str
+        Along which there are places, as named in `Points`.
+    places : array, shape (places, axes)
+    apart : array, shape (axes,)
+        By how much places differ.
     each : sequence of Hyperparameters
         Near each place.
     """
 
-    log_nu: Floats
+    axes: tuple[str, ...]
+    places: Floats
+    apart: Floats
     each: Sequence[Hyperparameters]
 
     @classmethod
-    def near(cls, target: Target, points: Points, height: Floats, before: "Self | None") -> Self:
-        """Near the highest of some points, or the highest near each place of those
-        `before`.
-        """
-        if before is None:
-            top = points.at(height.argmax(keepdims=True))
-            return cls(top.log_nu, [Hyperparameters.near(target, top, None)])
-        place, each = before._nearest(points.log_nu), []
-        for number, old in enumerate(before.each):
-            own = np.where(place == number, height, -np.inf)
-            each.append(Hyperparameters.near(target, points.at(own.argmax(keepdims=True)), old))
-        return cls(before.log_nu, each)
+    def top(cls, target: Target, points: Points, height: Floats) -> Self:
+        """Near the highest of some points."""
+        highest = points.at(height.argmax(keepdims=True))
+        return cls((), np.empty((1, 0)), np.empty(0), [Hyperparameters.near(target, highest, None)])
 
     @classmethod
-    def spread(cls, target: Target, points: Points, height: Floats) -> Self:
-        """At every ν that points which are not negligible have."""
-        log_nu = np.unique(points.log_nu[height > height.max() - NEGLIGIBLE])
+    def spread(cls, target: Target, points: Points, height: Floats, axes: tuple[str, ...]) -> Self:
+        """Wherever points which are not negligible are along some axes of a grid."""
+        along = _along(axes, vars(points))
+        places, place = np.unique(along, axis=0, return_inverse=True)
+        used = np.unique(place[height > height.max() - NEGLIGIBLE])
+        apart = np.array([np.diff(np.unique(values)).min() for values in along.T])
         each = []
-        for one in log_nu:
-            own = np.where(points.log_nu == one, height, -np.inf)
+        for number in used:
+            own = np.where(place == number, height, -np.inf)
             each.append(Hyperparameters.near(target, points.at(own.argmax(keepdims=True)), None))
-        return cls.near(target, points, height, cls(log_nu, each))
+        return cls(axes, places[used], apart, each).near(target, points, height)
 
-    def means(self, log_a: Floats, log_nu: Floats) -> Floats:
-        """Logarithms at the mean levels, in their places among all, at each ν."""
-        return np.array([own.means(log_a) for own in self.each])[self._nearest(log_nu)]
+    def near(self, target: Target, points: Points, height: Floats) -> Self:
+        """Near the highest of some points near each place, if there are any."""
+        place, each = self._nearest(_along(self.axes, vars(points))), []
+        for number, old in enumerate(self.each):
+            own = np.where(place == number, height, -np.inf)
+            highest = points.at(own.argmax(keepdims=True))
+            some = np.isfinite(own).any()
+            each.append(Hyperparameters.near(target, highest, old) if some else old)
+        return replace(self, each=each)
+
+    def means(self, log_a: Floats, departures: Mapping[str, Floats]) -> Floats:
+        """Logarithms at the mean levels, in their places among all, where departures by
+        name are.
+        """
+        place = self._nearest(_along(self.axes, departures))
+        return np.array([own.means(log_a) for own in self.each])[place]
 
     def propose(self, near: Points, rng: np.random.Generator) -> tuple[Points, Floats, Floats]:
         """Move points by what is found at the place nearest to each, in their order."""
-        place = self._nearest(near.log_nu)
+        place = self._nearest(_along(self.axes, vars(near)))
         order = np.argsort(place, kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(place, minlength=len(self.each)))[:-1])
         moved = [
@@ -235,9 +250,18 @@ class AlongNu:
         together = Points.joined(points).at(back)
         return together, np.concatenate(log_wider)[back], np.concatenate(density)[back]
 
-    def _nearest(self, log_nu: Floats) -> npt.NDArray[np.int64]:
-        """The number of the place that is nearest to each ν."""
-        return np.abs(log_nu[:, None] - self.log_nu).argmin(axis=1)
+    def _nearest(self, along: Floats) -> npt.NDArray[np.int64]:
+        """The number of the place that is nearest to each, (number, axes)."""
+        off = np.abs(along[:, None] - self.places) / self.apart
+        return np.asarray(off.sum(axis=2).argmin(axis=1))
+
+
+def _along(axes: tuple[str, ...], departures: Mapping[str, Floats]) -> Floats:
+    """Where departures by name are along some axes, shape (number, axes)."""
+    along = np.empty((len(departures["log_nu"]), len(axes)))
+    for number, axis in enumerate(axes):
+        along[:, number] = departures[axis]
+    return along
 
 
 def _middles(low: float, high: float) -> Floats:

@@ -47,19 +47,12 @@ def sample_parameters(
     ...).
     """
     target = Target(problem, terms, priors, pure)
-    with linear_algebra_alone():
-        fitted = Fitted.to(target)
-    spread = Spread()
-    for number in _PROPOSALS:
-        log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
-        chosen, diagnostics = resample(log_weights, draws, rng)
-        hopeless = diagnostics.ess * _PROPOSALS[-1] < SMALLEST_ESS * number
-        if diagnostics.converged or (hopeless and number > _PROPOSALS[0]):
+    for closely in (False, True):
+        with linear_algebra_alone():
+            fitted = Fitted.to(target, closely=closely)
+        kept, diagnostics = _sample(target, fitted, draws, rng)
+        if diagnostics.converged:
             break
-        spread = Spread.learned(log_weights, variates)
-    if not fitted.whole:  # what is left out, weights cannot show
-        diagnostics = replace(diagnostics, k_hat=float("inf"))
-    kept = points.at(chosen)
     found = {
         "nu": np.exp(kept.log_nu),
         "power": kept.power,
@@ -70,6 +63,23 @@ def sample_parameters(
         if group.prior is not None:
             found[group.name] = group.parameter(log_a)
     return found | target.named(kept), diagnostics
+
+
+def _sample(
+    target: Target, fitted: Fitted, draws: int, rng: np.random.Generator
+) -> tuple[Points, ImportanceDiagnostics]:
+    """Draws from as many proposals as are needed, and how far to trust them."""
+    spread = Spread()
+    for number in _PROPOSALS:
+        log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
+        chosen, diagnostics = resample(log_weights, draws, rng)
+        hopeless = diagnostics.ess * _PROPOSALS[-1] < SMALLEST_ESS * number
+        if diagnostics.converged or (hopeless and number > _PROPOSALS[0]):
+            break
+        spread = Spread.learned(log_weights, variates)
+    if not fitted.whole:  # what is left out, weights cannot show
+        diagnostics = replace(diagnostics, k_hat=float("inf"))
+    return points.at(chosen), diagnostics
 
 
 def _weigh(

@@ -51,9 +51,10 @@ def resample(
     """
     counting = np.isfinite(log_weights)
     if counting.mean() > _ENOUGH:
-        smoothed, k_hat = array_stats().psislw(
-            log_weights.max() - log_weights
-        )  # psislw takes log-likelihoods, that is, negative log-weights
+        with np.errstate(over="ignore"):  # of a tail that no draws can be trusted with
+            smoothed, k_hat = array_stats().psislw(
+                log_weights.max() - log_weights
+            )  # psislw takes log-likelihoods, that is, negative log-weights
     else:  # no tail to smooth
         smoothed, k_hat = np.where(counting, log_weights, -1e300), np.inf
     weights = np.exp(smoothed - smoothed.max())
