@@ -9,10 +9,12 @@ same command continues. The results are ``docs/studies/zero_inflated.csv`` and
 Seeds are fixed: populations and samples are those of the others."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -45,16 +47,14 @@ def one(
         population, sample, _ = impossible_cells.drawn(kind, job, impossible_cells.SEED + seed)
     else:
         population, sample = new_populations.drawn(kind, job, new_populations.SEED + seed)
-    rows = intervals(model_of(sample.ndim), population, sample, job.number, draws)
+    rows = intervals(model_of(sample), population, sample, job.number, draws)
     return [{"estimator": ZEROS, **row} for row in rows]
 
 
-def model_of(variables: int) -> tc.MixedPoisson:
-    """The model, for tables of so many variables; of one as the default has it."""
-    own: dict[str, Any] = {}
-    if variables == 1:
-        own = {"formula": "~ 1", "priors": {"nu": tc.Prior("LogNormal", mu=0.0, sigma=2.0)}}
-    return tc.MixedPoisson(**own, mixing="gamma", zero_inflated=True)
+def model_of(sample: xr.DataArray) -> tc.MixedPoisson:
+    """The model, otherwise as the default has it."""
+    own = tc.default_estimator(sample).members["mixture"]
+    return replace(own, mixing="gamma", zero_inflated=True)
 
 
 def markdown(table: pd.DataFrame, samples: int) -> str:

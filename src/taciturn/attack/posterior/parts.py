@@ -22,8 +22,9 @@ __all__ = ["MOST_VALUES", "Part", "PartPosterior"]
 MOST_VALUES: Final = 200_000_000
 """Values that are held in memory at once, of draws or of distributions of cells."""
 
-_MOST_TABLES: Final = 50_000  # that are listed
-_MOST_LISTED_VALUES: Final = 20_000_000
+_MOST_TABLES: Final = 50_000  # that are listed,
+_MOST_LISTED_VALUES: Final = 20_000_000  # and as many as have so many values of
+_FEW_CELLS: Final = 4  # at most: a walk along a line takes longer than the line
 _MOST_VISITS: Final = 5_000_000
 _PLACES: Final = 2**14
 """Of a distribution; under the uniform prior wider ones have several values a place."""
@@ -109,7 +110,9 @@ class Part:
         n = len(self.lower)
         csc = self.matrix.tocsc()
         starts, rows = csc.indptr.astype(np.int64), csc.indices.astype(np.int64)
-        limit = min(_MOST_TABLES, _MOST_LISTED_VALUES // n)
+        limit = _MOST_LISTED_VALUES // n
+        if n > _FEW_CELLS:
+            limit = min(_MOST_TABLES, limit)
         arguments = (
             starts,
             rows,

@@ -48,8 +48,12 @@ _NEAREST: Final = 1e-3  # that an end is to the top of a narrow posterior
 _SEARCHES: Final = 10  # for the top of a narrow posterior
 _PRECISE: Final = {"xtol": 1e-4, "ftol": 1e-12}  # of a density whose logarithm has ten digits
 _TAIL: Final = 1e-7
-# Of log ν, of the power, and of probabilities.
-_LIMITS: Final = ((-28.0, 35.0), (-20.0, 20.0), (0.0, 1.0), (0.0, 1.0))
+_LIMITS: Final = {
+    "log_nu": (-28.0, 35.0),
+    "power": (-20.0, 20.0),
+    "share": (0.0, 1.0),
+    "inflation": (0.0, 1.0),
+}
 _DEEPEST: Final = 30.0  # below the top, that heights between nodes still follow
 _INSIDE: Final = 0.3  # a power is above 0 up to 1 / 0.3 standard deviations off
 _EXPONENTS: Final = (0.02, 0.4)  # of rates and intensities: least and most, of either sign
@@ -155,6 +159,8 @@ class _Room:
 
     Attributes
     ----------
+    axes : tuple of str
+        As in `Target`.
     along : list of Prior
         Of each axis.
     first : list
@@ -163,6 +169,7 @@ class _Room:
         Where the priors have no density any more, if there is such a place.
     """
 
+    axes: tuple[str, ...]
     along: Sequence[Prior]
     first: Ends
     outer: Ends
@@ -181,7 +188,7 @@ class _Room:
             along.append(prior)
             ends.append((prior.quantile(_TAIL), prior.quantile(1 - _TAIL)))
         outer = [ends[0], *((prior.quantile(0.0), prior.quantile(1.0)) for prior in along[1:])]
-        return cls(along, ends, outer)
+        return cls(target.axes, along, ends, outer)
 
     def fitted(self, height: Floats, grid: Grid, ends: Ends) -> tuple[Ends, bool]:
         """Ends around what is not negligible of heights between the old ones, and
@@ -189,9 +196,9 @@ class _Room:
         """
         kept, counting = (_reach(height, grid, below) for below in (NEGLIGIBLE, _COUNTING))
         fitted = [
-            _ends(old, reached, size, limits, prior, outer)
-            for old, reached, size, limits, prior, outer in zip(
-                ends, kept, grid, _LIMITS, self.along, self.outer, strict=False
+            _ends(axis, old, reached, size, prior, outer)
+            for axis, old, reached, size, prior, outer in zip(
+                self.axes, ends, kept, grid, self.along, self.outer, strict=True
             )
         ]
         whole = not any(
@@ -260,8 +267,9 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
     best = nodes.best.at(np.array([nodes.height.argmax()]))
     axes = target.axes
     top, deepest = np.array([float(getattr(best, name)[0]) for name in axes]), np.inf
-    limits = [_LIMITS[0]]
-    for (low, high), prior in zip(_LIMITS[1:], along[1:], strict=False):
+    limits = [_LIMITS["log_nu"]]
+    for axis, prior in zip(axes[1:], along[1:], strict=True):
+        low, high = _LIMITS[axis]
         limits.append((max(low, prior.quantile(0.0)), min(high, prior.quantile(1.0))))
 
     def depth(place: Floats) -> float:
@@ -284,12 +292,12 @@ def _located(target: Target, nodes: Nodes, along: Sequence[Prior]) -> Ends:
         if deepest > before - 1.0:
             break
     ends = []
-    for axis, (low, high) in zip(np.eye(len(axes)), limits, strict=True):
-        own, reached = float(axis @ top), []
+    for direction, (low, high) in zip(np.eye(len(axes)), limits, strict=True):
+        own, reached = float(direction @ top), []
         for sign in (-1.0, 1.0):
             step = _NEAREST
             while low < own + sign * step < high:
-                if depth(top + 2 * sign * step * axis) > deepest + _COUNTING:
+                if depth(top + 2 * sign * step * direction) > deepest + _COUNTING:
                     break
                 step *= 2
             reached.append(min(max(own + sign * step, low), high))
@@ -308,10 +316,10 @@ def _reach(height: Floats, grid: Grid, below: float) -> list[npt.NDArray[np.int6
 
 
 def _ends(
+    axis: str,
     old: tuple[float, float],
     kept: npt.NDArray[np.int64],
     size: int,
-    limits: tuple[float, float],
     prior: Prior,
     outer: tuple[float, float],
 ) -> tuple[float, float]:
@@ -319,10 +327,11 @@ def _ends(
     density: then the outer ones, if the old ones are inside.
     """
     width = (old[1] - old[0]) / size
-    low = max(old[0] + (kept[0] - MARGIN) * width, limits[0])
-    high = min(old[0] + (kept[1] + 1 + MARGIN) * width, limits[1])
+    least, most = _LIMITS[axis]
+    low = max(old[0] + (kept[0] - MARGIN) * width, least)
+    high = min(old[0] + (kept[1] + 1 + MARGIN) * width, most)
     ends = np.array([low, high])
-    reached = np.isfinite(prior.logpdf(np.exp(ends) if limits == _LIMITS[0] else ends))
+    reached = np.isfinite(prior.logpdf(np.exp(ends) if axis == "log_nu" else ends))
     return (
         low if low > old[0] or reached[0] else min(old[0], outer[0]),
         high if high < old[1] or reached[1] else max(old[1], outer[1]),
