@@ -275,3 +275,18 @@ def test_areas_of_which_there_is_no_record(run, tmp_path, parquet):
     assert all("empty" in rows[label]["reason"] for label in "45"), rows["4"]["reason"]
     assert rows["1"]["R2_mean"] > 0
     assert "3 of 5 tables assessed" in run("assess-many", path, *given)[1]
+
+
+def test_areas_whose_labels_are_no_numbers_beside_numbers(run, tmp_path):
+    """A size of "unknown" beside areas 1 to 3 empties none of these."""
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"area": rng.integers(1, 4, 120), "sex": rng.integers(0, 2, 120)})
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("area,population_size\nunknown,9\n01,900\n1,900\n2,900\n3,900\n")
+    given = ["--over", "area", "--variables", "sex", "--population-sizes", sizes, *QUICK]
+    status, printed, _ = run("assess-many", tmp_path / "people.parquet", *given, "--format", "json")
+    rows = {str(row["area"]): row["sample_size"] for row in json.loads(printed)["tables"]}
+    assert status == 0
+    expected = people["area"].value_counts()
+    assert rows == {"1": expected[1], "2": expected[2], "3": expected[3], "unknown": 0, "01": 0}

@@ -212,12 +212,20 @@ def _known_sizes(
 
 
 def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.DataArray":
-    """Counted records with the areas that none of them is of."""
+    """Counted records with the areas that none of them is of, after the others."""
+    import numpy as np
+    import xarray as xr
+
     labels = stack[over].values.tolist()
     counted = set(map(_spelled, labels))
-    others = [label for label in areas if label not in counted]
-    whole = stack[over].dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", own) for own in others)
-    return stack.reindex({over: [*labels, *(map(int, others) if whole else others)]}, fill_value=0)
+    others: list[Any] = [label for label in areas if label not in counted]
+    if stack[over].dtype.kind in "iu" and all(re.fullmatch(r"0|-?[1-9]\d*", own) for own in others):
+        others = [int(own) for own in others]
+    every = np.empty(len(labels) + len(others), dtype=object)
+    every[:] = [*labels, *others]
+    sizes = {**stack.sizes, over: len(others)}
+    nobody = xr.DataArray(np.zeros(list(sizes.values()), dtype=stack.dtype), dims=stack.dims)
+    return xr.concat([stack.drop_vars(over), nobody], dim=over).assign_coords({over: every})
 
 
 def _sizes(

@@ -57,8 +57,8 @@ def attacker_posterior(
     most of the tables a cell is near the middle of its range, or near one end.
 
     Cells that are connected by totals are treated together. Where these have at most
-    50,000 tables, and some millions if they are at most four cells, all are listed, all
-    numbers are exact and draws are independent.
+    50,000 tables, and some hundred thousand if they are at most four cells, all are
+    listed, all numbers are exact and draws are independent.
     Elsewhere a Markov chain walks among the tables: it draws the next one from all
     those on a line through the present one, with their exact probabilities. Directions
     are random sums of a basis of all integer changes that the totals allow, so that

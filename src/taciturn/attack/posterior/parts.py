@@ -24,7 +24,7 @@ MOST_VALUES: Final = 200_000_000
 
 _MOST_TABLES: Final = 50_000  # that are listed,
 _MOST_LISTED_VALUES: Final = 20_000_000  # and as many as have so many values of
-_FEW_CELLS: Final = 4  # at most: a walk along a line takes longer than the line
+_FEW_CELLS: Final = 4  # at most, of which more are listed: a walk takes longer
 _MOST_VISITS: Final = 5_000_000
 _PLACES: Final = 2**14
 """Of a distribution; under the uniform prior wider ones have several values a place."""

@@ -12,19 +12,19 @@ too few of these proposals count others are learned from them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from taciturn.diagnostics import ImportanceDiagnostics, highest_k_hat
 from taciturn.errors import PriorError
 from taciturn.estimators.log_linear.kernels import expected_tables, table_information
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
+from taciturn.estimators.log_linear.ratios import Ratios
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.adaptive import adapted
@@ -38,6 +38,7 @@ _FIXED_POINT_STEPS: Final = 8
 _MOST_PROPOSALS: Final = (
     40_000  # tried where few proposals count: large samples far from independence
 )
+_MOST_LEARNED: Final = 60  # shares, of whose covariances few proposals tell little
 _WIDE: Final = 0.05  # share of proposals from the prior of the margins, which bounds the weights
 _TAIL: Final = 1e-7
 _NEGLIGIBLE: Final = (
@@ -93,10 +94,26 @@ def sample_main_effects(
         )
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
-            return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
-    ratios = _Ratios.to_likeliest(log_margins)
+            break
+    else:
+        # Near known margins shares are the narrower the larger κ: proposals miss them.
+        if problem.known_margins is None and 0 < target.free <= _MOST_LEARNED:
+            return _learned(target, log_weights, kappa, log_margins, draws, rng)
+    return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
+
+
+def _learned(
+    target: "_Target",
+    log_weights: Floats,
+    kappa: Floats,
+    log_margins: list[Floats],
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, list[Floats], ImportanceDiagnostics]:
+    """Draws from proposals that are learned from others."""
+    ratios = Ratios.to_likeliest(log_margins)
     points, diagnostics = adapted(
-        lambda points: ratios.log_density(target, points),
+        lambda points: ratios.log_density(target.log_posterior, points),
         ratios.points(kappa, log_margins),
         log_weights,
         draws,
@@ -145,6 +162,7 @@ class _Target:
         occupied = problem.counts > 0
         self.levels = [index[axis][occupied] for axis in axes]
         self.categories = [problem.sample.sizes[dim] for dim in dims]
+        self.free = sum(size - 1 for size in self.categories)
         uniform = [problem.sample.sizes[d] for d in problem.variables if d not in dims]
         self.constant = -float(np.log(uniform).sum())
         fillable = problem.fillable.ravel()
@@ -219,54 +237,6 @@ class _Target:
         for margin, prior in zip(log_margins, self.prior, strict=True):
             out += _log_dirichlet(np.full((1, margin.shape[1]), prior), margin)
         return out
-
-
-@dataclass(frozen=True)
-class _Ratios:
-    """Coordinates without ends: log κ, and the logarithms of the ratios of the
-    categories of each margin to one of them.
-
-    Attributes
-    ----------
-    to : list of int
-        That one, of each margin.
-    sizes : list of int
-        Numbers of categories.
-    """
-
-    to: list[int]
-    sizes: list[int]
-
-    @classmethod
-    def to_likeliest(cls, log_margins: list[Floats]) -> "_Ratios":
-        """To the category with the largest share on average."""
-        likeliest = [int(np.exp(margin).mean(axis=0).argmax()) for margin in log_margins]
-        return cls(likeliest, [margin.shape[1] for margin in log_margins])
-
-    def points(self, kappa: Floats, log_margins: list[Floats]) -> Floats:
-        """The coordinates, shape (draws, coordinates)."""
-        ratios = [
-            np.delete(margin - margin[:, [own]], own, axis=1)
-            for margin, own in zip(log_margins, self.to, strict=True)
-        ]
-        return np.concatenate([np.log(kappa)[:, None], *ratios], axis=1)
-
-    def parameters(self, points: Floats) -> tuple[Floats, list[Floats]]:
-        """Logarithms of κ and of the margins."""
-        log_margins, start = [], 1
-        for size, own in zip(self.sizes, self.to, strict=True):
-            ratios = points[:, start : start + size - 1]
-            logs = np.insert(ratios, own, 0.0, axis=1)
-            log_margins.append(logs - logsumexp(logs, axis=1, keepdims=True))
-            start += size - 1
-        return points[:, 0], log_margins
-
-    def log_density(self, target: "_Target", points: Floats) -> Floats:
-        """That of the posterior, up to a constant."""
-        log_kappa, log_margins = self.parameters(points)
-        density = target.log_posterior(np.exp(log_kappa), log_margins)
-        # The logarithm of what ratios stretch is the sum of those of all shares.
-        return np.asarray(density + sum(margin.sum(axis=1) for margin in log_margins))
 
 
 def _kappa_range(prior: Prior) -> tuple[float, float]:

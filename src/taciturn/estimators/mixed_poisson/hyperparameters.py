@@ -213,7 +213,7 @@ class AlongGrid:
         along = _along(axes, vars(points))
         places, place = np.unique(along, axis=0, return_inverse=True)
         used = np.unique(place[height > height.max() - NEGLIGIBLE])
-        apart = np.array([np.diff(np.unique(values)).min() for values in along.T])
+        apart = np.array([np.diff(np.unique(values)).min(initial=np.inf) for values in along.T])
         each = []
         for number in used:
             own = np.where(place == number, height, -np.inf)

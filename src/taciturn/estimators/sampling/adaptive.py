@@ -24,7 +24,7 @@ _EACH: Final = 4  # effective proposals that a coordinate needs to be learned
 _LOWEST: Final = 1e-3  # power of weights
 _COOLING: Final = 0.7
 _DEGREES: Final = 5.0  # of freedom: tails that weights can bear
-_WIDER: Final = 1.2  # variance of the proposals, of what is learned
+_WIDER: Final = 2.0  # variance of the proposals, of what is learned
 _RIDGE: Final = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -62,6 +62,7 @@ def adapted(
         Of the last round; an infinite k-hat where none was good enough.
     """
     size, last = points.shape[1], _LAST
+    log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
     chosen, diagnostics = resample(log_weights, draws, rng)
     for _ in range(_ROUNDS):
         if not np.isfinite(log_weights).any():  # nothing to learn from
