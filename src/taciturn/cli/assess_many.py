@@ -219,6 +219,8 @@ def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.D
     labels = stack[over].values.tolist()
     counted = set(map(_spelled, labels))
     others: list[Any] = [label for label in areas if label not in counted]
+    if not others:
+        return stack
     if stack[over].dtype.kind in "iu" and all(re.fullmatch(r"0|-?[1-9]\d*", own) for own in others):
         others = [int(own) for own in others]
     every = np.empty(len(labels) + len(others), dtype=object)
