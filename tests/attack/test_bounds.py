@@ -522,7 +522,7 @@ MASK = TABLE < 3
         (
             lambda: tc.Rounding(TABLE * 5, 5, method="up"),
             ParameterError,
-            "'conventional' or 'random', got 'up'",
+            "'conventional', 'random', got 'up'",
         ),
         (
             lambda: tc.Rounding(TABLE * 5, 5, totals=True, exact_totals=True),

@@ -142,12 +142,3 @@ def test_too_few_draws_are_no_answer(run, tmp_path, religion_sample):
     tc.save_fit(tc.assess(few), tmp_path / "fit.nc")
     status, _, said = run("summary", tmp_path / "fit.nc", "--fail-on", "checks")
     assert (status, "too few draws" in said) == (4, True)
-
-
-def test_one_draw_has_no_error_that_could_be_known(religion_sample):
-    one = tc.ChineseRestaurant().fit(
-        religion_sample, population_size=2449, draws=1, chains=1, random_seed=1
-    )
-    row = tc.summary(one).table.loc["R2"]
-    assert row[["sd", "mcse"]].isna().all()
-    json.dumps(tc.summary(one).to_dict(), allow_nan=False)

@@ -46,7 +46,7 @@ FILES = {
     "store": "",
     "old.csv": "old\n",
 }
-FIT = ["-N", "1000", "--draws", "20", "--chains", "2", "--seed", "1"]
+FIT = ["-N", "1000", "--draws", "200", "--chains", "2", "--seed", "1"]
 SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", "--workers", "1"]
 MANY = ["--model", "log-linear", "--draws", "20", "--seed", "1", "--workers", "1"]
 RULES = ["--variables", "a,b", "--value", "sales", "--rule", "freq:3"]
@@ -258,7 +258,7 @@ def saved(tmp_path_factory):
     table = xr.DataArray([[30, 40], [20, 10]], coords=labels, dims=("a", "b"))
     folder = tmp_path_factory.mktemp("fits")
     for name, model in {"one": tc.LogLinear(), "two": tc.PolyaUrn()}.items():
-        fit = model.fit(table, population_size=1000, draws=20, random_seed=1)
+        fit = model.fit(table, population_size=1000, draws=100, random_seed=1)
         tc.save_fit(fit, folder / f"{name}.nc")
     tc.ReleaseLog(folder / "project.duckdb", variables=labels)
     return folder
