@@ -24,13 +24,13 @@ import taciturn as tc
 
 ROWS = [("dirichlet", 0.01), ("minorities", 0.01), ("margins", 0.05), ("margins", 0.01)]
 ROWS += [("campuses", 0.05), ("campuses", 0.01), ("heavy", 0.05), ("heavy", 0.01)]
-SEEDS = (2052, 2053, 2054)
+SEED, POPULATIONS = 2052, 3
 AREAS = 100
 
 
 def main() -> None:
     """Run or continue the study and write the results."""
-    given = study_parser(__doc__, samples=len(SEEDS), draws=200, seed=SEEDS[0]).parse_args()
+    given = study_parser(__doc__, samples=POPULATIONS, draws=200, seed=SEED).parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
     rows = []
     for (kind, fraction), seed in product(ROWS, range(given.seed, given.seed + given.samples)):

@@ -28,12 +28,14 @@ __all__ = [
     "generator",
     "is_real",
     "is_whole",
+    "mapping_of",
     "name_of",
     "names_of",
     "one_of",
     "quoted",
     "real_number",
     "seed_number",
+    "true_or_false",
     "whole_number",
 ]
 
@@ -138,6 +140,20 @@ def name_of(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ParameterError(f"{name} must be a name, got {quoted(value)}")
     return value
+
+
+def mapping_of(value: Any, name: str, what: str) -> Mapping[Any, Any]:
+    """A mapping, `what` of which to what is for the message."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"{name} must be a mapping of {what}, got {quoted(value)}")
+    return value
+
+
+def true_or_false(value: Any, name: str) -> bool:
+    """True or False, NumPy's included."""
+    if not (isinstance(value, bool) or is_of_class(value, "numpy.bool")):
+        raise ParameterError(f"{name} must be True or False, got {quoted(value)}")
+    return bool(value)
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:

@@ -87,8 +87,7 @@ ANSWERS = {
 def manner(request, monkeypatch):
     """Both ways to the posterior, whatever the number of tables."""
     listed = request.param == "listed"
-    monkeypatch.setattr(_parts, "_MOST_TABLES", 10**6 if listed else 0)
-    monkeypatch.setattr(_parts, "_FEW_CELLS", 4 if listed else 0)
+    monkeypatch.setattr(_parts, "_most_listed", lambda cells: 10**6 if listed else 0)
     return request.param
 
 
@@ -386,8 +385,7 @@ def test_no_table_gives_what_is_released(total):
 
 
 def test_a_walk_to_no_possible_table(monkeypatch):
-    monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
-    monkeypatch.setattr(_parts, "_FEW_CELLS", 0)
+    monkeypatch.setattr(_parts, "_most_listed", lambda cells: 0)
     release = Perturbed(
         xr.DataArray([4, 4], dims="a"), CellKeys(HOLES), totals=[xr.DataArray(9)], exact_totals=True
     )
@@ -533,7 +531,7 @@ TWICE = xr.concat([TABLE, TABLE + 3], "replicate")
         (
             lambda: Perturbed(TABLE, ROUNDING, totals=TABLE.sum("a")),
             ParameterError,
-            "totals must be a sequence of DataArrays, such as .total., got DataArray",
+            r"totals must be a sequence of DataArrays, such as \[total\], got DataArray",
         ),
         (lambda: Perturbed(TABLE, ROUNDING, totals=[6]), TableError, "totals must be .* got int"),
         (

@@ -40,8 +40,7 @@ def posterior_of(release, **arguments):
 def manner(request, monkeypatch):
     """Both ways to the posterior of a small part."""
     if request.param == "walked":
-        monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
-        monkeypatch.setattr(_parts, "_FEW_CELLS", 0)
+        monkeypatch.setattr(_parts, "_most_listed", lambda cells: 0)
     return request.param
 
 
@@ -398,8 +397,7 @@ def test_nothing_hidden_and_everything_disclosed():
 
 
 def test_dropped_tables_are_not_held_in_memory(monkeypatch):
-    monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
-    monkeypatch.setattr(_parts, "_FEW_CELLS", 0)
+    monkeypatch.setattr(_parts, "_most_listed", lambda cells: 0)
     dropped = []
 
     def walk(*arguments):
@@ -443,8 +441,7 @@ def test_diagnostics_are_those_of_arviz():
 
 
 def test_a_short_walk_warns(monkeypatch):
-    monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
-    monkeypatch.setattr(_parts, "_FEW_CELLS", 0)
+    monkeypatch.setattr(_parts, "_most_listed", lambda cells: 0)
     with pytest.warns(
         ConvergenceWarning, match=r"did not converge in \d+ of 4 cells: .* effective sample size"
     ):
@@ -532,8 +529,7 @@ def test_bad_arguments(arguments, error, message):
 
 def test_distributions_too_wide_for_memory(monkeypatch):
     monkeypatch.setattr(_parts, "MOST_VALUES", 1000)
-    monkeypatch.setattr(_parts, "_MOST_TABLES", 0)
-    monkeypatch.setattr(_parts, "_FEW_CELLS", 0)
+    monkeypatch.setattr(_parts, "_most_listed", lambda cells: 0)
     with pytest.raises(
         ParameterError, match="of 4 connected cells have 1,628 values, and 20 of each"
     ):

@@ -175,8 +175,7 @@ def test_a_walk_stays_among_compatible_tables_and_gives_the_same_distribution(
     arguments = {"prior": prior, "random_seed": seed, "progressbar": False}
     exact = tc.attacker_posterior(release, draws=4, **arguments)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_parts, "_MOST_TABLES", 0)
-        patch.setattr(_parts, "_FEW_CELLS", 0)
+        patch.setattr(_parts, "_most_listed", lambda cells: 0)
         patch.setattr("taciturn.attack.posterior.cells.SMALLEST_ESS", 0)
         patch.setattr("taciturn.attack.posterior.cells.HIGHEST_R_HAT", np.inf)
         walked = tc.attacker_posterior(release, draws=500, **arguments)

@@ -10,9 +10,9 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.perturbation.noise_rows import NoiseRow, one_for_each, probability_to_stay
-from taciturn.perturbation.perturbation_tables import LARGEST_NOISE, true_or_false
+from taciturn.perturbation.perturbation_tables import LARGEST_NOISE
 from taciturn.tables.transitions import check_probabilities, cumulated_rows, refuse_where
-from taciturn.validate import real_number, whole_number
+from taciturn.validate import real_number, true_or_false, whole_number
 
 __all__ = [
     "FlexShare",
@@ -148,7 +148,7 @@ def magnitude_perturbation_table(
         probability_to_stay(*pair)
         for pair in zip(one_for_each(pstay, "pstay", names), names, strict=True)
     ]
-    falls = [true_or_false(value) for value in one_for_each(monotone, "monotone", names)]
+    falls = [true_or_false(each, "monotone") for each in one_for_each(monotone, "monotone", names)]
     noise = np.arange(-max_noise * grid, max_noise * grid + 1) / grid
     out = np.zeros((max_noise + 1, len(noise)))
     out[0, noise == 0] = 1

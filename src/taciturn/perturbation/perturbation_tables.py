@@ -11,12 +11,11 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.perturbation.noise_rows import NoiseRow, one_for_each, probability_to_stay
-from taciturn.validate import quoted, real_number, whole_number
+from taciturn.validate import real_number, true_or_false, whole_number
 
 __all__ = [
     "LARGEST_NOISE",
     "perturbation_table",
-    "true_or_false",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -115,7 +114,7 @@ def perturbation_table(
     last = max_noise + (js + 1 if js else 0)
     names = [f"the original count {count}" for count in range(1, last + 1)]
     stays = _stays(pstay, names, js)
-    falls = [true_or_false(value) for value in one_for_each(monotone, "monotone", names)]
+    falls = [true_or_false(each, "monotone") for each in one_for_each(monotone, "monotone", names)]
     published = np.array([0, *range(js + 1, last + max_noise + 1)])
     out = np.zeros((last + 1, last + max_noise + 1))
     out[0, 0] = 1
@@ -130,13 +129,6 @@ def perturbation_table(
     return xr.DataArray(
         out, dims=("original", "perturbed"), coords=coords, name="probability", attrs=attrs
     )
-
-
-def true_or_false(value: Any) -> bool:
-    """A value of `monotone`."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"monotone must be True or False, got {quoted(value)}")
-    return bool(value)
 
 
 def _stays(pstay: Any, names: list[str], js: int) -> list[float | None]:

@@ -80,7 +80,7 @@ def test_it_agrees_with_nuts(name):
         fit = model.fit(
             sample,
             population_size=size,
-            draws=2_000,
+            draws=5_000,
             tune=2_000,
             random_seed=2,
             method=method,

@@ -22,9 +22,9 @@ __all__ = ["MOST_VALUES", "Part", "PartPosterior"]
 MOST_VALUES: Final = 200_000_000
 """Values that are held in memory at once, of draws or of distributions of cells."""
 
-_MOST_TABLES: Final = 50_000  # that are listed,
-_MOST_LISTED_VALUES: Final = 20_000_000  # and as many as have so many values of
-_FEW_CELLS: Final = 4  # at most, of which more are listed: a walk takes longer
+_MOST_TABLES: Final = 50_000  # that are listed, or, of so few
+_FEW_CELLS: Final = 4  # cells, as many as have
+_MOST_LISTED_VALUES: Final = 20_000_000
 _MOST_VISITS: Final = 5_000_000
 _PLACES: Final = 2**14
 """Of a distribution; under the uniform prior wider ones have several values a place."""
@@ -110,9 +110,6 @@ class Part:
         n = len(self.lower)
         csc = self.matrix.tocsc()
         starts, rows = csc.indptr.astype(np.int64), csc.indices.astype(np.int64)
-        limit = _MOST_LISTED_VALUES // n
-        if n > _FEW_CELLS:
-            limit = min(_MOST_TABLES, limit)
         arguments = (
             starts,
             rows,
@@ -120,7 +117,7 @@ class Part:
             self.most,
             self.lower,
             self.upper,
-            limit,
+            _most_listed(n),
             _MOST_VISITS,
         )
         number = list_tables(*arguments, np.empty((0, n), dtype=np.int64))
@@ -306,6 +303,12 @@ def _plain(matrix: csr_array) -> tuple[Integers, Integers, Integers]:
         matrix.indices.astype(np.int64),
         matrix.data.astype(np.int64),
     )
+
+
+def _most_listed(cells: int) -> int:
+    """Tables that are listed: more of a few cells, among which a walk takes longer."""
+    most = _MOST_LISTED_VALUES // cells
+    return most if cells <= _FEW_CELLS else min(_MOST_TABLES, most)
 
 
 def _bits(shares: Floats) -> float:

@@ -13,7 +13,7 @@ from taciturn.attack.system import Booleans, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import Margin, margin_names, margin_of, named_margins
 from taciturn.tables.steps import checked_mask, in_steps
-from taciturn.validate import quoted
+from taciturn.validate import mapping_of, quoted
 
 __all__ = ["LinkedTables"]
 
@@ -80,11 +80,8 @@ class LinkedTables(Release):
         table = in_steps(self.true_table, self.decimals, name="true_table", signed=True)
         margins = named_margins(self.released, table, name="released")
         totals = {frozenset(names): Total.exact(*margin_of(table, names)) for names in margins}
-        if self.suppressed is not None and not isinstance(self.suppressed, Mapping):
-            raise ParameterError(
-                "suppressed must be a mapping of released projections to masks, got"
-                f" {quoted(self.suppressed)}"
-            )
+        if self.suppressed is not None:
+            mapping_of(self.suppressed, "suppressed", "released projections to masks")
         for key, mask in (self.suppressed or {}).items():
             names = frozenset(margin_names(key, table, name="suppressed"))
             if names not in totals:

@@ -19,7 +19,7 @@ from taciturn.schema import REPLICATE, cell_label
 from taciturn.tables.checks import require_array
 from taciturn.tables.margins import margin_of
 from taciturn.tables.steps import in_steps
-from taciturn.validate import quoted
+from taciturn.validate import quoted, true_or_false
 
 __all__ = ["Perturbed"]
 
@@ -110,10 +110,8 @@ class Perturbed(Release):
                 "mechanism must be a Mechanism such as RandomRounding(3), got"
                 f" {quoted(self.mechanism)}"
             )
-        if self.same_key is not None and not isinstance(self.same_key, bool):
-            raise ParameterError(
-                f"same_key must be True, False or None, got {quoted(self.same_key)}"
-            )
+        if self.same_key is not None:
+            true_or_false(self.same_key, "same_key")
         check_totals(self.totals, self.exact_totals)
         if self.exact_totals and not self.totals:
             raise ParameterError("exact_totals needs the true totals themselves in totals")

@@ -14,7 +14,7 @@ from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, buil
 from taciturn.errors import ParameterError
 from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
-from taciturn.validate import quoted
+from taciturn.validate import mapping_of, quoted
 
 __all__ = ["GlobalRecoding"]
 
@@ -76,11 +76,7 @@ class GlobalRecoding(Release):
         """
         table = self._steps
         variables = tuple(map(str, table.dims))
-        if not isinstance(self.merge, Mapping):
-            raise ParameterError(
-                "merge must be a mapping of variables, such as {'age': {'young': ['0-4', '5-9']}},"
-                f" got {quoted(self.merge)}"
-            )
+        mapping_of(self.merge, "merge", "variables, such as {'age': {'young': ['0-4', '5-9']}}")
         unknown = [name for name in self.merge if name not in variables]
         if unknown:
             raise ParameterError(
@@ -141,11 +137,7 @@ def _merged_categories(
     """The new categories of a variable, in the order of the old ones, and the one that
     each old category goes into.
     """
-    if not isinstance(merge, Mapping):
-        raise ParameterError(
-            f"merge[{dim!r}] must be a mapping of new categories to the old ones that go into"
-            f" them, got {quoted(merge)}"
-        )
+    mapping_of(merge, f"merge[{dim!r}]", "new categories to the old ones that go into them")
     old = table[dim].values.tolist()
     new_of: dict[Any, Any] = {}
     for new, parts in merge.items():

@@ -9,7 +9,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.tables.margins import level_codes, margin_names
 from taciturn.tables.steps import in_steps
-from taciturn.validate import quoted
+from taciturn.validate import quoted, true_or_false
 
 __all__ = ["check_totals", "total_in_steps"]
 
@@ -22,8 +22,7 @@ def check_totals(totals: Any, exact_totals: Any) -> None:
         raise ParameterError(
             f"totals must be a sequence of DataArrays, such as [total], got {quoted(totals)}"
         )
-    if not isinstance(exact_totals, bool):
-        raise ParameterError(f"exact_totals must be True or False, got {quoted(exact_totals)}")
+    true_or_false(exact_totals, "exact_totals")
 
 
 def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArray:

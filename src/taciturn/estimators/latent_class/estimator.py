@@ -41,7 +41,7 @@ from taciturn.estimators.settings import (
 )
 from taciturn.parallel import linear_algebra_alone
 from taciturn.progress import progress_bar
-from taciturn.validate import quoted
+from taciturn.validate import true_or_false
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -191,8 +191,8 @@ class LatentClass(BayesianEstimator):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", check_priors(self.priors))
-        if not isinstance(self.departures, bool):  # from a file it may be anything
-            raise ParameterError(f"departures must be True or False, got {quoted(self.departures)}")
+        departures = true_or_false(self.departures, "departures")  # from a file it may be anything
+        object.__setattr__(self, "departures", departures)
 
     def monitored(self, posterior: xr.Dataset) -> xr.Dataset:
         """Return what the classes imply for the risk, to which neither their order nor

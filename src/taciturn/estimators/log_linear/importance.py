@@ -98,7 +98,9 @@ def sample_main_effects(
     else:
         # Near known margins shares are the narrower the larger κ: proposals miss them.
         if problem.known_margins is None and 0 < target.free <= _MOST_LEARNED:
-            return _learned(target, log_weights, kappa, log_margins, draws, rng)
+            learned = _learned(target, log_weights, kappa, log_margins, draws, rng)
+            if learned is not None:
+                return learned
     return kappa[chosen], [np.exp(margin[chosen]) for margin in log_margins], diagnostics
 
 
@@ -109,16 +111,19 @@ def _learned(
     log_margins: list[Floats],
     draws: int,
     rng: np.random.Generator,
-) -> tuple[Floats, list[Floats], ImportanceDiagnostics]:
-    """Draws from proposals that are learned from others."""
+) -> tuple[Floats, list[Floats], ImportanceDiagnostics] | None:
+    """Draws from proposals that are learned from others, if they can be."""
     ratios = Ratios.to_likeliest(log_margins)
-    points, diagnostics = adapted(
+    found = adapted(
         lambda points: ratios.log_density(target.log_posterior, points),
         ratios.points(kappa, log_margins),
         log_weights,
         draws,
         rng,
     )
+    if found is None:
+        return None
+    points, diagnostics = found
     log_kappa, log_margins = ratios.parameters(points)
     return np.exp(log_kappa), [np.exp(margin) for margin in log_margins], diagnostics
 

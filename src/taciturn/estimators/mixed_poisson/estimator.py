@@ -27,7 +27,7 @@ from taciturn.estimators.sampling.draws import draw_multinomial
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
-from taciturn.validate import quoted
+from taciturn.validate import quoted, true_or_false
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -165,10 +165,8 @@ class MixedPoisson(LogLinearEstimator):
         known = [MIXTURE, *MIXING]
         if str(self.mixing) not in known:  # from a file it may be anything
             raise ParameterError(f"mixing must be one of {known}, got {quoted(self.mixing)}")
-        if not isinstance(self.zero_inflated, bool):
-            raise ParameterError(
-                f"zero_inflated must be True or False, got {quoted(self.zero_inflated)}"
-            )
+        inflated = true_or_false(self.zero_inflated, "zero_inflated")
+        object.__setattr__(self, "zero_inflated", inflated)
         for name in OPTIONAL:
             prior = self.priors.get(name)
             if prior is not None and prior.quantile(1.0) > 1:

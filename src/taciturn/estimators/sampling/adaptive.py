@@ -4,7 +4,6 @@ Robert 2008, Statistics and Computing 18) with one Student t distribution.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -36,9 +35,9 @@ def adapted(
     log_weights: Floats,
     draws: int,
     rng: np.random.Generator,
-) -> tuple[Floats, ImportanceDiagnostics]:
+) -> tuple[Floats, ImportanceDiagnostics] | None:
     """Draws of a density on all of space, from proposals with the mean and the
-    covariance of earlier ones.
+    covariance of earlier ones; None where no round is good enough.
 
     Where few of these count their weights are tempered, by the largest power below 1
     with which enough do.
@@ -59,14 +58,13 @@ def adapted(
     -------
     array, shape (draws, coordinates)
     ImportanceDiagnostics
-        Of the last round; an infinite k-hat where none was good enough.
+        Of the last round.
     """
     size, last = points.shape[1], _LAST
     log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
-    chosen, diagnostics = resample(log_weights, draws, rng)
     for _ in range(_ROUNDS):
         if not np.isfinite(log_weights).any():  # nothing to learn from
-            break
+            return None
         weights, power = _tempered(log_weights, _EACH * size)
         middle = weights @ points
         off = points - middle
@@ -83,12 +81,11 @@ def adapted(
             log_weights = log_density(points)
         log_weights += (_DEGREES + size) / 2 * np.log1p((variates**2).sum(axis=1) / _DEGREES)
         log_weights[~np.isfinite(log_weights)] = -np.inf
-        chosen, diagnostics = resample(log_weights, draws, rng)
-        if power == 1.0 and diagnostics.converged and diagnostics.k_hat <= _SURE:
-            break
-    else:
-        diagnostics = replace(diagnostics, k_hat=float("inf"))
-    return points[chosen], diagnostics
+        if power == 1.0:
+            chosen, diagnostics = resample(log_weights, draws, rng)
+            if diagnostics.converged and diagnostics.k_hat <= _SURE:
+                return points[chosen], diagnostics
+    return None
 
 
 def _tempered(log_weights: Floats, enough: float) -> tuple[Floats, float]:
