@@ -144,6 +144,26 @@ def test_a_census_as_sample_has_a_sure_risk(religion):
     assert said in tc.summary(fit).sentence
 
 
+def test_of_a_census_the_model_says_nothing():
+    """Neither few draws, nor checks, nor cells that may be impossible matter."""
+    table = xr.DataArray(
+        [[50, 0, 3], [1, 90, 0], [0, 2, 70]],
+        coords={"a": ["x", "y", "z"], "b": ["u", "v", "w"]},
+        name="count",
+    )
+
+    def found(size):
+        return tc.summary(tc.LogLinear().fit(table, population_size=size, draws=10, random_seed=1))
+
+    one_more, census = found(217), found(216)
+    assert "too few draws" in one_more.sentence
+    assert "structural zeros" in one_more.sentence
+    assert len(one_more.problems) == 2  # of the draws, and of the checks
+    assert census.problems == ()
+    assert census.sentence.startswith("In words: the sample is the whole population")
+    assert census.sentence.endswith("in their cell: 1.")
+
+
 @pytest.mark.parametrize(
     ("argument", "value"), [("threshold", 1.5), ("threshold", -0.1), ("probability", 1.0)]
 )

@@ -43,9 +43,11 @@ def diagnose(fit: Path, form: Format) -> None:
     import taciturn as tc
     from taciturn.fits.cautions import cautions_of
     from taciturn.fits.parts import known_parts
+    from taciturn.fits.problems import problems_of
 
     read = tc.read_fit(fit)
     found = tc.summary(read)
+    problems = problems_of(found.diagnostics, found.checks, found.draws)
     rows = pd.DataFrame(
         [
             *_of_diagnostics(found.diagnostics),
@@ -56,8 +58,8 @@ def diagnose(fit: Path, form: Format) -> None:
         columns=["check", "of", "quantity", "value", "least", "most", "passed", "decides"],
     )
     verdict = (
-        f"Do not rely on this fit: {'; and '.join(found.problems)}."
-        if found.problems
+        f"Do not rely on this fit: {'; and '.join(problems)}."
+        if problems
         else "No check failed. That is no proof: checks see the sample, not what lies behind it."
     )
     cautions = cautions_of(read, known_parts(read), quoting=True)
@@ -65,8 +67,8 @@ def diagnose(fit: Path, form: Format) -> None:
         form,
         text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions)]),
         facts={
-            "reliable": not found.problems,
-            "problems": list(found.problems),
+            "reliable": not problems,
+            "problems": list(problems),
             "facts": found.facts,
             "findings": found.findings,
             "cautions": list(cautions),
@@ -74,7 +76,7 @@ def diagnose(fit: Path, form: Format) -> None:
         },
         table=rows,
     )
-    if found.problems:
+    if problems:
         click.echo("taciturn: the fit is not to be relied on", err=True)
         sys.exit(EXIT_NOT_CONVERGED)
 

@@ -47,6 +47,8 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     """What is to be borne in mind of a fit, whose estimator was given what is known;
     without what the sample shows, unless it may be quoted.
     """
+    if known.is_census:
+        return ()
     members = members_of(fit).values() if is_stack(fit) else ()
     made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
     found = [own.caution for own in made_by if own is not None and own.caution]

@@ -68,6 +68,11 @@ class Known:
         return table_dims(self.sample)
 
     @property
+    def is_census(self) -> bool:
+        """Whether everybody was sampled: then the model has no part in what is said."""
+        return int(self.sample.sum()) == self.population_size
+
+    @property
     def given(self) -> dict[str, Any]:
         """Arguments of `Estimator.fit` besides the sample that describe the problem."""
         return {

@@ -57,6 +57,10 @@ class Summary:
         each member of a pool; None for plug-in estimators.
     draws : int
         Of the population.
+    problems : tuple of str
+        Why the numbers are not to be relied on, in words: what diagnostics and
+        predictive checks of the fit found, or that it has too few draws; empty if
+        nothing was found, or if the sample is the whole population.
     exceedance : float or None
         ``P(R2 > threshold)``, where a threshold was given.
     checks : Dataset or None
@@ -77,6 +81,7 @@ class Summary:
     categories: "pd.DataFrame | None"
     diagnostics: AnyDiagnostics | None
     draws: int
+    problems: tuple[str, ...]
     exceedance: float | None
     checks: xr.Dataset | None
     sensitivity: "pd.DataFrame | None"
@@ -88,14 +93,6 @@ class Summary:
     def converged(self) -> bool:
         """Whether the numbers can be used as far as the sampler goes."""
         return self.diagnostics is None or self.diagnostics.converged
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Why the numbers are not to be relied on, in words: what diagnostics and
-        predictive checks of the fit found, or that it has too few draws; empty if
-        nothing was found.
-        """
-        return problems_of(self.diagnostics, self.checks, self.draws)
 
     def __str__(self) -> str:
         return self.text
@@ -228,15 +225,14 @@ def summary(
     categories = category_table(fit, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
     checks = checks_of(fit, parts) if _has_replicates(fit) else None
-    problems = problems_of(diagnostics, checks, draws)
+    problems = () if parts.is_census else problems_of(diagnostics, checks, draws)
     said = not_to_be_relied_on(problems) if problems else _sentence(parts, table, probability)
     sentence = " ".join([said, *cautions_of(fit, parts, quoting=True)])
     facts, (sensitivity, prior_text) = _facts(fit, parts, risk), _sensitivity(fit, parts, risk)
     findings = {"Prior": prior_text, "Diagnostics": _diagnostics_text(fit, diagnostics)}
     if threshold is not None:
-        findings = {
-            "Exceedance": _exceedance_text(risk["R2"] > threshold, threshold, independent)
-        } | findings
+        above = _exceedance_text(risk["R2"] > threshold, threshold, independent)
+        findings = {"Exceedance": above} | findings
     lines = [
         TITLE,
         "",
@@ -250,19 +246,20 @@ def summary(
         "",
     ]
     lines += [line for name, text in findings.items() for line in _labelled(name, text, 13)]
-    text = "\n".join([*lines, *([] if problems else ["", sentence])])
+    lines += [] if problems else ["", sentence]
     return Summary(
         facts,
         table,
         categories,
         diagnostics,
         draws,
+        problems,
         exceedance,
         checks,
         sensitivity,
         sentence,
         findings,
-        text,
+        "\n".join(lines),
     )
 
 
@@ -373,7 +370,7 @@ def _sentence(parts: FitParts, table: "pd.DataFrame", probability: float) -> str
     low, _, high = table.columns[2:5]
     r2, tau = table.loc["R2"], table.loc["tau1"]
     uniques = int((parts.sample == 1).sum())
-    if int(parts.sample.sum()) == parts.population_size:
+    if parts.is_census:
         return (
             "In words: the sample is the whole population: the table gives away"
             f" R2 = {r2['mean']:.3f} on a scale from 0 to 1. Uniques, people alone in their cell:"

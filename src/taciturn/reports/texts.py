@@ -106,6 +106,8 @@ def texts(
 
 def _problems(found: Summary) -> list[str]:
     """The problems of a fit without their details, which quote the sample."""
+    if not found.problems:
+        return []
     there = {
         NOT_CONVERGED: not found.converged,
         TOO_FEW: are_too_few(found.draws),
