@@ -64,7 +64,12 @@ def test_rows_are_those_of_the_function(census, run):
     assert len(rows) == 6 + 6 * 4
     status, text, _ = run("assess-many", *files, *QUICK)
     assert text.startswith("5 of 6 tables assessed\n  area=3: TableError: the sample is empty")
-    assert len(text.splitlines()) == 5 + 5
+    assert len(text.splitlines()) == 5 + 5 + 2
+    assert text.splitlines()[-1].startswith(
+        "Take care: there are too few draws for an interval (60"
+    )
+    *_, enough = run("assess-many", *files, *QUICK, "--draws", "400", "--format", "json")[:2]
+    assert json.loads(enough)["problems"] == []
 
 
 def test_a_store_and_records(census, run, tmp_path):

@@ -152,9 +152,9 @@ def assess_many(
     rows = _rows(risk, over, by)
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    facts = {"draws": draws, "tables": rows.to_dict("records")}
+    facts = {"draws": draws, "problems": _few(draws), "tables": rows.to_dict("records")}
     on_screen = isinstance(output, StandardOutput)
-    print_as(form, text=_text(rows, over, by), facts=facts, table=rows, to_stderr=on_screen)
+    print_as(form, text=_text(rows, over, by, draws), facts=facts, table=rows, to_stderr=on_screen)
     if not (rows["reason"] == "").any():
         raise TableError("no table could be assessed: the reasons are in the output")
     exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
@@ -281,7 +281,14 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
 
 
-def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...]) -> str:
+def _few(draws: int) -> list[str]:
+    """That there are too few draws, where there are."""
+    from taciturn.fits.problems import of_few_draws
+
+    return of_few_draws(draws)
+
+
+def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], draws: int) -> str:
     """How many were assessed, the highest of them, and why others were not."""
     whole = rows[rows["variable"] == ""] if by else rows
     done = whole[whole["reason"] == ""]
@@ -297,4 +304,5 @@ def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...]) -> str:
             index=False, float_format=lambda value: f"{value:.4f}"
         )
         lines += ["", "Those with the highest R2:", table]
+    lines += [line for each in _few(draws) for line in ("", f"Take care: {each}.")]
     return "\n".join(lines)

@@ -14,6 +14,7 @@ __all__ = [
     "TOO_FEW",
     "are_too_few",
     "not_to_be_relied_on",
+    "of_few_draws",
     "problems_of",
 ]
 
@@ -31,16 +32,20 @@ def problems_of(
     problems, found = [], () if diagnostics is None else diagnostics.problems
     if found:
         problems.append(f"{NOT_CONVERGED} ({'; '.join(found)}): fit again with more tune and draws")
-    if are_too_few(draws):
-        problems.append(
-            f"{TOO_FEW} ({draws}, at least {SMALLEST_ESS:.0f} are needed): fit again with more"
-        )
+    problems += of_few_draws(draws)
     if checks is not None and (misses := missed(checks)):
         problems.append(
             f"{NOT_ALIKE} ({'; '.join(misses)}): try another estimator, another formula or coarser"
             " categories"
         )
     return tuple(problems)
+
+
+def of_few_draws(draws: int) -> list[str]:
+    """That there are too few draws, where there are."""
+    if not are_too_few(draws):
+        return []
+    return [f"{TOO_FEW} ({draws}, at least {SMALLEST_ESS:.0f} are needed): fit again with more"]
 
 
 def are_too_few(draws: int) -> bool:

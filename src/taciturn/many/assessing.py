@@ -91,7 +91,8 @@ def assess_many(
         True where a cell cannot be filled: in all tables of a DataArray or, with the
         dimension `over`, in each.
     draws : int
-        Populations drawn of each table.
+        Populations drawn of each table; of fewer than 400 the ends of intervals are
+        rough.
     quantiles : sequence of float
         Probabilities in (0, 1).
     weights : sequence of three floats
