@@ -72,6 +72,28 @@ def test_rows_are_those_of_the_function(census, run):
     assert json.loads(enough)["problems"] == []
 
 
+def test_areas_that_have_a_size_and_no_counts(census, run, tmp_path):
+    """They have a row, with the reason; of categories the size is not known."""
+    sizes = (census / "sizes.csv").read_text() + "7,300\n"
+    (tmp_path / "sizes.csv").write_text(sizes)
+    given = [census / "sample.csv", "--over", "area", *QUICK, "--by", "sex", "--format", "csv"]
+    status, printed, _ = run("assess-many", *given, "--population-sizes", tmp_path / "sizes.csv")
+    assert status == 0
+    rows = pd.read_csv(io.StringIO(printed), dtype=str, keep_default_na=False)
+    whole = rows[rows["variable"] == ""].set_index("area")
+    assert whole.index.tolist() == list("1234567")
+    assert whole.loc["7", ["sample_size", "population_size"]].tolist() == ["0", "300"]
+    assert "the sample is empty" in whole.loc["7", "reason"]
+    own = rows[rows["variable"] == "sex"]
+    assert len(own) == 14
+    assert set(own["population_size"]) == set(own["sample_size"]) == {""}
+    *_, alone = run("assess-many", *given, "--population-sizes", census / "sizes.csv")[:2]
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.StringIO(alone), dtype=str, keep_default_na=False),
+        rows[rows["area"] != "7"].reset_index(drop=True),
+    )
+
+
 def test_a_store_and_records(census, run, tmp_path):
     given = ["--over", "area", "--variables", "sex,age", "-N", "400", *QUICK]
     given += ["--store", tmp_path / "store", "--output", tmp_path / "out.csv", "--force"]

@@ -361,6 +361,17 @@ def impossible() -> dict[str, xr.DataTree]:
     }
 
 
+def test_of_fits_that_all_miss_somebody_none_is_best() -> None:
+    sample = table([[5, 4, 1], [3, 6, 0], [1, 0, 0]])
+    fits = {
+        formula: tc.LogLinear(formula).fit(sample, population_size=200, draws=50, **QUIET)
+        for formula in (f"~ {name}" for name in sample.dims)
+    }
+    found = tc.compare(fits)
+    assert (found["elpd"] == -np.inf).all()
+    assert comparison_text(found).endswith("probability 0, and none is best.")
+
+
 def test_probability_zero_is_no_reason_not_to_mix() -> None:
     fits = impossible()
     found = tc.compare(fits)

@@ -425,16 +425,17 @@ def test_lines_name_what_moves_r2_and_which_parameters_move() -> None:
         {"theta": (0.04, "theta"), "R2": (0.01, "theta"), "R1": (0.0, ""), "tau1": (0.0, "")}
     )
     assert sensitivity_lines(moving) == [
-        "R2 moves with the prior of kappa (sensitivity 0.12, above 0.05)",
-        "parameters that move with their priors: kappa 0.21",
+        "R2 moves with the priors (sensitivity 0.12, above 0.05), most with that of kappa",
+        "parameters that move with the priors: kappa 0.21",
     ]
     assert sensitivity_lines(still) == [
         "R2 hardly moves with the priors (sensitivity at most 0.01)"
     ]
     both = pd.concat({"dirichlet": moving, "restaurant": still}, names=["member"])
     assert sensitivity_lines(both) == [
-        "dirichlet R2 moves with the prior of dirichlet kappa (sensitivity 0.12, above 0.05)",
-        "parameters that move with their priors: dirichlet kappa 0.21",
+        "dirichlet R2 moves with the priors (sensitivity 0.12, above 0.05), most with that of"
+        " dirichlet kappa",
+        "parameters that move with the priors: dirichlet kappa 0.21",
     ]
 
 
@@ -443,7 +444,7 @@ def test_summary_says_it(pooled, fit_loglinear, small) -> None:
     assert "Prior:       R2 hardly moves with the priors" in result.text
     pd.testing.assert_frame_equal(result.sensitivity, tc.prior_sensitivity(pooled))
     moved = tc.summary(tc.ChineseRestaurant().fit(small, random_seed=1, **SIZE))
-    assert "Prior:       R2 moves with the prior of theta (sensitivity 0." in moved.text
+    assert "Prior:       R2 moves with the priors (sensitivity 0." in moved.text
     none = tc.summary(fit_loglinear)
     assert none.sensitivity is None
     assert "Prior:       not scaled: no parameter has a prior in LogLinear()" in none.text

@@ -294,6 +294,22 @@ def test_a_lazy_result_has_the_labels_of_an_eager_one():
     assert lazy.compute().identical(assess(table, structural_zeros=zeros, population_size=100))
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**63 + 5, 2**63 + 7, 1], dtype=np.uint64),
+        np.array([1.5, 2**60 + 1, 2**60 + 3], dtype=object),
+        np.array([True, 5, 7], dtype=object),
+        np.array(["a", 1, 2], dtype=object),
+    ],
+    ids=str,
+)
+def test_labels_stay_as_they_are(labels):
+    """NumPy makes one float of large whole numbers beside others, and 1 of True."""
+    found = assess(sample()[:3].assign_coords(area=labels), population_size=100)
+    assert [str(label) for label in found["area"].values.tolist()] == list(map(str, labels))
+
+
 def test_chunks_are_checked_when_they_are_computed(tmp_path):
     table = sample().chunk(area=1)
     wrong = assess(table - 9).compute(scheduler="synchronous")

@@ -193,6 +193,27 @@ def test_categories_that_would_be_written_alike():
         tc.publication.release_rows(protected)
 
 
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_dates_of_every_unit(unit, tmp_path):
+    """Weeks named by their first day are labels of days, too; NumPy makes whole numbers
+    of nanoseconds, which are none."""
+    days = np.array(["2020-01-06", "2020-01-07", "2020-01-13"], f"datetime64[{unit}]")
+    table = xr.DataArray([5, 1, 7], dims="day", coords={"day": days}, name="count")
+    hidden = table < 6
+    release = tc.Suppression(table, hidden, totals=[()])
+    tc.write_release(release, tmp_path / "days.csv")
+    read = tc.publication.read_release(tmp_path / "days.csv", table)
+    np.testing.assert_array_equal(read.suppressed, hidden)
+    weeks = table.assign_coords(week=("day", days[[0, 0, 2]]))
+    linked = tc.LinkedTables(weeks, [("week",), ("day",)], suppressed={("day",): hidden})
+    with pytest.raises(ParameterError, match="'day' and of a level above it must differ"):
+        tc.write_release(linked, tmp_path / "weeks.csv")
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables={"day": days})
+    assert log.check(table, progressbar=False).findings
+    coarse = tc.GlobalRecoding(table, {"day": {"week": table.get_index("day")[:2].tolist()}})
+    assert coarse.system is not None
+
+
 def test_an_ending_in_capitals_is_taken_and_others_are_named(tmp_path):
     check_ending(tmp_path / "OUT.CSV", RELEASE_ENDINGS)
     with pytest.raises(FileFormatError, match=r"ends in \.csv, \.parquet, \.json, \.xlsx$"):

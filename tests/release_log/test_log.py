@@ -44,6 +44,117 @@ def test_a_difference_of_one_person_is_found_and_the_advice_is_enough(log: tc.Re
     assert check(log, by_sex(np.nan, 48), where=AGES).passed
 
 
+LETTERS = {"v": list("ABCDE"), "s": ["f", "m"], "w": ["x", "y", "z"]}
+
+
+def by_letter(**counts: int) -> pd.Series:
+    return pd.Series(counts).rename_axis("v")
+
+
+def rounded(table: pd.Series | pd.DataFrame, base: int) -> tc.Rounding:
+    array = table.to_xarray() if table.ndim == 1 else table.stack().to_xarray()
+    return tc.Rounding(tc.perturbation.conventional_round(array, rounding_base=base)[0], base)
+
+
+def followed(
+    table: pd.Series | pd.DataFrame, advice: tc.release_log.Advice
+) -> tuple[object, dict[str, dict[str, list[str]]]]:
+    """The table after what the advice says, and its merged categories: only what has a
+    row can be suppressed or merged.
+    """
+    if advice.kind == "round":
+        return rounded(table, int(advice.what.removeprefix("to base "))), {}
+    if advice.kind == "suppress":
+        hidden = table.astype(float)
+        for cell in advice.what.split("; "):
+            labels = [part.split("=")[1] for part in cell.split(", ")]
+            assert all(label in own for label, own in zip(labels, table.axes, strict=True))
+            hidden.loc[tuple(labels) if len(labels) > 1 else labels[0]] = np.nan
+        return hidden, {}
+    name, groups = advice.what.split(": ")
+    merged = {each: each.split(" and ") for each in groups.split("; ")}
+    new = {label: each for each, labels in merged.items() for label in labels}
+    turned = table.T if table.axes[0].name != name else table
+    assert set(new) <= set(turned.index)
+    added = turned.groupby(lambda label: new.get(label, label)).sum().rename_axis(name)
+    return (added.T if turned is not table else added), {name: merged}
+
+
+def kinds_that_are_enough(log: tc.ReleaseLog, table: pd.Series, **given: object) -> list[str]:
+    """The kinds of advice, each of which is followed and found to be enough."""
+    verdict = check(log, table, **given)
+    for each in verdict.advice:
+        changed, merge = followed(table, each)
+        again = check(log, changed, merge=merge, advise=False, **given)
+        assert not again.found, f"{each}: {again}"
+    return [each.kind for each in verdict.advice]
+
+
+def test_categories_without_a_row_are_not_rounded(tmp_path: Path) -> None:
+    """They have none in the rounded table, either, and are known to hold nobody."""
+    log = tc.ReleaseLog(tmp_path / "letters.duckdb", variables=LETTERS)
+    log.add(by_letter(ABC=4, D=60, E=70), merge={"v": {"ABC": ["A", "B", "C"]}})
+    some = by_letter(A=4, D=60, E=70)
+    assert not check(log, rounded(some, 3), advise=False).passed
+    assert kinds_that_are_enough(log, some) == []
+    # A row of 0 is rounded, and can be merged.
+    assert kinds_that_are_enough(log, by_letter(A=4, B=0, C=0, D=60, E=70)) == ["merge", "round"]
+
+
+def test_categories_without_a_row_are_not_merged(tmp_path: Path) -> None:
+    log = tc.ReleaseLog(tmp_path / "letters.duckdb", variables=LETTERS)
+    log.add(by_letter(A=33, B=35, C=47, D=57, E=11))
+    women = by_letter(A=21, C=46, D=45, E=10)
+    verdict = check(log, women, where={"s": "f"})
+    assert "no row" not in repr(verdict)
+    assert "merge v: C and D and E" in [str(each) for each in verdict.advice]
+    enough = kinds_that_are_enough(log, women, where={"s": "f"})
+    assert enough == ["suppress", "merge", "round"]
+    # Of two categories that have a row nothing is left to merge.
+    assert "merge" not in kinds_that_are_enough(log, by_letter(C=46, D=45), where={"s": "f"})
+
+
+def test_a_category_called_no_row_is_merged(tmp_path: Path) -> None:
+    log = tc.ReleaseLog(
+        tmp_path / "odd.duckdb", variables={"v": ["A", "B", "(no row)"], "s": ["f", "m"]}
+    )
+    log.add(pd.Series({"A": 33, "B": 47, "(no row)": 11}).rename_axis("v"))
+    women = pd.Series({"A": 21, "B": 35, "(no row)": 10}).rename_axis("v")
+    assert "merge" in kinds_that_are_enough(log, women, where={"s": "f"})
+
+
+def test_rounded_counts_are_not_added_up(tmp_path: Path) -> None:
+    """The sum of their intervals is not that of the rounded sum."""
+    log = tc.ReleaseLog(tmp_path / "letters.duckdb", variables=LETTERS)
+    log.add(by_letter(A=33, B=35, C=47, D=57, E=11))
+    women = rounded(by_letter(A=21, B=35, C=46, D=45, E=10), 3)
+    kinds = [each.kind for each in check(log, women, where={"s": "f"}, values=4).advice]
+    assert kinds == ["suppress"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_advice_is_enough(tmp_path: Path, seed: int) -> None:
+    """Of tables of some people, mostly without rows for categories that hold nobody."""
+    generator = np.random.default_rng(seed)
+    people = pd.DataFrame(
+        {
+            name: generator.choice(labels, 90, p=generator.dirichlet(np.ones(len(labels))))
+            for name, labels in LETTERS.items()
+        }
+    )
+    kept = sorted(generator.choice(LETTERS["v"], 4, replace=False))
+    where = {"s": "f"} if seed % 2 else {"s": "f", "v": kept}
+    some = people[(people["s"] == "f") & people["v"].isin(where.get("v", LETTERS["v"]))]
+    log = tc.ReleaseLog(tmp_path / "letters.duckdb", variables=LETTERS)
+
+    def table(of: pd.DataFrame) -> pd.Series | pd.DataFrame:
+        return pd.crosstab(of["v"], of["w"]) if seed % 3 == 0 else of.groupby("v").size()
+
+    log.add(table(people), name="all")
+    asked = table(some).reindex(LETTERS["v"], fill_value=0) if seed % 4 == 0 else table(some)
+    kinds_that_are_enough(log, asked, where=where, threshold=5)
+
+
 def test_a_table_that_was_checked_can_be_added_and_is_then_known(log: tc.ReleaseLog) -> None:
     log.add(by_sex(51, 48), name="all")
     verdict = check(log, by_sex(50, 48), where=AGES, advise=False)

@@ -555,6 +555,12 @@ class TestMargin:
         draws = xr.concat([self.TABLE, 2 * self.TABLE], dim="draw")
         assert tc.margin(draws, "sex").transpose("draw", "sex").values.tolist() == [[7, 1], [14, 2]]
 
+    @pytest.mark.parametrize(("dtype", "count"), [("float32", 2**24), ("float16", 60_000)])
+    def test_sums_of_short_floats_are_exact(self, dtype, count):
+        short = xr.DataArray(np.array([[count, 1], [1, 2048]], dtype=dtype), dims=("a", "b"))
+        assert tc.margin(short, "a").values.tolist() == [int(short[0, 0]) + 1, 2049]
+        assert tc.margin(short, []).item() == int(short[0, 0]) + 2050
+
     @pytest.mark.parametrize("dims", ["age", ["area", "age"]])
     def test_unknown(self, dims):
         with pytest.raises(

@@ -14,6 +14,7 @@ from taciturn.errors import FileFormatError, TableError
 from taciturn.estimators import Estimator
 from taciturn.schema import table_dims
 from taciturn.tables.datasets import load_dataset
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import margin
 from taciturn.tables.reading import read_table
 from taciturn.tables.sampling import draw_sample
@@ -346,7 +347,7 @@ def table_hash(table: xr.DataArray) -> str:
     >>> table_hash(tc.load_dataset("area_by_sex"))[:7]
     'sha256:'
     """
-    labels = [[dim, table[dim].values.tolist()] for dim in table_dims(table)]
+    labels = [[dim, labels_of(table[dim])] for dim in table_dims(table)]
     head = json.dumps(labels, default=str).encode()
     counts = np.ascontiguousarray(table.values, dtype="<i8").tobytes()
     return f"sha256:{hashlib.sha256(head + b'\n' + counts).hexdigest()}"

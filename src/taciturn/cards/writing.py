@@ -19,6 +19,7 @@ from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.recorded import recorded_mapping, recorded_settings
 from taciturn.fits.risk import assess
 from taciturn.tables.datasets import DATASETS, load_dataset
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import margin
 from taciturn.tables.reading import read_table
 from taciturn.tables.sampling import draw_sample
@@ -228,7 +229,7 @@ def _described(
             f"the known margins of the fit are not those of {table}, from which the sample is drawn"
         )
     cells = np.argwhere(~parts.fillable)
-    labels = [sample[dim].values.tolist() for dim in sample.dims]
+    labels = [labels_of(sample[dim]) for dim in sample.dims]
     return CardTable(
         dataset=str(table) if packaged else None,
         file=None if packaged else _beside(Path(table), path),

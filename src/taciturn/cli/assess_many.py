@@ -142,8 +142,7 @@ def assess_many(
         sizes: int | dict[Any, int] | None = population_size
         if population_sizes is not None:
             known = _known_sizes(population_sizes, stack, over, written)
-            if variables is not None:
-                stack = _with_unsampled(stack, over, list(known))
+            stack = _with_unsampled(stack, over, list(known))
             sizes = _sizes(population_sizes, stack, over, known)
         estimator = model and tc.estimators.ESTIMATORS[COMMANDS[model].name]()
     what = {"over": over, "population_size": sizes, "estimator": estimator, "by": by}
@@ -212,7 +211,7 @@ def _known_sizes(
 
 
 def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.DataArray":
-    """Counted records with the areas that none of them is of, after the others."""
+    """The tables with those of areas without a sample, after the others."""
     import numpy as np
     import xarray as xr
 
@@ -271,6 +270,8 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
                 found = risk[f"{measure}{own}"].sel(quantile=probability, drop=True)
                 columns[f"{measure}_{end}"] = found
         part = known.assign(columns).to_dataframe().reset_index()
+        if variable is not None:  # known of areas, not of their categories
+            part[["sample_size", _SIZE]] = None
         if by:
             part.insert(1, "category", "" if variable is None else part.pop(variable))
             part.insert(1, "variable", variable or "")

@@ -1,5 +1,6 @@
 """Iterative proportional fitting of hierarchical log-linear models."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -8,12 +9,13 @@ import xarray as xr
 
 from taciturn.errors import EstimationError
 from taciturn.estimators.formula import Terms, generating_class
+from taciturn.estimators.support import find_support
 
 __all__ = ["fit_margins"]
 
 _TOLERANCE: Final = 1e-10
+_FIRST_CYCLES: Final = 1_000
 _MOST_CYCLES: Final = 10_000
-_PATIENT_CYCLES: Final = 1_000
 _ACCEPTED_DIFFERENCE: Final = 0.01  # individuals
 
 Floats = npt.NDArray[np.float64]
@@ -29,10 +31,18 @@ def fit_margins(
     """Maximum-likelihood cell probabilities of a hierarchical log-linear model.
 
     Starting from the same value in every cell that can be filled, the table is scaled
-    to each margin of the generating class in turn until all of them fit. Where zeros in
-    the sample put the maximum on the boundary, as is common for interactions, the steps
-    towards it become ever smaller: after 1,000 cycles, margins that fit to within a
-    hundredth of an individual are accepted.
+    to each margin of the generating class in turn until all of them fit to 1e-10.
+
+    Where zeros in the sample put the maximum on the boundary, as is common for
+    interactions, the steps towards it become ever smaller. If 1,000 cycles are not
+    enough, the cells that are 0 in every table with these margins are found by a linear
+    program and left out from the start: the fit is then the maximum of the extended
+    model, zeros included.
+
+    Margins that fit to a hundredth of an individual are accepted in two cases: where
+    more than 10,000 cells have no margin of 0, too many for the program; and where
+    10,000 cycles without the zeros are not enough, as the maximum is next to a
+    boundary.
 
     Parameters
     ----------
@@ -56,12 +66,15 @@ def fit_margins(
     Raises
     ------
     EstimationError
-        An empty sample, or no convergence because the margins contradict the structural
-        zeros.
+        An empty sample, margins that no table has because they contradict the
+        structural zeros, or no convergence.
 
     References
     ----------
     Bishop, Fienberg & Holland (1975), Discrete Multivariate Analysis, chapter 3.
+
+    Fienberg & Rinaldo (2012), Maximum likelihood estimation in log-linear models,
+    Annals of Statistics 40, on the support of the extended estimate.
     """
     if not counts.any():
         raise EstimationError("nobody is in the sample: it has no margins to fit")
@@ -69,8 +82,36 @@ def fit_margins(
     kept = [tuple(axes_of[name] for name in term) for term in generating_class(terms)]
     summed = [tuple(axis for axis in range(counts.ndim) if axis not in keep) for keep in kept]
     targets = [_target(counts, axes, variables, known) for axes in summed]
-    fitted: Floats = fillable / fillable.sum()
-    for cycle in range(_MOST_CYCLES):
+    fitted, off = _scale(fillable / fillable.sum(), targets, summed, _FIRST_CYCLES, _TOLERANCE)
+    accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / counts.sum())
+    if off >= _TOLERANCE:
+        of_sample = (counts > 0) & (known is None)  # the sample has its own margins
+        support = find_support(targets, fillable, of_sample, int(counts.sum()))
+        if support is not None:
+            start = support / support.sum()
+            fitted, off = _scale(start, targets, summed, _MOST_CYCLES, _TOLERANCE)
+        if off >= accepted:
+            fitted, off = _scale(fitted, targets, summed, _MOST_CYCLES, accepted)
+    if off >= accepted:
+        raise EstimationError(
+            f"iterative proportional fitting did not converge in {_MOST_CYCLES} cycles (largest"
+            f" difference of a margin {off:.2g}); use fewer terms"
+        )
+    return fitted / fitted.sum()
+
+
+def _scale(
+    fitted: Floats,
+    targets: Sequence[Floats],
+    summed: Sequence[tuple[int, ...]],
+    cycles: int,
+    accepted: float,
+) -> tuple[Floats, float]:
+    """Scale a table to all margins in turn, for so many cycles or until they fit; and
+    the largest difference of a margin in the last cycle.
+    """
+    largest = np.inf
+    for _ in range(cycles):
         largest = 0.0
         for axes, target in zip(summed, targets, strict=True):
             current = fitted.sum(axis=axes, keepdims=True)
@@ -78,14 +119,9 @@ def fit_margins(
             fitted = fitted * np.divide(
                 target, current, out=np.zeros_like(target), where=current > 0
             )
-        accepted = _TOLERANCE if cycle < _PATIENT_CYCLES else _ACCEPTED_DIFFERENCE / counts.sum()
         if largest < accepted:
-            return fitted / fitted.sum()
-    raise EstimationError(
-        f"iterative proportional fitting did not converge in {_MOST_CYCLES} cycles (largest"
-        f" difference of a margin {largest:.2g}): the sample's margins contradict its structural"
-        " zeros; use fewer terms"
-    )
+            break
+    return fitted, largest
 
 
 def _target(

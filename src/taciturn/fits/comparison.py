@@ -198,6 +198,8 @@ def compare(fits: Mapping[str, xr.DataTree], *, method: Method = "stacking") -> 
 def comparison_text(table: "pd.DataFrame") -> str:
     """What `compare` found, in plain words."""
     best, *others = table.index
+    if not np.isfinite(table.loc[best, "elpd"]):
+        return "In words: every fit gives somebody in the sample probability 0, and none is best."
     said = [f"In words: {best!r} predicts the cell of a person left out of the sample best."]
     for name in others:
         difference, error = float(table.loc[name, "elpd_diff"]), float(table.loc[name, "dse"])

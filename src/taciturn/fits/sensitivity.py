@@ -154,16 +154,15 @@ def sensitivity_lines(table: "pd.DataFrame") -> list[str]:
         if row.quantity == "R2":
             highest = max(highest, row.prior)
             if row.prior >= SENSITIVE:
-                by = (
-                    f"the prior of {whose}{row.driver} (sensitivity {row.prior:.2f}, above"
-                    f" {SENSITIVE:g})"
+                moved.append(
+                    f"{whose}R2 moves with the priors (sensitivity {row.prior:.2f}, above"
+                    f" {SENSITIVE:g}), most with that of {whose}{row.driver}"
                 )
-                moved.append(f"{whose}R2 moves with {by}")
         elif row.quantity not in _RISKS and row.prior >= SENSITIVE:
             parameters.append(f"{whose}{row.quantity} {row.prior:.2f}")
     lines = moved or [f"R2 hardly moves with the priors (sensitivity at most {highest:.2f})"]
     return lines + (
-        [f"parameters that move with their priors: {', '.join(parameters)}"] if parameters else []
+        [f"parameters that move with the priors: {', '.join(parameters)}"] if parameters else []
     )
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import cells_of
 from taciturn.magnitude.rules.base import Rule, as_rule
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import hierarchies, level_codes
 from taciturn.validate import first_of, quoted
 
@@ -170,7 +171,7 @@ def _safe_labels(table: xr.Dataset, safe: Safe | None) -> dict[str, npt.NDArray[
     for dim, given in (safe or {}).items():
         if dim not in dims:
             raise ParameterError(f"safe must name variables of {dims}, got {quoted(dim)}")
-        written = list(map(str, table[dim].values.tolist()))
+        written = list(map(str, labels_of(table[dim])))
         # Where no label is missing, that of missing ones is no category.
         absent = [str(table.attrs["missing"])] if "missing" in table.attrs else []
         labels = list(map(str, given if isinstance(given, list | tuple) else [given]))

@@ -200,8 +200,16 @@ def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
 
 
 def label_array(labels: list[Hashable]) -> npt.NDArray[Any]:
-    """Labels as an array, numbers and text not mixed into text, dates as dates."""
+    """Labels as an array, dates as dates; as they are where NumPy would make other ones
+    of them: text of numbers beside text, or one float of several large whole numbers.
+    """
     if all(hasattr(label, "to_datetime64") for label in labels):
         return np.array([label.to_datetime64() for label in labels])  # type: ignore[attr-defined]
-    kinds = {isinstance(label, str) for label in labels}
-    return np.array(labels, dtype=object if len(kinds) > 1 else None)
+    found = np.array(labels, dtype=object)
+    alike = np.array(labels) if len({isinstance(label, str) for label in labels}) == 1 else found
+    return alike if all(map(_same, alike.tolist(), labels)) else found
+
+
+def _same(one: Hashable, other: Hashable) -> bool:
+    """Whether they are equal, and of one kind: True is not 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool | np.bool_)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
@@ -271,7 +272,7 @@ def _places(
     groups: dict[str, set[int]] = {}
     for name in filter(None, names):
         labels, codes = level_codes(table, name)
-        for code, label in enumerate(map(str, labels.tolist())):
+        for code, label in enumerate(map(str, pd.Index(labels).tolist())):
             group = set(np.flatnonzero(codes == code).tolist())
             if groups.setdefault(label, group) != group:
                 raise ParameterError(

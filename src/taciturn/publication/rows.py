@@ -9,6 +9,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError
 from taciturn.publication.published import Published, Releasable, published
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import hierarchies
 
 if TYPE_CHECKING:
@@ -156,6 +157,6 @@ def _groups(
     found: dict[tuple[str, str], set[int]] = {}
     for table in [table for table in tables if column in table.dims][:1]:
         for name in set(names) & {column, *hierarchies(table)[column]}:
-            for place, label in enumerate(table[name].values.tolist()):
+            for place, label in enumerate(labels_of(table[name])):
                 found.setdefault((name, str(label)), set()).add(place)
     return found

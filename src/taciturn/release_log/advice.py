@@ -143,9 +143,13 @@ def _without(tables: Tables, hidden: Iterable[tuple[int, int]]) -> list[Publishe
 
 
 def _merged(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> Advice | None:
-    """Merge the categories of one axis that findings take with the next one."""
+    """Merge the categories of one axis that findings take with the next one. Not where
+    intervals are published: that of a rounded sum is not the sum of those of its parts.
+    """
+    if any(((t.least < t.most) & (t.most < UNLIMITED)).any() for t in tables):
+        return None
     for axis in tables[0].axes:
-        if len(axis.labels) < 3 or any(
+        if axis.given < 3 or any(
             all(each.name != axis.name for each in table.axes) for table in tables
         ):
             continue
@@ -166,7 +170,8 @@ def _groups(
     axis: Axis, findings: Iterable[Finding | Likely], codebook: Codebook
 ) -> list[int] | None:
     """The new category of each: those that a finding takes go with the next one, the
-    last with the one before; None where no finding takes some and not others.
+    last with the one before; None where no finding takes some and not others. Where
+    there is no row, there is nothing to merge.
     """
     categories = codebook.variables[axis.variable]
     group = list(range(len(axis.labels)))
@@ -178,14 +183,14 @@ def _groups(
         inside = {
             int(each)
             for each, label in zip(axis.classes, categories, strict=True)
-            if label in labels and each >= 0
+            if label in labels and 0 <= each < axis.given
         }
-        for place in inside if len(inside) < len(group) else ():
-            other = place + 1 if place + 1 < len(group) else place - 1
+        for place in inside if len(inside) < axis.given else ():
+            other = place + 1 if place + 1 < axis.given else place - 1
             old, new = group[place], group[other]
             group = [new if each == old else each for each in group]
             changed = True
-    return group if changed and len(set(group)) > 1 else None
+    return group if changed and len(set(group[: axis.given])) > 1 else None
 
 
 def _with_groups(table: PublishedTable, name: str, groups: Sequence[int]) -> PublishedTable:
@@ -215,13 +220,19 @@ def _with_groups(table: PublishedTable, name: str, groups: Sequence[int]) -> Pub
 def _rounded(tables: Tables, check: Check) -> Advice | None:
     """Round all cells to the first base that is enough."""
     for base in _BASES:
-        changed = []
-        for table in tables:
-            exact = table.least == table.most
-            rounded = (table.least + base // 2) // base * base
-            least = np.where(exact, np.maximum(rounded - base // 2, 0), table.least)
-            most = np.where(exact, rounded + (base - 1) // 2, table.most)
-            changed.append(replace(table, least=least, most=most))
-        if check(changed).nothing:
+        if check([_rounded_to(table, base) for table in tables]).nothing:
             return Advice("round", f"to base {base}")
     return None
+
+
+def _rounded_to(table: PublishedTable, base: int) -> PublishedTable:
+    """The table with its counts rounded. Categories without a row have none in the
+    rounded table either, and still hold nobody.
+    """
+    rows = tuple(slice(axis.given) for axis in table.axes)
+    changed = np.zeros(table.least.shape, dtype=np.bool_)
+    changed[rows] = (table.least == table.most)[rows]
+    rounded = (table.least + base // 2) // base * base
+    least = np.where(changed, np.maximum(rounded - base // 2, 0), table.least)
+    most = np.where(changed, rounded + (base - 1) // 2, table.most)
+    return replace(table, least=least, most=most)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from taciturn.errors import ParameterError
 from taciturn.schema import RESERVED_NAMES
@@ -23,6 +24,8 @@ Integers = npt.NDArray[np.int64]
 
 def plain(given: Any) -> Any:
     """Columns, indexes and arrays of pandas as lists."""
+    if isinstance(given, np.ndarray) and given.dtype.kind == "M" and given.ndim == 1:
+        given = pd.Index(given)  # NumPy makes whole numbers of nanoseconds
     return given.tolist() if hasattr(given, "tolist") else given
 
 

@@ -34,12 +34,21 @@ class Axis:
         Its categories.
     classes : array of int64, shape (categories of the variable,)
         The one that each category of the variable goes into; -1 for none.
+    absent : bool
+        Whether the last one is the place of those that have no row in a new table and
+        hold nobody, and no category of the table.
     """
 
     name: str
     variable: str
     labels: tuple[str, ...]
     classes: Integers
+    absent: bool = False
+
+    @property
+    def given(self) -> int:
+        """How many of its categories have a row in the table: the first ones."""
+        return len(self.labels) - self.absent
 
     def grouped(self, counted: Integers, group: Integers, kept: Integers) -> "Axis":
         """The dimension whose categories are added up by these groups of them, of which

@@ -22,6 +22,7 @@ from taciturn.release_log.swapped import swapped_tables
 from taciturn.release_log.swapping import RecordSwapping
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
+from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import check_spelling
 from taciturn.validate import quoted
 
@@ -159,10 +160,18 @@ class _Definitions:
                     )
                 classes[inside] = place
         selected = self.where.get(variable, np.ones(len(classes), dtype=np.bool_))
-        if (selected & (classes < 0)).any():
-            classes[selected & (classes < 0)] = len(texts)
-            texts.append(_ABSENT)
-        return Axis(name, variable, tuple(texts), classes)
+        absent = selected & (classes < 0)
+        return _with_absent(name, variable, tuple(texts), classes, absent)
+
+
+def _with_absent(
+    name: str, variable: str, labels: tuple[str, ...], classes: Integers, absent: Booleans
+) -> Axis:
+    """A dimension with a place for categories of the variable that have no row."""
+    if not absent.any():
+        return Axis(name, variable, labels, classes)
+    placed = np.where(absent, len(labels), classes)
+    return Axis(name, variable, (*labels, _ABSENT), placed, absent=True)
 
 
 def _of_rows(
@@ -242,7 +251,7 @@ def _of_release(release: Release, book: _Definitions, keys: str | None) -> list[
     if system.decimals or system.signed:
         raise TableError("a log is of frequency tables: a table of magnitudes has no place in it")
     table = system.published
-    axes = tuple(book.axis(str(dim), table[dim].values.tolist()) for dim in table.dims)
+    axes = tuple(book.axis(str(dim), labels_of(table[dim])) for dim in table.dims)
     least = table.values.copy().ravel()
     most = least.copy()
     least[system.unknown], most[system.unknown] = system.lower, system.upper
@@ -283,12 +292,10 @@ def _of_total(
         varies = [bool((place != place.take([0], axis=i)).any()) for i in range(table.ndim)]
         along = varies.index(True) if any(varies) else _axis_of(str(name), axes, book)
         own = np.moveaxis(place, along, 0).reshape(table.shape[along], -1)[:, 0]
-        labels = tuple(map(label_text, total.labels[name].values.tolist()))
+        labels = tuple(map(label_text, labels_of(total.labels[name])))
         absent = axes[along].classes == table.shape[along]
         grouped = np.where(axes[along].classes < 0, -1, np.append(own, 0)[axes[along].classes])
-        if absent.any():
-            labels, grouped = (*labels, _ABSENT), np.where(absent, len(labels), grouped)
-        kept.append(Axis(str(name), axes[along].variable, labels, grouped))
+        kept.append(_with_absent(str(name), axes[along].variable, labels, grouped, absent))
     released = total.released
     least = np.where(released, total.least, 0).reshape(total.labels.shape)
     most = np.where(released, total.most, UNLIMITED).reshape(total.labels.shape)

@@ -19,6 +19,7 @@ from taciturn.schema import (
     STATUS,
     SUPPRESSED,
 )
+from taciturn.tables.labels import labels_of
 from taciturn.tables.values import is_missing, whole_steps
 from taciturn.validate import quoted
 
@@ -84,7 +85,7 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
     if unnamed:
         raise TableError(f"the table has no categories along {unnamed[0]!r}: give it coordinates")
     names = tuple(map(str, table.dims))
-    cells = list(product(*(table[dim].values.tolist() for dim in table.dims)))
+    cells = list(product(*(labels_of(table[dim]) for dim in table.dims)))
     values = [
         _count(value, names, cell)
         for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, LinearSystem, Total
 from taciturn.suppression.published import PublishedCells
+from taciturn.tables.labels import labels_of
 
 __all__ = ["SharedCells"]
 
@@ -68,7 +69,7 @@ class SharedCells(PublishedCells):
             for number, names in enumerate(part.margins):
                 along = np.indices(part.labels(number).shape)
                 for axis, variable in enumerate(names):
-                    written = map(str, part.labels(number)[variable].values.tolist())
+                    written = map(str, labels_of(part.labels(number)[variable]))
                     at = [place.setdefault((variable, label), len(place)) for label in written]
                     columns.append(np.array(at)[along[axis].ravel()])
                     rows.append(self.numbers[name][part.part(number)])

@@ -13,7 +13,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.schema import COUNT, MAX_COUNT, cell_label, draw_dims, table_dims
-from taciturn.tables.labels import check_variables, other_kind
+from taciturn.tables.labels import check_variables, labels_of, other_kind
 from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_label
 from taciturn.validate import quoted
@@ -200,7 +200,7 @@ def reordered(given: xr.DataArray, table: xr.DataArray) -> xr.DataArray:
     """
     order: dict[Hashable, list[int]] = {}
     for dim in set(table_dims(table)) & set(table_dims(given)):
-        ours, wanted = given[dim].values.tolist(), table[dim].values.tolist()
+        ours, wanted = labels_of(given[dim]), labels_of(table[dim])
         at = {label: position for position, label in enumerate(ours)}
         if ours != wanted and len(at) == len(wanted) == len(ours) and at.keys() == set(wanted):
             order[dim] = [at[label] for label in wanted]

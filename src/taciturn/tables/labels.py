@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import RESERVED_NAMES
@@ -44,6 +45,7 @@ __all__ = [
     "check_variables",
     "declared_categories",
     "factorize",
+    "labels_of",
     "other_kind",
     "refuse_large_table",
     "refuse_other_kinds",
@@ -182,6 +184,14 @@ class Labels:
             f"{self.variable}={legible(str(name))} {where} is none of the categories"
             f" [{first_of(names)}]"
         )
+
+
+def labels_of(coordinate: xr.DataArray) -> list[Any]:
+    """The labels along a dimension as Python's values, dates as timestamps: NumPy makes
+    whole numbers of those that are counted in nanoseconds.
+    """
+    found: list[Any] = coordinate.to_index().tolist()
+    return found
 
 
 def check_missing(missing: Any) -> None:

@@ -71,6 +71,8 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
         raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")
+    if table.dtype.kind == "f":
+        table = table.astype(np.float64)  # sums of shorter ones would be rounded
     return table.sum([dim for dim in table_dims(table) if dim not in keep], skipna=False)
 
 

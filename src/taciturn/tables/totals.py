@@ -13,6 +13,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.schema import table_dims
+from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import legible, seen
 
 __all__ = ["refuse_totals"]
@@ -33,7 +34,7 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
     """Raise `TableError` where a category is the total of the others, or may be."""
     suspected: dict[str, list[int]] = {}
     for dim in table_dims(table):
-        named = [at for at, label in enumerate(table[dim].values.tolist()) if _names_total(label)]
+        named = [at for at, label in enumerate(labels_of(table[dim])) if _names_total(label)]
         if 0 < len(named) < table.sizes[dim]:
             suspected[dim] = named
     size = 1

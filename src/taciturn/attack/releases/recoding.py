@@ -12,6 +12,7 @@ from taciturn.attack.releases.base import Release
 from taciturn.attack.releases.showing import Grid, Shown, published_grid, sizes_label, whole_grid
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import every_margin, margin_of
 from taciturn.tables.steps import in_steps
 from taciturn.validate import mapping_of, quoted
@@ -138,7 +139,7 @@ def _merged_categories(
     each old category goes into.
     """
     mapping_of(merge, f"merge[{dim!r}]", "new categories to the old ones that go into them")
-    old = table[dim].values.tolist()
+    old = labels_of(table[dim])
     new_of: dict[Any, Any] = {}
     for new, parts in merge.items():
         if isinstance(parts, str) or not isinstance(parts, Sequence) or not parts:

@@ -13,6 +13,7 @@ from taciturn.estimators.halves import halves
 from taciturn.estimators.log_linear.interactions import Interactions
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
+from taciturn.tables.labels import labels_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -74,7 +75,7 @@ def model_names(terms: Terms, priors: Mapping[str, Prior], sized: str) -> set[st
 
 def model_coords(problem: Problem) -> dict[str, list[Any]]:
     """Categories of every variable of the table."""
-    return {dim: problem.sample[dim].values.tolist() for dim in problem.variables}
+    return {dim: labels_of(problem.sample[dim]) for dim in problem.variables}
 
 
 def model_data(problem: Problem, sized: str, prior: Prior) -> dict[str, npt.NDArray[Any]]:
