@@ -155,6 +155,12 @@ def test_of_a_census_the_model_says_nothing():
     def found(size):
         return tc.summary(tc.LogLinear().fit(table, population_size=size, draws=10, random_seed=1))
 
+    with pytest.warns(tc.ConvergenceWarning):
+        chain = tc.DirichletLogLinear().fit(
+            table, population_size=216, draws=30, tune=3, chains=2, method="nuts", random_seed=1
+        )
+    assert not tc.summary(chain).diagnostics.converged
+    assert tc.summary(chain).converged
     one_more, census = found(217), found(216)
     assert "too few draws" in one_more.sentence
     assert "structural zeros" in one_more.sentence

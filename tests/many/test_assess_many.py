@@ -298,6 +298,7 @@ def test_a_lazy_result_has_the_labels_of_an_eager_one():
     "labels",
     [
         np.array([2**63 + 5, 2**63 + 7, 1], dtype=np.uint64),
+        np.array([2**63, 1, 2], dtype=np.uint64),
         np.array([1.5, 2**60 + 1, 2**60 + 3], dtype=object),
         np.array([True, 5, 7], dtype=object),
         np.array(["a", 1, 2], dtype=object),

@@ -39,10 +39,10 @@ def fit_margins(
     program and left out from the start: the fit is then the maximum of the extended
     model, zeros included.
 
-    Margins that fit to a hundredth of an individual are accepted in two cases: where
-    more than 10,000 cells have no margin of 0, too many for the program; and where
-    10,000 cycles without the zeros are not enough, as the maximum is next to a
-    boundary.
+    Margins that fit to a hundredth of an individual are accepted in three cases: with
+    known margins, which those of the sample need not agree with; where more than 5,000
+    cells have no margin of 0, too many for the program; and where 10,000 cycles without
+    the zeros are not enough, as the maximum is next to a boundary.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def fit_margins(
     Raises
     ------
     EstimationError
-        An empty sample, margins that no table has because they contradict the
-        structural zeros, or no convergence.
+        An empty sample, or no convergence, as where margins contradict the structural
+        zeros.
 
     References
     ----------
@@ -84,18 +84,19 @@ def fit_margins(
     targets = [_target(counts, axes, variables, known) for axes in summed]
     fitted, off = _scale(fillable / fillable.sum(), targets, summed, _FIRST_CYCLES, _TOLERANCE)
     accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / counts.sum())
-    if off >= _TOLERANCE:
-        of_sample = (counts > 0) & (known is None)  # the sample has its own margins
-        support = find_support(targets, fillable, of_sample, int(counts.sum()))
+    if off >= _TOLERANCE and known is None:
+        margins = [counts.sum(axis=axes, keepdims=True).astype(float) for axes in summed]
+        support = find_support(margins, fillable, counts)
         if support is not None:
             start = support / support.sum()
             fitted, off = _scale(start, targets, summed, _MOST_CYCLES, _TOLERANCE)
-        if off >= accepted:
-            fitted, off = _scale(fitted, targets, summed, _MOST_CYCLES, accepted)
+    if off >= accepted:
+        fitted, off = _scale(fitted, targets, summed, _MOST_CYCLES, accepted)
     if off >= accepted:
         raise EstimationError(
             f"iterative proportional fitting did not converge in {_MOST_CYCLES} cycles (largest"
-            f" difference of a margin {off:.2g}); use fewer terms"
+            f" difference of a margin {off:.2g}): the margins contradict the structural zeros, or"
+            " each other; use fewer terms"
         )
     return fitted / fitted.sum()
 

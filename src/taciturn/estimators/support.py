@@ -8,8 +8,6 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, vstack
 
-from taciturn.errors import EstimationError
-
 __all__ = ["find_support"]
 
 _MOST_CELLS: Final = 10_000
@@ -22,9 +20,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def find_support(
-    margins: Sequence[Floats], fillable: Booleans, known_positive: Booleans, individuals: int
+    margins: Sequence[Floats], fillable: Booleans, sample: npt.NDArray[np.int64]
 ) -> Booleans | None:
-    r"""Find the cells that are positive in some non-negative table with these margins.
+    r"""Find the cells that are positive in some non-negative table with the margins of
+    a sample.
 
     The mean of such tables has the margins too, so one table fills all of these cells
     at once. Every other cell is 0 in all tables with the margins.
@@ -32,25 +31,17 @@ def find_support(
     Parameters
     ----------
     margins : sequence of array
-        Margins of probabilities, whose axes that are summed over have length 1.
+        Of the sample, whose axes that are summed over have length 1.
     fillable : array of bool
         False at structural zeros.
-    known_positive : array of bool
-        Cells that one table with the margins fills; none if no such table is known.
-    individuals : int
-        Size of the sample: the program counts in individuals, or in smaller units where
-        a margin is less than one.
+    sample : array of int64, shape of `fillable`
+        Counts.
 
     Returns
     -------
     array of bool, shape of `fillable`, or None
-        None where more than 10,000 cells have no margin of 0, too many for the program,
-        or the solver gave up.
-
-    Raises
-    ------
-    EstimationError
-        No table has the margins.
+        None where more than 5,000 cells have no margin of 0, too many for the program,
+        or where the solver gave up.
 
     Notes
     -----
@@ -58,12 +49,11 @@ def find_support(
 
     .. math::
         \max \sum_i y_i \quad \text{subject to} \quad A (y + z) = s m, \;
-        0 \le y \le 1, \; z \ge 0, \; s \ge 1.
+        0 \le y \le 1, \; s \ge 1,
 
-    As `s` is free, each cell that can be positive can reach 1: the solution is 0 or 1
-    in every cell, and a half tells them apart whatever the solver's tolerance. Where
-    one table with the margins is known, any multiple of it may be added, so that `z` is
-    free in the cells that it fills.
+    where `z` is at least 0 but in the cells of the sample: any multiple of it may be
+    added. As `s` is free, each cell that can be positive can reach 1: the solution is 0
+    or 1 in every cell, and a half tells them apart whatever the solver's tolerance.
 
     References
     ----------
@@ -78,10 +68,9 @@ def find_support(
         return None
     sums = vstack([_summing(margin, fillable.shape, cells) for margin in margins])
     values = np.concatenate([margin.ravel() for margin in margins])
-    values /= min(1 / individuals, values[values > 0].min())
     rows = hstack([sums, sums, csr_array(-values[:, np.newaxis])])
     reach, rest = np.ones(len(cells)), np.full(len(cells), np.inf)
-    least = np.where(known_positive.ravel()[cells], -np.inf, 0)
+    least = np.where(sample.ravel()[cells] > 0, -np.inf, 0)
     found = milp(  # without whole numbers: a linear program
         np.concatenate([-reach, 0 * reach, [0]]),
         bounds=Bounds(
@@ -89,11 +78,6 @@ def find_support(
         ),
         constraints=LinearConstraint(rows, 0, 0),
     )
-    if found.status == _INFEASIBLE:
-        raise EstimationError(
-            "no table has the margins to fit: the sample's margins contradict its structural zeros"
-            " or the known margins; use fewer terms"
-        )
     if found.x is None:
         return None
     support = np.zeros_like(fillable)

@@ -18,7 +18,7 @@ from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lin
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import is_stack, members_of, moved_shares
 from taciturn.fits.parts import FitParts, fit_parts
-from taciturn.fits.problems import not_to_be_relied_on, problems_of
+from taciturn.fits.problems import NOT_CONVERGED, not_to_be_relied_on, problems_of
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -92,7 +92,7 @@ class Summary:
     @property
     def converged(self) -> bool:
         """Whether the numbers can be used as far as the sampler goes."""
-        return self.diagnostics is None or self.diagnostics.converged
+        return not any(problem.startswith(NOT_CONVERGED) for problem in self.problems)
 
     def __str__(self) -> str:
         return self.text

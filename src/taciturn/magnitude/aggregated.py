@@ -13,7 +13,12 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.tables.hierarchies import Hierarchies, LevelRows, attach, read_levels
 from taciturn.tables.labels import check_variables, refuse_large_table
-from taciturn.tables.margins import hierarchies as levels_above, level_codes, margin_of
+from taciturn.tables.margins import (
+    hierarchies as levels_above,
+    labels_along,
+    level_codes,
+    margin_of,
+)
 from taciturn.tables.sources import open_source
 from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_missing, whole_steps
@@ -218,7 +223,7 @@ def _margins(
     places: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in labels}
     for dim, names in levels_above(frame).items():
         for name in (dim, *names):
-            for place, label in enumerate(level_codes(frame, name)[0].tolist()):
+            for place, label in enumerate(labels_along(frame, name)):
                 places[dim].setdefault(str(label), []).append((name, place))
     found: Margins = {tuple(map(str, frame.dims)): {}}
     own = set(found)  # margins with a row that is of no other

@@ -14,7 +14,7 @@ from taciturn.errors import ParameterError
 from taciturn.magnitude.cells import cells_of
 from taciturn.magnitude.rules.base import Rule, as_rule
 from taciturn.tables.labels import labels_of
-from taciturn.tables.margins import hierarchies, level_codes
+from taciturn.tables.margins import hierarchies, labels_along, level_codes
 from taciturn.validate import first_of, quoted
 
 __all__ = ["Safe", "protection_levels", "sensitive_cells", "sensitive_margins"]
@@ -144,9 +144,9 @@ def _on_levels(table: xr.Dataset, safe: Safe | None) -> dict[str, list[Any]]:
     found, total = {}, table["total"]
     for dim, chosen in _safe_labels(table, safe).items():
         for name in (dim, *hierarchies(total)[dim]):
-            labels, codes = level_codes(total, name)
+            labels, codes = labels_along(total, name), level_codes(total, name)[1]
             others = set(codes[~chosen].tolist())
-            found[name] = [label for at, label in enumerate(labels.tolist()) if at not in others]
+            found[name] = [label for at, label in enumerate(labels) if at not in others]
     return found
 
 

@@ -211,5 +211,8 @@ def label_array(labels: list[Hashable]) -> npt.NDArray[Any]:
 
 
 def _same(one: Hashable, other: Hashable) -> bool:
-    """Whether they are equal, and of one kind: True is not 1."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool | np.bool_)
+    """Whether they are equal, and of one kind: neither True nor 1.0 is 1."""
+    kinds = ((bool, bool | np.bool_), (float, float | np.floating))
+    return one == other and all(
+        isinstance(one, ours) == isinstance(other, theirs) for ours, theirs in kinds
+    )

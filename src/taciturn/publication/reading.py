@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
@@ -33,7 +32,14 @@ from taciturn.schema import (
     STATUS,
     SUPPRESSED,
 )
-from taciturn.tables.margins import every_margin, hierarchies, level_codes, margin, margin_of
+from taciturn.tables.margins import (
+    every_margin,
+    hierarchies,
+    labels_along,
+    level_codes,
+    margin,
+    margin_of,
+)
 from taciturn.tables.sources import open_source, refuse_dialect
 from taciturn.tables.spelling import legible
 from taciturn.tables.steps import in_steps
@@ -271,8 +277,8 @@ def _places(
     places: dict[str, list[tuple[str | None, int]]] = {}
     groups: dict[str, set[int]] = {}
     for name in filter(None, names):
-        labels, codes = level_codes(table, name)
-        for code, label in enumerate(map(str, pd.Index(labels).tolist())):
+        codes = level_codes(table, name)[1]
+        for code, label in enumerate(map(str, labels_along(table, name))):
             group = set(np.flatnonzero(codes == code).tolist())
             if groups.setdefault(label, group) != group:
                 raise ParameterError(

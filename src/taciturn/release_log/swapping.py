@@ -16,6 +16,7 @@ from taciturn.attack.mechanisms.base import Floats, Integers
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import label_text
 from taciturn.tables.checks import check_table
+from taciturn.tables.labels import labels_of
 from taciturn.validate import quoted
 
 __all__ = ["RecordSwapping", "SwappedCount"]
@@ -131,8 +132,7 @@ class RecordSwapping:
     def categories(self) -> Mapping[str, list[str]]:
         """The labels of `sizes`, as text, the areas first."""
         return {
-            str(dim): list(map(label_text, self.sizes[dim].values.tolist()))
-            for dim in self.sizes.dims
+            str(dim): list(map(label_text, labels_of(self.sizes[dim]))) for dim in self.sizes.dims
         }
 
     def as_json(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from taciturn.files import APRIORI_ENDINGS
 from taciturn.schema import MAX_COUNT, PUBLISHED, SAFE, STATUS, SUPPRESSED
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
-from taciturn.tables.margins import hierarchies, level_codes
+from taciturn.tables.margins import hierarchies, labels_along
 from taciturn.tables.sources import open_source
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible, seen
@@ -213,7 +213,7 @@ def _places(cells: PublishedCells, variable: str) -> dict[str, list[tuple[str, i
     """On which levels each label of a variable stands, and its place there."""
     found: dict[str, list[tuple[str, int]]] = {}
     for name in (variable, *hierarchies(cells.table)[variable]):
-        for place, label in enumerate(level_codes(cells.table, name)[0].tolist()):
+        for place, label in enumerate(labels_along(cells.table, name)):
             found.setdefault(seen(str(label)), []).append((name, place))
     return found
 

@@ -13,7 +13,7 @@ from taciturn.attack.system import Integers
 from taciturn.errors import TableError
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.shared import SharedCells
-from taciturn.tables.margins import determines, hierarchies, level_codes, margin_of
+from taciturn.tables.margins import determines, hierarchies, labels_along, margin_of
 
 __all__ = ["share"]
 
@@ -67,7 +67,7 @@ class _Table:
 
     def keys(self, names: Names) -> list[tuple[str, ...]]:
         """The labels of the cells of a margin, in the order of `margin_of`."""
-        labels = (level_codes(self.table, name)[0].tolist() for name in names)
+        labels = (labels_along(self.table, name) for name in names)
         return list(product(*(map(str, each) for each in labels)))
 
     def held(self, name: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ __all__ = [
     "every_margin",
     "finest_totals",
     "hierarchies",
+    "labels_along",
     "level_codes",
     "margin",
     "margin_names",
@@ -140,6 +141,12 @@ def level_codes(table: xr.DataArray, name: str) -> tuple[npt.NDArray[Any], Integ
             f" {name!r}"
         )
     return np.asarray(categories), codes.astype(np.int64)
+
+
+def labels_along(table: xr.DataArray, name: str) -> list[Any]:
+    """Categories of a variable, or of a level above one, as Python's values."""
+    labels: list[Any] = pd.Index(level_codes(table, name)[0]).tolist()
+    return labels
 
 
 def margin_of(table: xr.DataArray, names: tuple[str, ...]) -> tuple[xr.DataArray, Integers]:
