@@ -317,3 +317,23 @@ def test_areas_whose_labels_are_no_numbers_beside_numbers(run, tmp_path):
     assert status == 0
     expected = people["area"].value_counts()
     assert rows == {"1": expected[1], "2": expected[2], "3": expected[3], "unknown": 0, "01": 0}
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_areas_that_are_weeks(run, tmp_path, unit):
+    """Dates of every unit are those of the file of sizes, also in nanoseconds, of which
+    NumPy makes whole numbers."""
+    rng = np.random.default_rng(1)
+    weeks = pd.date_range("2026-01-05", periods=3, freq="7D").astype(f"datetime64[{unit}]")
+    people = pd.DataFrame({"week": weeks[rng.integers(0, 3, 120)], "sex": rng.integers(0, 2, 120)})
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    sizes = pd.DataFrame({"week": weeks, "population_size": 900})
+    sizes.to_parquet(tmp_path / "sizes.parquet", index=False)
+    given = ["--over", "week", "--variables", "sex", "--population-sizes"]
+    given += [tmp_path / "sizes.parquet", *QUICK, "--format", "json"]
+    status, printed, said = run("assess-many", tmp_path / "people.parquet", *given)
+    assert (status, said) == (0, "")
+    rows = json.loads(printed)["tables"]
+    assert [row["population_size"] for row in rows] == [900] * 3
+    assert sum(row["sample_size"] for row in rows) == 120
+    assert all(row["week"].startswith("2026-01-") for row in rows)

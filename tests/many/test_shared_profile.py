@@ -66,6 +66,19 @@ def test_counts_are_negative_binomial(nu):
     assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-6)
 
 
+def test_many_areas_with_counts_of_every_size():
+    """More areas than factors whose logarithm can be taken at once, of means from
+    1e-12 to 1e12."""
+    rng = np.random.default_rng(4)
+    sums = rng.uniform(-27.0, 27.0, (6, 800))
+    counts = np.minimum(rng.poisson(np.exp(np.minimum(sums, 3.0))), 12).astype(float)
+    profile, shapes = rng.normal(size=6), np.exp(rng.uniform(-3.0, 12.0, 6))
+    found = log_probability(counts, sums, np.exp(sums), profile, np.log(shapes))
+    mean, shape = np.exp(profile[:, None] + sums), shapes[:, None]
+    exact = nbinom.logpmf(counts, shape, shape / (shape + mean)) + gammaln(counts + 1)
+    assert found == pytest.approx(exact.sum(), rel=1e-9)
+
+
 def test_a_cell_is_usual_or_an_outlier():
     """The sum over both of negative binomial and geometric probabilities."""
     rng = np.random.default_rng(7)
@@ -75,9 +88,11 @@ def test_a_cell_is_usual_or_an_outlier():
     counts[0, 0] = 2_000.0  # hardly possible without outliers
     chance, size = 0.01, 1.5
     outliers = LAYOUT.outliers({"outliers": chance, "outlier_size": size})
-    usual = np.empty_like(counts)
-    fill_usual(counts, (profile, np.log(shapes), LAYOUT.levels, scales, outliers), effects, usual)
-    found = log_with_outliers(counts, usual, effects, outliers)
+    usual, inverse = np.empty_like(counts), np.empty_like(counts)
+    known = (profile, np.log(shapes), LAYOUT.levels, scales, outliers)
+    fill_usual(counts, known, effects, usual, inverse)
+    assert (inverse == 0).sum() == 1  # of the count that is hardly possible
+    found = usual.sum() + log_with_outliers(counts, usual, inverse, effects, outliers)
     means = np.exp(profile + effects[:, :1] + 0.4 * effects[:, 1:] @ LAYOUT.members.T)
     largest = size * 6 * np.exp(effects[:, :1])
     as_usual = nbinom.logpmf(counts, shapes, shapes / (shapes + means))

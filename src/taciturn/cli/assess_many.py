@@ -130,6 +130,7 @@ def assess_many(
     Exit status: 0 done, 1 error, 2 wrong usage, 3 a sampler did not converge.
     """
     import taciturn as tc
+    from taciturn.fits.problems import of_few_draws
 
     _check_options(population_size, population_sizes, database_table, variables, over, by)
     check_database(tables, database_table)
@@ -151,9 +152,11 @@ def assess_many(
     rows = _rows(risk, over, by)
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    facts = {"draws": draws, "problems": _few(draws), "tables": rows.to_dict("records")}
+    problems = of_few_draws(draws)
+    facts = {"draws": draws, "problems": problems, "tables": rows.to_dict("records")}
     on_screen = isinstance(output, StandardOutput)
-    print_as(form, text=_text(rows, over, by, draws), facts=facts, table=rows, to_stderr=on_screen)
+    text = _text(rows, over, by, problems)
+    print_as(form, text=text, facts=facts, table=rows, to_stderr=on_screen)
     if not (rows["reason"] == "").any():
         raise TableError("no table could be assessed: the reasons are in the output")
     exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
@@ -190,6 +193,7 @@ def _known_sizes(
     path: TableFile, stack: "xr.DataArray", over: str, written: dict[str, Any]
 ) -> dict[str, int]:
     """The sizes of populations in a file, by the label of the area as text."""
+    from taciturn.tables.labels import labels_of
     from taciturn.tables.reading import read_steps
     from taciturn.tables.sources import open_source
 
@@ -202,9 +206,7 @@ def _known_sizes(
             f" {first_of(source.names)}"
         )
     sizes = read_steps(source, _SIZE, what="population sizes")
-    named = dict(
-        zip(map(_spelled, sizes[over].values.tolist()), sizes.values.tolist(), strict=True)
-    )
+    named = dict(zip(map(_spelled, labels_of(sizes[over])), sizes.values.tolist(), strict=True))
     if len(named) < sizes.size:
         raise TableError(f"{path}: labels of {over!r} differ in nothing but decimals of 0")
     return named
@@ -215,7 +217,9 @@ def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.D
     import numpy as np
     import xarray as xr
 
-    labels = stack[over].values.tolist()
+    from taciturn.tables.labels import labels_of
+
+    labels = labels_of(stack[over])
     counted = set(map(_spelled, labels))
     others: list[Any] = [label for label in areas if label not in counted]
     if not others:
@@ -235,7 +239,9 @@ def _sizes(
     """The size of each population, by area, whose labels may be numbers in a database
     and text in a file.
     """
-    labels = stack[over].values.tolist()
+    from taciturn.tables.labels import labels_of
+
+    labels = labels_of(stack[over])
     missing = [label for label in labels if _spelled(label) not in named]
     if missing:
         raise TableError(
@@ -282,14 +288,7 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
 
 
-def _few(draws: int) -> list[str]:
-    """That there are too few draws, where there are."""
-    from taciturn.fits.problems import of_few_draws
-
-    return of_few_draws(draws)
-
-
-def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], draws: int) -> str:
+def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], problems: list[str]) -> str:
     """How many were assessed, the highest of them, and why others were not."""
     whole = rows[rows["variable"] == ""] if by else rows
     done = whole[whole["reason"] == ""]
@@ -305,5 +304,5 @@ def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], draws: int) -> s
             index=False, float_format=lambda value: f"{value:.4f}"
         )
         lines += ["", "Those with the highest R2:", table]
-    lines += [line for each in _few(draws) for line in ("", f"Take care: {each}.")]
+    lines += [line for each in problems for line in ("", f"Take care: {each}.")]
     return "\n".join(lines)

@@ -98,7 +98,9 @@ def read_suppressed(
 
 def _positions(table: "xr.DataArray", dim: str) -> dict[str, int]:
     """Position of each category, by its text, since a file contains text only."""
-    return {str(label): place for place, label in enumerate(table[dim].values.tolist())}
+    from taciturn.tables.labels import labels_of
+
+    return {str(label): place for place, label in enumerate(labels_of(table[dim]))}
 
 
 def _place(path: TableFile, row: int, dim: str, label: Any, categories: dict[str, int]) -> int:

@@ -70,20 +70,21 @@ def release_log(
     import pandas as pd
 
     import taciturn as tc
+    from taciturn.tables.labels import labels_of
 
     written: dict[str, Any] = {"sep": sep, "encoding": encoding}
     with working("reading the records"):
         tables = _categories(records, variables, missing, written)
         tables = {name: _with_levels(x, hierarchy, written) for name, x in tables.items()}
     levels = {
-        str(level): (name, table[level].values.tolist())
+        str(level): (name, labels_of(table[level]))
         for name, table in tables.items()
         for level in table.coords
         if level != name
     }
     log = tc.ReleaseLog(
         output,
-        variables={name: table[name].values.tolist() for name, table in tables.items()},
+        variables={name: labels_of(table[name]) for name, table in tables.items()},
         levels=levels,
         total=int(next(iter(tables.values())).sum()) if public_total else None,
         overwrite=force,

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import exp, inf, lgamma, log, pi
+from math import exp, inf, lgamma, log, log1p, pi
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import betaln, ndtri
 
 from taciturn.errors import PriorError
 from taciturn.loading import loaded
@@ -138,6 +138,9 @@ class Prior:
                 y = log(value)
                 away = (y - x["mu"]) / x["sigma"]
                 return _NORMAL - log(x["sigma"]) - y - 0.5 * away**2
+            case "Beta" if 0 < value < 1:
+                rest = (x["beta"] - 1) * log1p(-value) - betaln(x["alpha"], x["beta"])
+                return float((x["alpha"] - 1) * log(value) + rest)
             case "Uniform" if x["lower"] <= value <= x["upper"]:
                 return -log(x["upper"] - x["lower"])
         return float(self.logpdf(np.array([value]))[0])

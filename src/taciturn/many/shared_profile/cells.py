@@ -12,6 +12,8 @@ __all__ = ["LARGEST_SHAPE", "log_probability", "step_effects"]
 
 LARGEST_SHAPE = 30.0  # logarithm of a shape, of either sign
 _MOST_TOGETHER = 1e6  # shape
+_SMALL = 3.0  # count whose logarithm is taken together with those of others
+_HIGH = 1e100  # product of which the logarithm is taken before it has more factors
 _WIDTH = 1.0  # of the first interval of an effect
 
 
@@ -26,24 +28,39 @@ def log_probability(counts, sums, means, profile, log_shapes):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _log_cell(counts, sums, means, log_share, log_shape):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Of the counts of one cell in all areas. Logarithms of many factors are taken
-    together where that loses nothing.
+    """Of the counts of one cell in all areas. Logarithms of many factors, and of those
+    of small counts, are taken together where that loses nothing.
     """
     shape, share = math.exp(log_shape), math.exp(log_share - log_shape)
     together = shape < _MOST_TOGETHER
     total, excess, product = 0.0, 0.0, 1.0
+    joined, several, three = 1.0, 0, 0
     for a in range(counts.size):
-        ratio = share * means[a]
-        if counts[a] > 0.0:
-            total += one_gamma_mixed(counts[a], log_share + sums[a], log_shape)
-        elif together:
-            product *= 1.0 + ratio
-            if product > 1e200:
+        f, one = counts[a], 1.0 + share * means[a]
+        if together and f <= _SMALL:
+            product *= one
+            if f > 0.0:
+                joined *= one
+                total += f * (log_share + sums[a])
+                if f > 1.0:
+                    joined *= one
+                    several += 1
+                    if f > 2.0:
+                        joined *= one
+                        three += 1
+            if product > _HIGH or joined > _HIGH:
                 excess += math.log(product)
-                product = 1.0
+                total -= math.log(joined)
+                product, joined = 1.0, 1.0
+        elif f > 0.0:
+            total += one_gamma_mixed(f, log_share + sums[a], log_shape)
         else:
-            excess += math.log1p(ratio)
-    return total - shape * (excess + math.log(product))
+            excess += math.log1p(share * means[a])
+    if several:
+        total += several * math.log1p(1.0 / shape)
+        if three:
+            total += three * math.log1p(2.0 / shape)
+    return total - math.log(joined) - shape * (excess + math.log(product))
 
 
 @njit(cache=True, nogil=True)

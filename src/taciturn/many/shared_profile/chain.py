@@ -62,7 +62,7 @@ class Chain:
         # By cell, as loops over the areas of a cell are many.
         self.of_cells = np.ascontiguousarray(counts.T)
         self.outliers = np.zeros(self.of_cells.shape, dtype=bool)
-        self.usual = np.empty_like(counts)
+        self.usual, self.inverse = np.empty_like(counts), np.empty_like(counts)
         self.sums, self.means = np.empty_like(self.of_cells), np.empty_like(self.of_cells)
         self.hints = all_hints(counts, layout)
         self.widths = dict.fromkeys(priors, _WIDTH)
@@ -130,12 +130,14 @@ class Chain:
         """Move their probability and their size, whichever cells they are: given these,
         a probability would hardly move where there are few or none.
         """
-        fill_usual(self.counts, shared, self.effects, self.usual)
+        fill_usual(self.counts, shared, self.effects, self.usual, self.inverse)
 
         def likelihood(name: str) -> Callable[[float], float]:
             def given(y: float) -> float:
                 moved = self.layout.outliers(self.parameters | {name: exp(y)})
-                return float(log_with_outliers(self.counts, self.usual, self.effects, moved))
+                return float(
+                    log_with_outliers(self.counts, self.usual, self.inverse, self.effects, moved)
+                )
 
             return given
 

@@ -34,6 +34,8 @@ _FURTHEST = 2.0  # step of an effect
 _HIGHEST = 60.0  # logarithm of a mean
 _LARGEST_MEAN = math.exp(_HIGHEST)
 _LEAST = 1e-3  # information about an intensity
+_UNLIKELY = 200.0  # logarithm of one over a probability
+_MANY = 1e100  # product of which the logarithm is taken before it has more factors
 AREAS_AT_ONCE = 16  # as many generators as are quickly compiled
 _SETTLING = 5  # draws of the shared parameters before those that are kept
 
@@ -92,30 +94,42 @@ def _outlier(f, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def fill_usual(counts, shared, effects, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def fill_usual(counts, shared, effects, out, inverse):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `out` with the logarithm of the probability of each count that is no
-    outlier's, (areas, cells).
+    outlier's, (areas, cells), and `inverse` with one over that probability, or 0 where
+    it is too small.
     """
     profile, log_shapes, levels, scales, _ = shared
     for a in range(counts.shape[0]):
         for i in range(profile.size):
+            f = counts[a, i]
             log_mean = min(profile[i] + _sum_effects(effects[a], scales, levels, i), _HIGHEST)
-            out[a, i] = one_gamma_mixed(counts[a, i], log_mean, log_shapes[i])
+            out[a, i] = one_gamma_mixed(f, log_mean, log_shapes[i])
+            less = math.lgamma(f + 1.0) - out[a, i]
+            inverse[a, i] = math.exp(less) if less < _UNLIKELY else 0.0
 
 
 @njit(cache=True, nogil=True)
-def log_with_outliers(counts, usual, effects, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+def log_with_outliers(counts, usual, inverse, effects, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of the probability of all counts, whichever cells are outliers, from
-    what `fill_usual` finds.
+    what `fill_usual` finds: relative to that without any.
     """
     total, product = 0.0, 1.0
+    one, none = math.exp(outliers[0]), math.exp(outliers[1])
     for a in range(counts.shape[0]):
         own = _outliers_of(effects[a, 0], outliers)
+        empty, more = math.exp(own[3]), math.exp(own[2] + own[3])
         for i in range(counts.shape[1]):
-            one, other = own[1] + usual[a, i], _outlier(counts[a, i], own)
-            total += max(one, other)
-            product *= 1.0 + math.exp(-abs(one - other))
-            if product > 1e200:
+            if inverse[a, i] > 0.0:
+                chance = empty  # of the count as an outlier's, which is geometric
+                if counts[a, i] > 0.0:
+                    chance *= more if counts[a, i] == 1.0 else more ** counts[a, i]
+                product *= none + one * chance * inverse[a, i]
+            else:
+                odds = _outlier(counts[a, i], own) - own[1] - usual[a, i]
+                total += own[1] + max(odds, 0.0)
+                product *= 1.0 + math.exp(-abs(odds))
+            if product > _MANY or product < 1.0 / _MANY:
                 total += math.log(product)
                 product = 1.0
     return total + math.log(product)
