@@ -152,11 +152,9 @@ def assess_many(
     rows = _rows(risk, over, by)
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    problems = of_few_draws(draws)
-    facts = {"draws": draws, "problems": problems, "tables": rows.to_dict("records")}
+    facts = {"draws": draws, "problems": of_few_draws(draws), "tables": rows.to_dict("records")}
     on_screen = isinstance(output, StandardOutput)
-    text = _text(rows, over, by, problems)
-    print_as(form, text=text, facts=facts, table=rows, to_stderr=on_screen)
+    print_as(form, text=_text(rows, over, by, facts), facts=facts, table=rows, to_stderr=on_screen)
     if not (rows["reason"] == "").any():
         raise TableError("no table could be assessed: the reasons are in the output")
     exit_unless(bool((risk["converged"] | (risk["reason"] != "")).all()))
@@ -288,7 +286,7 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
 
 
-def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], problems: list[str]) -> str:
+def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], facts: dict[str, Any]) -> str:
     """How many were assessed, the highest of them, and why others were not."""
     whole = rows[rows["variable"] == ""] if by else rows
     done = whole[whole["reason"] == ""]
@@ -304,5 +302,5 @@ def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], problems: list[s
             index=False, float_format=lambda value: f"{value:.4f}"
         )
         lines += ["", "Those with the highest R2:", table]
-    lines += [line for each in problems for line in ("", f"Take care: {each}.")]
+    lines += [line for each in facts["problems"] for line in ("", f"Take care: {each}.")]
     return "\n".join(lines)
