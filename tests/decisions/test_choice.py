@@ -327,3 +327,67 @@ def test_bad_input(change, message) -> None:
 def test_bad_constraints(arguments, message) -> None:
     with pytest.raises(ParameterError, match=message):
         tc.Constraint(**arguments)
+
+
+def test_losses_are_of_cells_that_can_be_filled():
+    """Three of ten, of which the release turns the order round: the mean absolute error
+    is 4 / 3 and not 4 / 10."""
+    table = xr.DataArray([5, 6, 7] + [0] * 7, dims="c")
+    released = xr.DataArray([7, 6, 5] + [0] * 7, dims="c")
+    known = {"table": table, "where": table > 0}
+    found = tc.risk_utility({"turned": released}, **known).sel(statistic="mean")
+    assert found["mean_absolute_error"].item() == pytest.approx(4 / 3)
+    assert found["spearman"].item() == -1
+    assert found["kept_zeros"].item() == 0
+    bound = tc.Constraint("mean_absolute_error", at_most=0.5)
+    decided = tc.choose_protection(
+        {"turned": released}, loss="R2", constraint=bound, progressbar=False, **known
+    )
+    assert decided.chosen is None
+
+
+def test_a_bound_is_printed_on_what_is_bounded():
+    assert str(tc.Constraint("spearman", at_most=0.5)) == "P(1 - spearman <= 0.5) >= 0.95"
+    said = str(tc.Constraint("cramers_v_change", at_most=0.1))
+    assert said == "P(|cramers_v_change| <= 0.1) >= 0.95"
+
+
+def test_no_close_call_without_draws():
+    """Of a known population and two releases that nothing is drawn for."""
+    same = {"one": SAMPLE, "two": SAMPLE}
+    found = tc.choose_protection(same, table=SAMPLE, loss="R2", progressbar=False)
+    assert found.regret == found.regret_mcse == 0
+    assert not found.close
+    assert "close call" not in repr(found)
+
+
+def test_of_ties_the_least_certain_is_named():
+    moved = xr.concat([CANDIDATES["one moved"]] * 4, "replicate")
+    found = choose(
+        released={"as it is": SAMPLE, "moved": moved},
+        population=None,
+        table=POPULATION[0, 0, ...].drop_vars(["chain", "draw"], errors="ignore"),
+        loss="hellinger",
+        constraint=tc.Constraint("R2", at_most=0.0),
+    )
+    kept = found.candidates["kept"]
+    assert found.chosen is None
+    assert (kept == 0).all()
+    assert "of 'moved'" in repr(found)
+    assert "(Monte Carlo error 0)" not in repr(found)
+
+
+def test_all_draws_are_all():
+    """One draw of 25,000 in which another is better, whose price makes it so."""
+    table, other = (xr.DataArray(x, dims="a") for x in ([1, 0, 5, 2], [0, 0, 6, 3]))
+    draws = np.tile([4, 3, 8, 5], (25_000, 1))
+    draws[0] = [1, 0, 30, 2]
+    found = tc.choose_protection(
+        {"as it is": table, "other": other},
+        table=table,
+        population=xr.DataArray(draws[None], dims=["chain", "draw", "a"]),
+        loss={"R2": 8.5593, "hellinger": 1},
+        progressbar=False,
+    )
+    assert found.candidates["best"].max() == 1 - 1 / 25_000
+    assert "the best in more than 99.99 % of the draws" in repr(found)

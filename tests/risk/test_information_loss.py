@@ -186,3 +186,20 @@ def test_bad_tables():
         tc.information_loss(TABLE, TABLE + 0.5)
     with pytest.raises(TableError, match=r"must be an xarray\.DataArray, got list"):
         tc.information_loss([1, 2], TABLE)
+
+
+def test_structural_zeros_are_no_cells():
+    """As if the table had those alone that can be filled; association aside."""
+    rng = np.random.default_rng(3)
+    where = xr.DataArray(rng.random((4, 5)) < 0.6, dims=("a", "b"))
+    table, released = (where * rng.integers(0, 6, (4, 5)) for _ in range(2))
+    found = tc.information_loss(table, released, where=where.transpose("b", "a"))
+    cells = [xr.DataArray(x.values[where.values], dims="cell") for x in (table, released)]
+    by_hand = tc.information_loss(*cells)
+    xr.testing.assert_allclose(found[list(by_hand)], by_hand)
+    everywhere = tc.information_loss(table, released)
+    xr.testing.assert_allclose(found["cramers_v_change"], everywhere["cramers_v_change"])
+    assert everywhere["kept_zeros"] > found["kept_zeros"]
+    for bad in ((table + 1, released), (table, released + 1)):
+        with pytest.raises(TableError, match="leaves out a cell"):
+            tc.information_loss(*bad, where=where)

@@ -130,7 +130,6 @@ def assess_many(
     Exit status: 0 done, 1 error, 2 wrong usage, 3 a sampler did not converge.
     """
     import taciturn as tc
-    from taciturn.fits.problems import of_few_draws
 
     _check_options(population_size, population_sizes, database_table, variables, over, by)
     check_database(tables, database_table)
@@ -152,7 +151,7 @@ def assess_many(
     rows = _rows(risk, over, by)
     if output is not None:
         write_csv(rows, output, overwrite=force)
-    facts = {"draws": draws, "problems": of_few_draws(draws), "tables": rows.to_dict("records")}
+    facts = _facts(rows, draws)
     on_screen = isinstance(output, StandardOutput)
     print_as(form, text=_text(rows, over, by, facts), facts=facts, table=rows, to_stderr=on_screen)
     if not (rows["reason"] == "").any():
@@ -284,6 +283,13 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
     first = [over, *(["variable", "category"] if by else [])]
     last = ["converged", "reason"]
     return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
+
+
+def _facts(rows: "pd.DataFrame", draws: int) -> dict[str, Any]:
+    """All that is said, for JSON."""
+    from taciturn.fits.problems import of_few_draws
+
+    return {"draws": draws, "problems": of_few_draws(draws), "tables": rows.to_dict("records")}
 
 
 def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], facts: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from taciturn.decisions.measures import RISK, check_loss
+from taciturn.decisions.measures import RISK, check_loss, named
 from taciturn.validate import real_number
 
 __all__ = ["Constraint"]
@@ -21,7 +21,8 @@ class Constraint:
     Attributes
     ----------
     measure : str
-        ``"R2"`` or a loss, as in `compare_protections`.
+        ``"R2"`` or a loss, as in `compare_protections`: of a rank correlation what it
+        is less than 1, of a change its size.
     at_most : float
         The bound `t`, at least 0.
     probability : float
@@ -39,7 +40,7 @@ class Constraint:
     *How far it can be trusted.* The probability is that of the draws, and no better
     than their upper tail. In repeated samples of two census tables R2, of the sample as
     it is and with small counts suppressed, was at most the 95 % upper end of the
-    default estimator in 90 to 100 % of them, and at most the 99 % one in 96 to 100 %.
+    default estimator in 86 to 100 % of them, and at most the 99 % one in 95 to 100 %.
     What is chosen by a tight bound keeps it less often than that, as it is chosen
     in those samples of which the fit says too little (`docs/explanation/choices.md`).
     Where a bound must hold, ask for 0.99 of a lower one.
@@ -65,4 +66,4 @@ class Constraint:
         real_number(self.probability, "probability", above=0, most=1)
 
     def __str__(self) -> str:
-        return f"P({self.measure} <= {self.at_most:g}) >= {self.probability:g}"
+        return f"P({named(self.measure)} <= {self.at_most:g}) >= {self.probability:g}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import xarray as xr
 
 from taciturn.decisions.constraint import Constraint
@@ -61,11 +62,12 @@ class Decision:
     @property
     def close(self) -> bool:
         """Whether what the runner-up costs more is within twice its Monte Carlo error,
-        so that other draws and replicates might choose it.
+        so that other draws and replicates might choose it. Without such an error, as
+        where nothing is drawn, it is not.
         """
         if self.regret is None or self.regret_mcse is None:
             return False
-        return self.regret <= 2 * self.regret_mcse
+        return self.regret <= 2 * self.regret_mcse and self.regret_mcse > 0
 
     def __repr__(self) -> str:
         return "\n".join([*self._choice(), *self._doubts()])
@@ -75,7 +77,8 @@ class Decision:
         number = self.candidates.sizes["protection"]
         if self.chosen is None:
             none = f"Nothing is chosen: none of {number} candidates keeps {self.constraint}."
-            nearest = self.candidates.isel(protection=self.candidates["kept"].values.argmax())
+            order = np.lexsort([self.candidates[name].values for name in ("kept_mcse", "kept")])
+            nearest = self.candidates.isel(protection=order[-1])  # of ties the least certain
             kept = _number(nearest["kept"], nearest["kept_mcse"])
             name = nearest["protection"].item()
             return [none, f"The bound holds with probability {kept} at most, of {name!r}."]
@@ -90,7 +93,7 @@ class Decision:
             more = _number(self.regret, self.regret_mcse)
             lines.append(f"The runner-up, {self.runner_up!r}, would cost {more} more.")
         worth = _number(self.perfect_information, self.perfect_information_mcse)
-        share = f"{100 * float(own['best']):.4g} % of the draws of the population"
+        share = f"{_percent(float(own['best']))} % of the draws of the population"
         return [
             *lines,
             f"{self.chosen!r} is the best in {share};"
@@ -110,6 +113,11 @@ class Decision:
             for name in self.doubtful
         ]
         return lines
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, which is 100 for all of them alone."""
+    return f"{100 * share:.4g}" if share == 1 or share <= 0.9999 else "more than 99.99"
 
 
 def _number(value: object, error: object) -> str:

@@ -10,7 +10,7 @@ from taciturn.risk.outcomes import Outcome
 from taciturn.risk.table_risk import Weights
 from taciturn.validate import one_of
 
-__all__ = ["DECIMALS", "LOSSES", "RISK", "check_loss", "values_of"]
+__all__ = ["DECIMALS", "LOSSES", "RISK", "check_loss", "named", "values_of"]
 
 RISK: Final = "R2"
 LOSSES: Final = (
@@ -49,6 +49,13 @@ def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
         )
     losses: Floats = 1 - measured if name == "spearman" else np.abs(measured)
     return losses[np.newaxis].round(DECIMALS)
+
+
+def named(name: str) -> str:
+    """A measure as it is compared, where less is better: what `values_of` gives."""
+    if name == "spearman":
+        return "1 - spearman"
+    return f"|{name}|" if name.endswith("_change") else name
 
 
 def check_loss(name: Any, argument: str, *, also: tuple[str, ...] = ()) -> str:

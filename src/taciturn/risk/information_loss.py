@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
-from taciturn.information.reduction import checked_pair
+from taciturn.information.reduction import cell_mask, checked_pair
 from taciturn.schema import table_dims
 from taciturn.validate import quoted
 
@@ -36,7 +36,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def information_loss(
-    table: xr.DataArray, released: xr.DataArray, *, association: Sequence[str] | None = None
+    table: xr.DataArray,
+    released: xr.DataArray,
+    *,
+    association: Sequence[str] | None = None,
+    where: xr.DataArray | None = None,
 ) -> xr.Dataset:
     r"""Compare a release with its table: distances, ranks, zeros and association.
 
@@ -72,6 +76,9 @@ def information_loss(
         groups, `r`, and what is compared between them, `c`. Without it those of a table
         that has two, in its order; for other tables the measures of association are
         then left out.
+    where : DataArray of bool, optional
+        True where a cell can be filled. The others, structural zeros, are none of the
+        `K` cells, have no rank and are no zeros that are kept.
 
     Returns
     -------
@@ -102,7 +109,8 @@ def information_loss(
     Raises
     ------
     TableError
-        Mismatched categories, or what `check_table` refuses.
+        Mismatched categories, a `where` that leaves out somebody, or what `check_table`
+        refuses.
     ParameterError
         `association` that does not name two variables of the table.
 
@@ -148,6 +156,9 @@ def information_loss(
     )  # counts of lazy tables, too
     variables = list(table_dims(table))
     pair = _associated(variables, association)
+    if where is not None:
+        cell_mask(released, where, name="where, which holds for the release, too,")
+    cells_that_count = cell_mask(table, where).transpose(*variables).values.ravel()
     kinds = {**_MEASURES, **(_OF_ASSOCIATION if pair else {})}
 
     def kernel(F: Any, G: Any) -> tuple[npt.NDArray[Any], ...]:
@@ -161,7 +172,9 @@ def information_loss(
             block = np.arange(start, min(start + step, pairs))
             at = np.unravel_index(block, lead) if lead else np.s_[None]
             f, g = F[at][:1] if single else F[at], G[at]
-            measures = _of_cells(f.reshape(len(f), -1), g.reshape(len(g), -1))
+            measures = _of_cells(
+                *(each.reshape(len(each), -1)[:, cells_that_count] for each in (f, g))
+            )
             if pair:
                 measures |= _of_association(*(_two_way(each, variables, pair) for each in (f, g)))
             for name, values in measures.items():

@@ -91,7 +91,7 @@ def outcomes(
     before = _terms(whose, None, where)
 
     def outcome(release: xr.DataArray) -> Outcome:
-        loss = information_loss(table, release, association=association)
+        loss = information_loss(table, release, association=association, where=where)
         losses = {str(measure): values.values.ravel() for measure, values in loss.items()}
         after = _terms(whose, release, where)
         return Outcome(before, after, losses, whose.sizes.get("chain", 1))
