@@ -63,7 +63,7 @@ class Decision:
     def close(self) -> bool:
         """Whether what the runner-up costs more is within twice its Monte Carlo error,
         so that other draws and replicates might choose it. Without such an error, as
-        where nothing is drawn, it is not.
+        where nothing is drawn or both are the same, it is not.
         """
         if self.regret is None or self.regret_mcse is None:
             return False
@@ -77,8 +77,8 @@ class Decision:
         number = self.candidates.sizes["protection"]
         if self.chosen is None:
             none = f"Nothing is chosen: none of {number} candidates keeps {self.constraint}."
-            order = np.lexsort([self.candidates[name].values for name in ("kept_mcse", "kept")])
-            nearest = self.candidates.isel(protection=order[-1])  # of ties the least certain
+            order = np.lexsort([-self.candidates[name].values for name in ("kept_mcse", "kept")])
+            nearest = self.candidates.isel(protection=order[0])  # of ties the least certain
             kept = _number(nearest["kept"], nearest["kept_mcse"])
             name = nearest["protection"].item()
             return [none, f"The bound holds with probability {kept} at most, of {name!r}."]

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.schema import COUNT, SUPPRESSED
-from taciturn.tables.margins import hierarchies
+from taciturn.schema import COUNT
 from taciturn.validate import generator
 
 __all__ = ["MARK", "Counts", "labelled", "replicated", "seed_mark"]
@@ -42,11 +41,10 @@ def replicated(
 
 
 def labelled(table: xr.DataArray, releases: Counts, mark: dict[str, str]) -> xr.DataArray:
-    """Releases of shape ``(replicates, *table.shape)``, labelled as their table is, its
-    levels above variables, too, and with no other attribute than the mark.
+    """Releases of shape ``(replicates, *table.shape)``, labelled as their table is, and
+    with no other attribute than the mark.
     """
-    names = [name for dim, above in hierarchies(table).items() for name in (dim, *above)]
-    labels = {name: table[name].drop_attrs() for name in names if name != SUPPRESSED}
+    labels = {dim: table[dim].drop_attrs() for dim in table.dims}
     coords = {"replicate": np.arange(len(releases)), **labels}
     dims = ("replicate", *table.dims)
     return xr.DataArray(releases, dims=dims, coords=coords, name=COUNT, attrs=mark)

@@ -70,8 +70,8 @@ def round_small_counts(
     Returns
     -------
     DataArray
-        int64, dims ``(replicate, *dims)``, with the levels of the table. `margin` gives
-        the totals to publish, and ``.groupby(level).sum()`` those of a level.
+        int64, dims ``(replicate, *dims)``. Its `margin` gives the totals to publish;
+        coordinates other than those of variables, such as levels, are not copied.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def information_loss(
           one individual, so each individual that the release puts there adds 1;
         - ``spearman``: :math:`\rho`, from -1 to 1, where the release orders the cells
           as the table does; 0 for a release that has one count everywhere, and NaN for
-          a table that has, where there is no order to lose;
+          a table that has, in all cells that can be filled: there is no order to lose;
         - ``kept_zeros``, ``lost_zeros``: empty cells that the release leaves empty and
           that it fills, numbers that sum to the empty cells of the table;
           ``new_zeros``: filled cells that it empties;
@@ -156,9 +156,10 @@ def information_loss(
     )  # counts of lazy tables, too
     variables = list(table_dims(table))
     pair = _associated(variables, association)
+    fillable: Any = slice(None)
     if where is not None:
         cell_mask(released, where, name="where, which holds for the release, too,")
-    cells_that_count = cell_mask(table, where).transpose(*variables).values.ravel()
+        fillable = cell_mask(table, where).transpose(*variables).values.ravel()
     kinds = {**_MEASURES, **(_OF_ASSOCIATION if pair else {})}
 
     def kernel(F: Any, G: Any) -> tuple[npt.NDArray[Any], ...]:
@@ -172,9 +173,7 @@ def information_loss(
             block = np.arange(start, min(start + step, pairs))
             at = np.unravel_index(block, lead) if lead else np.s_[None]
             f, g = F[at][:1] if single else F[at], G[at]
-            measures = _of_cells(
-                *(each.reshape(len(each), -1)[:, cells_that_count] for each in (f, g))
-            )
+            measures = _of_cells(*(each.reshape(len(each), -1)[:, fillable] for each in (f, g)))
             if pair:
                 measures |= _of_association(*(_two_way(each, variables, pair) for each in (f, g)))
             for name, values in measures.items():
