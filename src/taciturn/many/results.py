@@ -19,6 +19,7 @@ from taciturn.many.collection import Collection, Stack
 from taciturn.many.tasks import Kept
 from taciturn.schema import MAX_COUNT
 from taciturn.store import Store
+from taciturn.validate import is_whole
 
 __all__ = ["Results", "label_array", "labelled"]
 
@@ -182,7 +183,7 @@ def _hash(arrays: Arrays) -> str:
 
 def labelled(arrays: Arrays, tables: Collection, kept: Kept) -> xr.Dataset:
     """What is kept of some tables, with labels."""
-    known = [s if type(s) is int and 0 <= s <= MAX_COUNT else 0 for s in tables.sizes]
+    known = [int(s) if is_whole(s) and 0 <= s <= MAX_COUNT else 0 for s in tables.sizes]
     reasons = [bytes(row).rstrip(b"\0").decode(errors="ignore") for row in arrays["reason"]]
     dims = {name: (tables.over, *rest) for name, (_, rest) in kept.arrays.items()}
     coords: dict[str, Any] = {
