@@ -147,6 +147,17 @@ def test_a_table_of_argus(folder):
     assert rules(*argus) == rules(*same)
     assert (folder / "out.csv").read_bytes() == (folder / "same.csv").read_bytes()
     assert "suppressed" in (folder / "out.csv").read_text()
+    shown = rules(*argus[:3], *words[:2])
+    assert "what cells.tab says of 1 cells counts for what is suppressed, with --output" in shown
+
+
+def test_rules_about_more_of_the_largest_than_are_usual():
+    words = ["firms.csv", "--variables", "trade", "--contributor", "firm", "--value", "staff"]
+    shown = json.loads(rules(*words, "--rule", "nk:7,0.8", "--format", "json"))
+    table = tc.tabulate_magnitude("firms.csv", "trade", "staff", contributor="firm", largest=7)
+    expected = tc.sensitive_cells(table, tc.Dominance(7, 0.8))["sensitive"]
+    (one,) = [own for own in shown["margins"] if own["variables"] == ["trade"]]
+    assert one["sensitive"] == int(expected.sum()) > 0
 
 
 @pytest.mark.parametrize(
@@ -157,6 +168,8 @@ def test_a_table_of_argus(folder):
         ([*BOTH, "--output", "one.csv"], "--output is given once for each --value: there are 1"),
         ([*BOTH, "--output", "-", "--output", "-"], "'-', standard output, can take one table"),
         ([*BOTH, "--decimals", "1"], "--decimals is given once, or once for each --value"),
+        ([*BOTH, "--apriori", "firms.csv"], "--apriori needs --output: it is about what is"),
+        ([*BOTH, "--safety-range", "5"], "--safety-range needs --output"),
         ([*BOTH, "--same-cells"], "--same-cells needs --output, and several of --value"),
         ([*BOTH, "--value", "staff"], "--value must name each quantity once"),
         ([*RECORDS, "--value", "staff", "--waiver", "a,b"], "--waiver names one column of records"),

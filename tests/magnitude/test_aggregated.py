@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import taciturn as tc
 from taciturn.cli import cli
-from taciturn.errors import TableError
+from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import read_margins, tabulate_margins
 
 HRC = "A\n@A1\n@@A11\n@@A12\n@A2\nB\nC\n@C1\n@C2\n"
@@ -137,6 +137,9 @@ def test_a_cell_without_a_row_is_empty_and_a_margin_without_rows_is_not_released
         (2, "trade", "w", "the total of"),
         (2, "area", "n", "a cell can be given once: row 3 of .*, area=n, trade=f"),
         (2, "trade", " ", "a label is missing: 'trade' in row 3"),
+        (4, "firms", 3, "to area=s must contribute from 4 to 4, as to its parts: it has 3"),
+        (3, "firms", 6, "to area=n must contribute from 3 to 5, as to its parts: it has 6"),
+        (3, "first", 30, "'first' of area=n must be at least that of its parts, 40: it is 30"),
     ],
 )
 def test_tables_that_contradict_themselves(row, column, given, message):
@@ -147,6 +150,19 @@ def test_tables_that_contradict_themselves(row, column, given, message):
         return
     with pytest.raises(TableError, match=message):
         read(cells)
+
+
+def test_a_column_has_one_role():
+    for roles in ({"contributors": "sales"}, {"contributors": "area"}, {"largest": ["first"] * 2}):
+        with pytest.raises(ParameterError, match=r"the column '.*' is given in two roles"):
+            read(CELLS, **roles)
+
+
+def test_names_of_what_is_found_name_no_variable():
+    for name in ("total", "rank", "sensitive"):
+        cells = CELLS.rename(columns={"area": name})
+        with pytest.raises(TableError, match=rf"table: \['{name}'\] cannot name a variable"):
+            read_margins(cells, [name, "trade"], "sales", contributors="firms")
 
 
 def test_rules_that_need_more_than_there_is():

@@ -105,5 +105,7 @@ def test_what_is_refused():
         tc.magnitude.magnitude_risk(table, dim=5)
     with pytest.raises(ParameterError, match="variant must be one of"):
         tc.magnitude.magnitude_risk(table, variant="2014")
+    with pytest.raises(TableError, match="needs the largest contribution to each cell"):
+        tc.magnitude.magnitude_risk(table.isel(rank=[]))
     with pytest.raises(TableError, match="must be a Dataset of tabulate_magnitude"):
         tc.magnitude.magnitude_risk(table["total"])

@@ -140,6 +140,21 @@ def test_zeros_count_in_the_entropy_rule():
     assert sensitive(tc.magnitude.EntropyRule(0.6), [5, 5], [5, 5, 0, 0]) == [False, True]
 
 
+def test_reasons_tell_a_share_from_the_bound_that_it_is_near():
+    near = table_of([100_000, 50_000, 9_999], [75_001, 24_999], [200, 100, 10])
+    found = tc.sensitive_cells(near, tc.PPercent(10) | tc.Dominance(1, 0.75))["reason"].values
+    assert "to within 9.999 % (PPercent(10))" in found[0]
+    assert "holds 75.001 % of 100,000 (Dominance(1, 0.75))" in found[1]
+    assert "to within 5.0 % (PPercent(10))" in found[2]
+
+
+def test_whole_numbers_of_any_kind_are_taken():
+    assert sensitive(tc.Dominance(1.0, 0.5), [9, 1]) == sensitive(tc.Dominance(1, 0.5), [9, 1])
+    assert str(tc.magnitude.MinimumFrequency(np.int64(3))) == "MinimumFrequency(3)"
+    with pytest.raises(TableError, match=r"PPercent\(10\) needs the 2 largest contributions"):
+        tc.sensitive_cells(table_of([3, 2], largest=1), tc.PPercent(10))
+
+
 def test_request():
     # 80 of 100 asked; 80 did not ask, 20 did; 60 asked, not above 0.7; both of 50 tie
     # and one asked, below 0.7.
@@ -470,7 +485,10 @@ def test_short_forms(text, rule):
         ("nk:1", "has 1 numbers: accepted is nk:n,k"),
         ("nk:1.5,0.75", "holds something that is not a number: accepted is nk:n,k"),
         ("nk:1,75", "'nk:1,75': k must be a number above 0 and at most 1, got 75"),
-        ("p%:nan", "p must be a number above 0 and at most 100, got nan"),
+        ("p%:nan", "holds something that is not a number"),
+        ("p%:1_0", "holds something that is not a number"),
+        ("nk:٣,0.75", "holds something that is not a number"),
+        ("p%:101", "p must be a number above 0 and at most 100, got 101"),
     ],
 )
 def test_short_forms_that_are_refused(text, message):

@@ -197,6 +197,22 @@ def test_ties_in_any_order():
         assert one(rows, largest=3)["largest"].values.tolist() == [7, 7, 3]
 
 
+def test_a_request_is_for_the_cells_of_its_rows():
+    frame = pd.DataFrame(
+        {"area": ["A", "A", "B", "B"], "firm": [1, 2, 1, 2], "x": [9, 1, 9, 1], "ask": [1, 0, 0, 0]}
+    )
+    found = tc.magnitude.tabulate_margins(frame, "area", "x", contributor="firm", request="ask")
+    assert found["area",]["requests"].values.tolist() == [1, 0]
+    assert found[()]["requests"].item() == 1
+    assert found[()]["requested"].item() == 18
+
+
+def test_years_are_no_amounts():
+    years = pd.DataFrame({"area": ["A", "B"], "x": pd.PeriodIndex(["2020", "2021"], freq="Y")})
+    with pytest.raises(TableError, match=r"'x' must be plain numbers .* row 1 .* holds .*Period"):
+        tc.tabulate_magnitude(years, "area", "x")
+
+
 def test_requests_and_the_largest_of_them():
     table = tc.tabulate_magnitude(FIRMS, "area", "turnover", contributor="firm", request="asked")
     assert table["requests"].values.tolist() == [1, 0]

@@ -1,7 +1,7 @@
 """Contributors who waived protection, and categories that need none."""
 
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, combinations_with_replacement, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import taciturn as tc
 from taciturn.cli import cli
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import PQ, EntropyRule, MinimumFrequency, Request, UnsafeZeros
+from taciturn.magnitude.contradictions import refuse_other_waivers
 
 RULES = [tc.PPercent(10), PQ(10, 50), tc.Dominance(1, 0.6), tc.Dominance(2, 0.8)]
 
@@ -184,7 +185,7 @@ def test_aggregated_tables_have_waivers_as_records_do():
         ("waivers", 3, "row 1 of .* has a contribution in 'unwaived', and all have waived"),
         ("unwaived", 35, "row 1 of .* has a contribution in 'unwaived' that is none of the"),
         ("unwaived", 10, "row 1 of .* has no contribution in 'unwaived' as large as the waivers"),
-        ("unwaived", "", "row 1 of .* has no contribution in 'unwaived' as large as the waivers"),
+        ("unwaived", "", "row 1 of .* has nothing in 'unwaived', and not all have waived"),
     ],
 )
 def test_waivers_that_cannot_be(column, given, message):
@@ -195,6 +196,36 @@ def test_waivers_that_cannot_be(column, given, message):
     frame.loc[0, column] = given
     with pytest.raises(TableError, match=message):
         of_cells(frame)
+
+
+def is_accepted(total, number, ranks, waivers, unwaived):
+    amounts = [np.array([value]) for value in (total, *ranks)]
+    waived = [np.array([waivers]), np.array([unwaived])]
+    try:
+        refuse_other_waivers(
+            np.array([number]), amounts, waived, np.array([False]), WAIVER, "cells"
+        )
+    except TableError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_waivers_are_accepted_where_some_contributions_have_them(kept):
+    """All cells of one to four contributors of 0 to 4: with a largest contribution
+    exactly those are accepted that can be.
+    """
+    possible = {}
+    for number in (1, 2, 3, 4):
+        for sizes in combinations_with_replacement(range(4, -1, -1), number):
+            ranks = (*sizes, *[0] * kept)[:kept]
+            for waived in product([False, True], repeat=number):
+                others = [x for x, own in zip(sizes, waived, strict=True) if not own]
+                key = (sum(sizes), number, ranks, sum(waived))
+                possible.setdefault(key, set()).add(max(others, default=0))
+    for key, unwaived in possible.items():
+        accepted = {x for x in range(key[0] + 2) if is_accepted(*key, x)}
+        assert accepted == unwaived if kept else accepted >= unwaived
 
 
 def test_waivers_are_two_columns():

@@ -3,9 +3,11 @@ numbers that mean something else there."""
 
 import csv
 import io
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
@@ -159,6 +161,14 @@ def test_what_may_be_thousands_is_refused(tmp_path, text):
         tc.tabulate_magnitude(path, "area", "x", decimals=2)
     with pytest.raises(TableError, match="if the point separates thousands, leave it out"):
         tc.read_table(path, count="x")
+    frame = pd.DataFrame({"area": ["A"], "x": [text]})
+    columns = pa.Table.from_pandas(frame)
+    coded = columns.set_column(1, "x", columns["x"].dictionary_encode())
+    for records in (frame, frame.astype("string"), frame.astype("category"), columns, coded):
+        with pytest.raises(TableError, match=r"row 1 of .* if the point separates thousands"):
+            tc.tabulate_magnitude(records, "area", "x", decimals=2)
+    exact = frame.assign(x=Decimal(text))  # a number, in which the point is one
+    assert tc.tabulate_magnitude(exact, "area", "x", decimals=1)["total"].item() == float(text)
     read = tc.tabulate_magnitude(path, "area", "x", decimals=3)
     assert read["total"].item() == float(text)
 

@@ -151,7 +151,7 @@ def _tables(
     variables, waiver = given["variables"], given["waiver"]
     shared: dict[str, Any] = {"decimals": decimals, "hierarchies": levels, **written}
     if given["aggregated"] is None:
-        roles = {name: given[name] for name in (*_OF_RECORDS, "missing")}
+        roles = {name: given[name] for name in (*_OF_RECORDS, "missing", "largest")}
         shared |= roles | {"waiver": waiver[0] if waiver else None}
         return tabulate_margins(microdata, variables, value, **shared)
     contributors, *largest = given["aggregated"]

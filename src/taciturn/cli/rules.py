@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from taciturn.suppression import ProtectedTable
 
 __all__ = ["rules"]
+
+_LARGEST: Final = 5, 100  # contributions that are kept by default, and at most
 
 
 @click.command(cls=FileCommand)
@@ -171,9 +173,18 @@ def rules(
     """
     check_inputs(microdata, metadata, hierarchy, apriori, given)
     _check_outputs(outputs, given["values"], same_cells=same_cells, intervals=intervals)
+    if not outputs and (apriori is not None or safety_range):
+        option = "apriori" if apriori is not None else "safety-range"
+        raise click.UsageError(f"--{option} needs --output: it is about what is suppressed")
 
-    _by_quantity(texts, given["values"])  # before anything is read
+    given["largest"] = _largest(_by_quantity(texts, given["values"]))  # before anything is read
     inputs = read_inputs(microdata, metadata, hierarchy, apriori, total, given)
+    if not outputs and inputs.apriori is not None:
+        click.echo(
+            f"taciturn: what {microdata} says of {len(inputs.apriori):,} cells counts for what is"
+            " suppressed, with --output",
+            err=True,
+        )
     chosen, categories = _by_quantity(texts, inputs.tables), _safe(safe, inputs.variables)
     done: dict[str, ProtectedTable] = {}
     if outputs:
@@ -222,6 +233,15 @@ def _by_quantity(texts: tuple[str, ...], values: Iterable[str]) -> "dict[str, li
             raise ParameterError(f"--rule gives no rule for {name!r}")
         found[name] = [rule_from_text(text.removeprefix(f"{named[text]}=")) for text in own]
     return found
+
+
+def _largest(chosen: "Mapping[str, list[Rule]]") -> int:
+    """How many of the largest contributions the rules need, or as many as usual."""
+    from taciturn.magnitude import Dominance
+
+    needed = [rule.n for rules in chosen.values() for rule in rules if isinstance(rule, Dominance)]
+    usual, most = _LARGEST
+    return min(max([usual, *needed]), most)
 
 
 def _protected(

@@ -1,5 +1,6 @@
 """Magnitude tables that are aggregated already: a row for each cell and total."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -7,10 +8,17 @@ from os import PathLike
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
+from taciturn.magnitude.contradictions import (
+    Margins,
+    Steps,
+    refuse_contradictions,
+    refuse_other_totals,
+    refuse_other_waivers,
+)
+from taciturn.magnitude.roles import RESERVED
 from taciturn.tables.hierarchies import Hierarchies, LevelRows, attach, read_levels
 from taciturn.tables.labels import check_variables, refuse_large_table
 from taciturn.tables.margins import (
@@ -25,10 +33,6 @@ from taciturn.tables.values import is_missing, whole_steps
 from taciturn.validate import names_of, whole_number
 
 __all__ = ["Columns", "margins_of_columns", "read_margins"]
-
-type Steps = npt.NDArray[np.int64]
-type Margins = dict[tuple[str, ...], dict[int, int]]
-"""For each margin the row of each of its cells."""
 
 _MAX_DECIMALS: Final = 9
 
@@ -115,13 +119,13 @@ def read_margins(
     names = names_of(
         list(variables) if isinstance(variables, tuple | list) else variables, "variables"
     )
-    check_variables(names)
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     waived = _waiver(waiver)
     levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
-    source = open_source(cells, sep=sep, encoding=encoding)
-    source.require([*names, value, contributors, *largest, *waived])
     columns = Columns(tuple(names), value, contributors, tuple(largest), waived)
+    columns.check(levels)
+    source = open_source(cells, sep=sep, encoding=encoding)
+    source.require(columns.all)
     return margins_of_columns(
         source.columns(), columns, levels, total=total, decimals=decimals, origin=source.origin
     )
@@ -136,6 +140,21 @@ class Columns:
     contributors: str
     largest: tuple[str, ...]
     waiver: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> list[str]:
+        """Their names."""
+        return [*self.variables, self.value, self.contributors, *self.largest, *self.waiver]
+
+    def check(self, levels: Sequence[LevelRows]) -> None:
+        """Raise `TableError` unless variables and the levels above them can be named as
+        they are, `ParameterError` unless each column plays one part.
+        """
+        above = [name for rows in levels for name in rows.levels]
+        check_variables([*self.variables, *above], reserved=RESERVED)
+        twice = next((name for name, times in Counter(self.all).items() if times > 1), None)
+        if twice is not None:
+            raise ParameterError(f"the column {twice!r} is given in two roles")
 
 
 def margins_of_columns(
@@ -153,17 +172,18 @@ def margins_of_columns(
     rows = _margins(labels, frame, total, origin)
 
     def filled(name: str, places: int) -> Steps:
-        given = [0 if is_missing(raw) or str(raw).strip() == "" else raw for raw in cells[name]]
+        given = [0 if is_missing(raw) else raw for raw in cells[name]]
         return _steps(given, name, places, origin)
 
     counted = _steps(cells[columns.contributors], columns.contributors, 0, origin)
     amounts = [_steps(cells[columns.value], columns.value, decimals, origin)]
     amounts += [filled(name, decimals) for name in columns.largest]
     waived = [filled(*each) for each in zip(columns.waiver, (0, decimals), strict=False)]
-    _refuse_contradictions(counted, amounts, [columns.value, *columns.largest], origin)
+    refuse_contradictions(counted, amounts, [columns.value, *columns.largest], origin)
     if waived:
-        _refuse_other_waivers(counted, amounts[1:], waived, columns.waiver, origin)
-    _refuse_other_sums(rows, amounts[0], frame, origin, decimals)
+        blank = np.array([is_missing(raw) for raw in cells[columns.waiver[1]]])
+        refuse_other_waivers(counted, amounts, waived, blank, columns.waiver, origin)
+    refuse_other_totals(rows, counted, amounts, columns.largest, frame, origin, decimals)
     return {
         margin: _dataset(margin, at, frame, counted, amounts, waived, columns.value, decimals)
         for margin, at in sorted(rows.items(), key=lambda part: -len(part[0]))
@@ -257,86 +277,6 @@ def _steps(column: Sequence[Any], name: str, decimals: int, origin: str) -> Step
             )
         steps[row] = number
     return steps
-
-
-def _refuse_contradictions(
-    counted: Steps, amounts: Sequence[Steps], names: Sequence[str], origin: str
-) -> None:
-    """Raise `TableError` where a cell cannot be as it is said to be."""
-    totals, sizes = amounts[0], np.array([*amounts[1:]]).reshape(-1, len(counted))
-    kept = np.minimum(counted, len(sizes))
-    sums = sizes.sum(axis=0)
-    others = np.maximum(counted - len(sizes), 1)
-    least = sizes[-1] if len(sizes) else np.zeros_like(totals)
-    problems = {
-        f"a total of {names[0]!r} and nobody who contributes": (counted == 0) & (totals > 0),
-        f"largest contributions that do not descend, {names[1:]}": (np.diff(sizes, axis=0) > 0).any(
-            axis=0
-        ),
-        "largest contributions that add up to more than the total": sums > totals,
-        "more largest contributions than contribute": (sizes > 0).sum(axis=0) > kept,
-        "largest contributions of all who contribute that are less than the total": (
-            (len(sizes) >= counted) & (sums < totals) & (len(sizes) > 0)
-        ),
-        # An empty one is 0, which would make a cell look safe.
-        f"no contribution in {names[-1]!r} as large as those that must follow": (
-            (len(sizes) > 0) & (counted > len(sizes)) & (-(-(totals - sums) // others) > least)
-        ),
-    }
-    for what, bad in problems.items():
-        if bad.any():
-            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
-
-
-def _refuse_other_waivers(
-    counted: Steps,
-    sizes: Sequence[Steps],
-    waived: Sequence[Steps],
-    names: Sequence[str],
-    origin: str,
-) -> None:
-    """Raise `TableError` where waivers cannot be as they are said to be."""
-    number, unwaived = waived
-    ranks = np.stack([*sizes, np.zeros_like(number)])
-    # Of so many and one more, one has not waived.
-    least = ranks[np.minimum(number, len(sizes)), np.arange(len(number))]
-    among = (ranks == unwaived).any(axis=0)
-    inside = (unwaived <= ranks[:-1].min(axis=0)) if sizes else np.ones_like(among)
-    problems = {
-        f"more waivers in {names[0]!r} than contribute": number > counted,
-        f"a contribution in {names[1]!r}, and all have waived": (number >= counted)
-        & (unwaived > 0),
-        f"a contribution in {names[1]!r} that is none of the largest": ~(among | inside),
-        f"no contribution in {names[1]!r} as large as the waivers leave": (number < counted)
-        & (unwaived < least),
-    }
-    for what, bad in problems.items():
-        if bad.any():
-            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
-
-
-def _refuse_other_sums(
-    rows: Margins, totals: Steps, frame: xr.DataArray, origin: str, decimals: int
-) -> None:
-    """Raise `TableError` at a total that is not the sum of the cells of the table."""
-    inner = tuple(map(str, frame.dims))
-    flat = np.zeros(frame.size, dtype=np.int64)
-    flat[list(rows[inner])] = totals[list(rows[inner].values())]
-    table = frame.copy(data=flat.reshape(frame.shape))
-    for margin, at in rows.items():
-        sums, _ = margin_of(table, margin)
-        for cell, parts in enumerate(sums.values.ravel().tolist()):
-            held = int(totals[at[cell]]) if cell in at else 0
-            if held != parts:
-                index = np.unravel_index(cell, sums.shape) if margin else ()
-                where = ", ".join(
-                    f"{name}={sums[name].values[i]}" for name, i in zip(margin, index, strict=True)
-                )
-                step = 10.0**decimals
-                raise TableError(
-                    f"{origin}: the total of {where or 'the whole table'} must be the sum of its"
-                    f" parts, {parts / step:.15g}: it is {held / step:.15g}"
-                )
 
 
 def _dataset(

@@ -14,7 +14,6 @@ from taciturn.magnitude.aggregated import Columns, margins_of_columns
 from taciturn.magnitude.metadata import ArgusColumn, Metadata, read_metadata
 from taciturn.schema import PUBLISHED, SAFE, STATUS
 from taciturn.tables.hierarchies import nested_codes, read_hrc, read_levels
-from taciturn.tables.labels import check_variables
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible
 from taciturn.tables.values import real_value
@@ -115,6 +114,7 @@ def read_argus(
     written = check_encoding(encoding) if encoding is not None else UTF_8
     cells = _read(path, found, columns, written)
     levels = read_levels(_hierarchies(found, cells, said.parent, encoding), columns.variables)
+    columns.check(levels)
     numbers = [
         column.decimals for column in found.columns if column.name in (quantity, *columns.largest)
     ]
@@ -129,7 +129,6 @@ def _columns(metadata: Metadata, value: str | None) -> tuple[Columns, str]:
     variables, quantities = metadata.named("category"), metadata.named("value")
     if not variables:
         raise FileFormatError(f"{metadata.origin}: no column is <RECODEABLE>")
-    check_variables(variables)
     if value is None and len(quantities) != 1:
         raise FileFormatError(
             f"{metadata.origin}: one column must be <NUMERIC>, or value name one of them:"

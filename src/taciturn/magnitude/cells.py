@@ -72,8 +72,10 @@ class Cells:
         kept = self.largest.shape[1]
         if number > kept and (self.contributors > kept).any():
             raise TableError(
-                f"{rule} needs the {number} largest contributions, the table holds {kept}: make it"
-                f" with largest={number}"
+                f"{rule} needs the {number} largest contributions, the table holds {kept}",
+                in_python=f": make it with largest={number}, or name so many columns of a table"
+                " that is aggregated already",
+                at_shell="; those of a table that is aggregated already are named by --aggregated",
             )
         top = self.largest[:, :number]
         if self.unwaived is None or number > kept:

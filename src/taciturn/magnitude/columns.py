@@ -9,6 +9,7 @@ import numpy as np
 
 from taciturn.tables.labels import Codes, factorize
 from taciturn.tables.values import is_missing, python_values, without_exponent
+from taciturn.validate import is_real
 
 __all__ = ["identities", "numbers"]
 
@@ -112,7 +113,8 @@ def _decimal_text(value: Any) -> str | None:
     if isinstance(value, float | np.floating | Decimal):
         number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
         return f"{number:f}"
-    return str(value)
+    # As text a year's pandas.Period is a number.
+    return str(value) if isinstance(value, str) or is_real(value) else repr(value)
 
 
 def _room(column: Any) -> str:

@@ -26,7 +26,13 @@ from taciturn.magnitude.expressions import (
 from taciturn.magnitude.roles import Roles
 from taciturn.tables.labels import Labels, refuse_large_table, refuse_other_kinds
 from taciturn.tables.sources import Source
-from taciturn.tables.values import convertible, is_missing, is_perhaps_thousands, number_hint
+from taciturn.tables.values import (
+    convertible,
+    is_missing,
+    is_perhaps_thousands,
+    number_hint,
+    python_values,
+)
 
 __all__ = ["Database", "open_database"]
 
@@ -148,10 +154,10 @@ def _register(database: Database, columns: list[Any], decimals: int, *, start: i
     for short, column in zip(shorts, columns[variables:], strict=True):
         name = database.roles.columns[short]
         with convertible(name, database.origin):
-            if short == "x" and isinstance(column, list):  # of text
-                _refuse_thousands(database, column, decimals, start=start)
             if short in {"x", "w"}:
                 part[short] = numbers(column)
+                if short == "x" and "string" in str(getattr(part[short], "type", "")):
+                    _refuse_thousands(database, python_values(column), decimals, start=start)
                 continue
             part[short], codes, meanings = identities(column)
         if codes is not None:
@@ -160,7 +166,7 @@ def _register(database: Database, columns: list[Any], decimals: int, *, start: i
     database.connection.register("part", pa.table(part))
 
 
-def _refuse_thousands(database: Database, column: list[str], decimals: int, *, start: int) -> None:
+def _refuse_thousands(database: Database, column: list[Any], decimals: int, *, start: int) -> None:
     for at, raw in enumerate(column):
         if is_perhaps_thousands(raw, decimals):
             raise TableError(

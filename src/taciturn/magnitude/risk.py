@@ -85,6 +85,8 @@ def magnitude_risk(
     """
     one_of(variant, "variant", _VARIANTS)
     cells_of(table)
+    if not table.sizes["rank"]:
+        raise TableError("the risk of a table needs the largest contribution to each cell")
     variables = [str(dim) for dim in table["total"].dims]
     over = variables if dim is None else names_of(dim, "dim")
     if not set(over) <= set(variables) or len(set(over)) < len(over) or (variables and not over):

@@ -1,11 +1,21 @@
 """Which column of the records plays which part in a magnitude table."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from taciturn.errors import ParameterError
+from taciturn.schema import RESERVED_NAMES
 from taciturn.validate import quoted
 
-__all__ = ["Roles"]
+__all__ = ["RESERVED", "Roles"]
+
+RESERVED: Final = RESERVED_NAMES | {
+    *("rank", "total", "absolute_total", "contributors", "largest", "share", "entropy"),
+    *("requests", "requested", "waivers", "unwaived"),
+    *("sensitive", "rule", "by_rule", "reason", "unsafe_share"),
+    *("risk", "entropy_term", "mean_share"),
+}
+"""Names of what is found, which no variable can have."""
 
 
 @dataclass(frozen=True)

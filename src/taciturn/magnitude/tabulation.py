@@ -13,14 +13,13 @@ from taciturn.errors import TableError
 from taciturn.magnitude.database import Database, open_database
 from taciturn.magnitude.dataset import bytes_of_cell, magnitude_dataset
 from taciturn.magnitude.margins import all_margins, named_margins
-from taciturn.magnitude.roles import Roles
+from taciturn.magnitude.roles import RESERVED, Roles
 from taciturn.magnitude.statistics import (
     Kept,
     cell_statistics,
     group_contributions,
     weight_decimals,
 )
-from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.hierarchies import Hierarchies, attach, read_levels
 from taciturn.tables.labels import (
     DROP,
@@ -37,21 +36,6 @@ from taciturn.validate import names_of, whole_number
 
 __all__ = ["tabulate_magnitude", "tabulate_margins"]
 
-_RESERVED: Final = RESERVED_NAMES | {
-    *("rank", "total", "absolute_total", "contributors", "largest", "share", "entropy"),
-    *(
-        "requests",
-        "requested",
-        "waivers",
-        "unwaived",
-        "sensitive",
-        "rule",
-        "by_rule",
-        "reason",
-        "unsafe_share",
-    ),
-    *("risk", "entropy_term", "mean_share"),
-}
 _MAX_DECIMALS: Final = 9
 
 type Categories = Mapping[str, tuple[npt.NDArray[Any], Codes]]
@@ -104,8 +88,8 @@ def tabulate_magnitude(
         weight `w` stands for `w` of its size; the part of one that a fraction leaves
         shares its rank with what follows. Not together with `holding`.
     request : str, optional
-        Column that says (0 or 1, false or true) who asked for protection; a contributor
-        asks if one of its rows does.
+        Column that says (0 or 1, false or true) who asked for protection: a contributor
+        does in the cells in which one of its rows says so.
     waiver : str, optional
         Column that says who waived protection; a contributor has, if all of its rows in
         the cell say so and none of them asks for protection. Not together with
@@ -288,7 +272,7 @@ def tabulate_margins(
     names = _variables(variables)
     levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
     above = {rows.variable: tuple(rows.levels) for rows in levels}
-    check_variables([*names, *chain.from_iterable(above.values())], reserved=_RESERVED)
+    check_variables([*names, *chain.from_iterable(above.values())], reserved=RESERVED)
     named = named_margins(margins, {name: above.get(name, ()) for name in names})
     roles = Roles(names, value, contributor, holding, sampling_weights, request, waiver)
     roles.check()
@@ -364,5 +348,5 @@ def _variables(variables: str | Sequence[str]) -> tuple[str, ...]:
     )
     if not names:
         raise TableError("variables must name at least one classifying variable, got none")
-    check_variables(names, reserved=_RESERVED)
+    check_variables(names, reserved=RESERVED)
     return tuple(names)

@@ -25,6 +25,7 @@ __all__ = [
     "exact",
     "not_below_zero",
     "one_step",
+    "percent",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -167,3 +168,12 @@ def one_step(mask: Mask) -> Levels:
 def counted(number: Any) -> str:
     """So many contributors, in words."""
     return f"{number:,.15g} contributor{'' if number == 1 else 's'}"
+
+
+def percent(value: Fraction, bound: Fraction) -> str:
+    """A percentage to one decimal, or to as many as tell it from a bound."""
+    for places in (1, 3, 6):
+        text = f"{float(value):.{places}f}"
+        if (Fraction(text) > bound, Fraction(text) < bound) == (value > bound, value < bound):
+            return text
+    return f"{float(value):.12g}"

@@ -23,6 +23,7 @@ from taciturn.magnitude.rules.base import (
     exact,
     not_below_zero,
     one_step,
+    percent,
 )
 from taciturn.validate import real_number, whole_number
 
@@ -69,7 +70,7 @@ class Dominance(SingleRule):
     k: float
 
     def __post_init__(self) -> None:
-        whole_number(self.n, "n", least=1)
+        object.__setattr__(self, "n", whole_number(self.n, "n", least=1))
         real_number(self.k, "k", above=0, most=1)
 
     def __str__(self) -> str:
@@ -90,7 +91,8 @@ class Dominance(SingleRule):
         open_ = "" if cells.unwaived is None else ", at least one without a waiver,"
         return [
             f"largest {min(self.n, number):,.15g} of {counted(number)}{open_} {hold} "
-            f"{float(Fraction(100 * top, total)):.1f} % of {cells.amount(total)} ({self})"
+            f"{percent(Fraction(100 * top, total), 100 * exact(self.k))} % of"
+            f" {cells.amount(total)} ({self})"
             for top, total, number in zip(
                 self._top(cells), cells.total, cells.contributors, strict=True
             )
@@ -164,7 +166,7 @@ class PQ(SingleRule):
         return [
             f"{f'{who} of {number:,.15g}' if number > 1 else 'any reader'} estimates"
             f" the largest contribution{what}, {cells.amount(first)}, to within"
-            f" {float(q * rest / first):.1f} % ({self})"
+            f" {percent(q * rest / first, exact(self.p))} % ({self})"
             for first, rest, number in zip(
                 self._first(cells), self._rest(cells), cells.contributors, strict=True
             )
@@ -233,11 +235,17 @@ class PPercent(SingleRule):
 
     def reasons(self, cells: Cells) -> list[str]:
         """How well the second largest can estimate the largest."""
-        told = f"({self._pq()})"
-        return [reason.replace(told, f"({self})") for reason in self._pq().reasons(cells)]
+        return self._pq().reasons(cells)
 
     def _pq(self) -> PQ:
-        return PQ(self.p, 100)
+        return _KnowingNothing(self.p, 100)
+
+
+class _KnowingNothing(PQ):
+    """The pq rule that a p%-rule is, by the name of that."""
+
+    def __str__(self) -> str:
+        return f"PPercent({self.p})"
 
 
 @dataclass(frozen=True)
@@ -282,7 +290,8 @@ class Request(SingleRule):
     def __post_init__(self) -> None:
         real_number(self.k, "k", above=0, most=1)
         if self.frequency is not None:
-            whole_number(self.frequency, "frequency", least=2)
+            number = whole_number(self.frequency, "frequency", least=2)
+            object.__setattr__(self, "frequency", number)
 
     def __str__(self) -> str:
         return (

@@ -52,7 +52,7 @@ class MinimumFrequency(SingleRule):
     safety_range: float = 0
 
     def __post_init__(self) -> None:
-        whole_number(self.k, "k", least=2)
+        object.__setattr__(self, "k", whole_number(self.k, "k", least=2))
         real_number(self.safety_range, "safety_range", least=0)
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from taciturn.errors import ParameterError
 from taciturn.magnitude.rules.base import Rule
 from taciturn.magnitude.rules.concentration import PQ, Dominance, PPercent, Request
 from taciturn.magnitude.rules.frequency import EntropyRule, MinimumFrequency, UnsafeZeros
+from taciturn.tables.values import is_number
 
 __all__ = ["rule_from_text"]
 
@@ -67,6 +68,8 @@ def rule_from_text(text: str) -> Rule:
 
 def _number(word: str, kind: type) -> int | float:
     """A number as written, whole where it can be."""
+    if not is_number(word):  # Python reads more: 1_0, and digits of other scripts
+        raise ValueError(word)
     try:
         return int(word)
     except ValueError:

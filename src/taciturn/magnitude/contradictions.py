@@ -1,0 +1,168 @@
+"""Refuses tables of cells and totals that cannot be as they are said to be: what is
+wrong in them could make a cell look safe.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from taciturn.errors import TableError
+from taciturn.tables.margins import margin_of
+
+__all__ = [
+    "Margins",
+    "Steps",
+    "refuse_contradictions",
+    "refuse_other_totals",
+    "refuse_other_waivers",
+]
+
+type Steps = npt.NDArray[np.int64]
+type Margins = dict[tuple[str, ...], dict[int, int]]
+"""For each margin the row of each of its cells."""
+
+
+def refuse_contradictions(
+    counted: Steps, amounts: Sequence[Steps], names: Sequence[str], origin: str
+) -> None:
+    """Raise `TableError` where a cell cannot be as it is said to be."""
+    totals, sizes = amounts[0], np.array([*amounts[1:]]).reshape(-1, len(counted))
+    kept = np.minimum(counted, len(sizes))
+    sums = sizes.sum(axis=0)
+    others = np.maximum(counted - len(sizes), 1)
+    least = sizes[-1] if len(sizes) else np.zeros_like(totals)
+    problems = {
+        f"a total of {names[0]!r} and nobody who contributes": (counted == 0) & (totals > 0),
+        f"largest contributions that do not descend, {names[1:]}": (np.diff(sizes, axis=0) > 0).any(
+            axis=0
+        ),
+        "largest contributions that add up to more than the total": sums > totals,
+        "more largest contributions than contribute": (sizes > 0).sum(axis=0) > kept,
+        "largest contributions of all who contribute that are less than the total": (
+            (len(sizes) >= counted) & (sums < totals) & (len(sizes) > 0)
+        ),
+        # An empty one is 0, which would make a cell look safe.
+        f"no contribution in {names[-1]!r} as large as those that must follow": (
+            (len(sizes) > 0) & (counted > len(sizes)) & (-(-(totals - sums) // others) > least)
+        ),
+    }
+    for what, bad in problems.items():
+        if bad.any():
+            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+
+
+def refuse_other_waivers(
+    counted: Steps,
+    amounts: Sequence[Steps],
+    waived: Sequence[Steps],
+    blank: npt.NDArray[np.bool_],
+    names: Sequence[str],
+    origin: str,
+) -> None:
+    """Raise `TableError` where waivers cannot be as they are said to be: how many there
+    are, and the largest contribution without one, which is `blank` in some rows.
+    """
+    totals, sizes = amounts[0], amounts[1:]
+    number, unwaived = waived
+    ranks = np.stack([*sizes, np.zeros_like(number)])
+    least = _least_unwaived(counted, totals, ranks, number)
+    among = (ranks[:-1] == unwaived).any(axis=0)
+    beyond = np.where(counted > len(sizes), totals - ranks.sum(axis=0), 0)  # of the others
+    inside = unwaived <= np.minimum(beyond, ranks[:-1].min(axis=0) if sizes else beyond)
+    some = number < counted
+    problems = {
+        f"more waivers in {names[0]!r} than contribute": number > counted,
+        f"nothing in {names[1]!r}, and not all have waived": some & blank,
+        f"a contribution in {names[1]!r}, and all have waived": ~some & (unwaived > 0),
+        f"no contribution in {names[1]!r} as large as the waivers leave": some & (unwaived < least),
+        f"a contribution in {names[1]!r} that is none of the largest": some & ~(among | inside),
+    }
+    for what, bad in problems.items():
+        if bad.any():
+            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+
+
+def _least_unwaived(counted: Steps, totals: Steps, ranks: Steps, number: Steps) -> Steps:
+    """What the largest contribution without a waiver is at least: those of so many may
+    be the largest of all, and those who follow share what is left.
+    """
+    kept = len(ranks) - 1
+    least: Steps = ranks[np.minimum(number, kept), np.arange(len(number))]
+    more = np.maximum(number - kept, 0)  # waivers of those who are none of the largest
+    others = np.maximum(counted - kept - more, 1)
+    left = totals - ranks.sum(axis=0) - more * ranks[max(kept - 1, 0)]
+    share = np.where((number >= kept) & (kept > 0), -(-left // others), 0)
+    return np.maximum(least, share)
+
+
+def refuse_other_totals(
+    rows: Margins,
+    counted: Steps,
+    amounts: Sequence[Steps],
+    largest: Sequence[str],
+    frame: xr.DataArray,
+    origin: str,
+    decimals: int,
+) -> None:
+    """Raise `TableError` at a total that is not the sum of the cells of the table, has
+    fewer contributors than one of them or more than all, or a smaller largest
+    contribution: whoever contributes to a cell contributes as much to its total.
+    """
+    inner, step = rows[tuple(map(str, frame.dims))], 10.0**decimals
+    for margin, at in rows.items():
+        template, group = margin_of(frame, margin)
+        numbers, values, *ranks = (
+            _beside_parts(steps, inner, at, group, template.size) for steps in (counted, *amounts)
+        )
+        for cell in _first(values.totals != values.sums):
+            raise TableError(
+                f"{origin}: the total of {_where(template, cell)} must be the sum of its parts,"
+                f" {values.sums[cell] / step:.15g}: it is {values.totals[cell] / step:.15g}"
+            )
+        few, many = numbers.totals < numbers.most, numbers.totals > numbers.sums
+        for cell in _first(few | many):
+            raise TableError(
+                f"{origin}: to {_where(template, cell)} must contribute from"
+                f" {numbers.most[cell]} to {numbers.sums[cell]}, as to its parts: it has"
+                f" {numbers.totals[cell]}"
+            )
+        for name, rank in zip(largest, ranks, strict=True):
+            for cell in _first(rank.totals < rank.most):
+                raise TableError(
+                    f"{origin}: {name!r} of {_where(template, cell)} must be at least that of its"
+                    f" parts, {rank.most[cell] / step:.15g}: it is {rank.totals[cell] / step:.15g}"
+                )
+
+
+class _Beside(NamedTuple):
+    """Totals as they are given, and the sum and the largest of the parts of each."""
+
+    totals: Steps
+    sums: Steps
+    most: Steps
+
+
+def _beside_parts(
+    steps: Steps, inner: Mapping[int, int], at: Mapping[int, int], group: Steps, number: int
+) -> _Beside:
+    found = _Beside(*np.zeros((3, number), dtype=np.int64))
+    cells = np.zeros(len(group), dtype=np.int64)
+    for out, rows in ((cells, inner), (found.totals, at)):
+        out[list(rows)] = steps[list(rows.values())]
+    np.add.at(found.sums, group, cells)
+    np.maximum.at(found.most, group, cells)
+    return found
+
+
+def _first(bad: npt.NDArray[np.bool_]) -> list[int]:
+    """The first cell that is bad, if any is."""
+    return [int(np.argmax(bad))] if bad.any() else []
+
+
+def _where(margin: xr.DataArray, cell: int) -> str:
+    index = np.unravel_index(cell, margin.shape) if margin.dims else ()
+    named = (f"{name}={margin[name].values[i]}" for name, i in zip(margin.dims, index, strict=True))
+    return ", ".join(named) or "the whole table"
