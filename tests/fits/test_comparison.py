@@ -390,6 +390,29 @@ def test_probability_zero_is_no_reason_not_to_mix() -> None:
         assert weights.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("method", ["stacking", "pseudo-bma", "bb-pseudo-bma"])
+def test_a_fit_that_misses_nobody_ranks_first_however_far_behind(method) -> None:
+    counts = np.rint(np.outer([400, 300, 200, 100, 1], [0.6, 0.3, 0.05, 0.03, 0.02])).astype(int)
+    counts[4] = 0
+    counts[4, 0] = 1
+    models = {"log-linear": tc.LogLinear(), "urn": tc.PolyaUrn(theta=500.0)}
+    fits = {
+        name: model.fit(table(counts), population_size=10_000, draws=50, **QUIET)
+        for name, model in models.items()
+    }
+    found, own = tc.compare(fits, method=method), {name: tc.loo(fit) for name, fit in fits.items()}
+    assert own["log-linear"].elpd == -inf
+    assert list(found.index) == ["urn", "log-linear"]
+    assert found["rank"].tolist() == [0, 1]
+    assert found["elpd_diff"].tolist() == [0.0, -inf]
+    assert found.loc["urn", "elpd"] == own["urn"].elpd
+    assert found.loc["urn", "se"] == own["urn"].se
+    assert np.isnan(found.loc["urn", "p_worse"])
+    said = comparison_text(found)
+    assert said.startswith("In words: 'urn' predicts the cell of a person left out")
+    assert "'log-linear' gives somebody in the sample probability 0." in said
+
+
 def test_no_weights_where_no_fit_can_predict_somebody() -> None:
     fit = impossible()["log-linear"]
     with pytest.raises(
@@ -523,6 +546,18 @@ def test_columns_in_any_order_with_categories(fast_fits, religion_sample) -> Non
             "is nan at chain 0, draw 0 for an individual of a=a0",
         ),
         (lambda tree: tree["log_likelihood"].to_dataset() - np.inf, "is -inf at chain 0, draw 0"),
+        (
+            lambda tree: np.exp(tree["log_likelihood"].to_dataset()),
+            "is 0.367.* at chain 0, draw 0 for an individual of a=a0, b=b0; the logarithm of a",
+        ),
+        (
+            lambda tree: tree["log_likelihood"].to_dataset().where(lambda x: x.draw != 3, np.nan),
+            "is nan at chain 0, draw 3",
+        ),
+        (lambda tree: tree["log_likelihood"].to_dataset().astype(str), "must hold numbers, got"),
+        (lambda tree: tree["log_likelihood"].to_dataset().astype(complex), "must hold numbers"),
+        (lambda tree: tree["log_likelihood"].to_dataset().isel(draw=[]), "must hold numbers"),
+        (lambda _: xr.Dataset(), "the log likelihood of the fit is empty"),
     ],
 )
 def test_foreign_terms_that_cannot_be_used(change, message) -> None:
@@ -531,6 +566,37 @@ def test_foreign_terms_that_cannot_be_used(change, message) -> None:
     tree["log_likelihood"] = changed if isinstance(changed, xr.DataTree) else xr.DataTree(changed)
     with pytest.raises(TableError, match=message):
         tc.loo(tree)
+
+
+@pytest.mark.filterwarnings("ignore:k-hat")
+def test_whole_numbers_are_terms_too() -> None:
+    terms = np.random.default_rng(1).integers(-3, 0, (2, 10, 1)).repeat(4, axis=2)
+    sample = table([[4, 0]])
+    one, same = (tc.loo(foreign(sample, own)) for own in (terms, terms.astype(float)))
+    np.testing.assert_array_equal(one.elpd_i, same.elpd_i)
+
+
+def test_parameters_that_are_no_numbers_of_the_draws(tmp_path) -> None:
+    sample = table([[5, 2, 0], [1, 0, 3]])
+    population = (sample + 1).rename("population").expand_dims(chain=1, draw=10)
+    groups = {
+        "posterior_predictive": {"population": population},
+        "observed_data": {"count": sample},
+        "constant_data": {"population_size": 17},
+    }
+    for posterior in ({"mu": ("sample", np.zeros(10))}, {"mu": (("chain", "draw"), [["x"] * 10])}):
+        tree = {name: xr.Dataset(arrays) for name, arrays in groups.items()}
+        fit = xr.DataTree.from_dict(tree | {"posterior": xr.Dataset(posterior)})
+        with pytest.raises(TableError, match="'mu' of the group 'posterior'"):
+            tc.save_fit(fit, tmp_path / "fit.nc")
+        assert not list(tmp_path.iterdir())
+        with pytest.raises(TableError, match="'mu' of the group 'posterior' must be numbers over"):
+            tc.summary(tc.assess(fit))
+    large = fit.drop_nodes("posterior").map_over_datasets(lambda data: data.astype("uint64"))
+    again = fit.drop_nodes("posterior")
+    np.testing.assert_array_equal(
+        *(tc.synthesis.synthetic_tables(one, random_seed=1, size=5) for one in (large, again))
+    )
 
 
 # ---- the stack

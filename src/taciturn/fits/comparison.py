@@ -207,8 +207,8 @@ def comparison_text(table: "pd.DataFrame") -> str:
             said.append(f"{name!r} gives somebody in the sample probability 0.")
         elif abs(difference) < SMALL_DIFFERENCE:
             said.append(
-                f"{name!r} predicts alike: {-difference:.1f} behind, where less than 4 counts as"
-                " nothing."
+                f"{name!r} predicts alike: {abs(difference):.1f} behind, where less than 4 counts"
+                " as nothing."
             )
         else:
             clearly = "clearly" if -difference > 2 * error else "not clearly"
@@ -305,6 +305,7 @@ def compared(fits: Mapping[str, xr.DataTree], method: Method) -> "pd.DataFrame":
             _with_finite_terms(results, method), method=method, round_to="none"
         )
     table["weight"] = table["weight"].clip(0) / table["weight"].clip(0).sum()
+    table["se"] = [results[name].se for name in table.index]  # some methods have one of their own
     table["high_k"] = [
         (
             0.0
@@ -364,8 +365,11 @@ def _with_finite_terms(results: "Mapping[str, ELPDData]", method: Method) -> "di
         raise EstimationError(
             f"there are no weights by {method}: each fit gives some individual probability 0"
         )
+    # Fits that give nobody probability 0 rank above the others, however far behind.
+    last = min((one.elpd for one in results.values() if one.elpd > -inf), default=inf) - 1
     finite = {}
     for name, result in results.items():
-        elpd_i = result.elpd_i.clip(min=least)
-        finite[name] = replace(result, elpd=float(elpd_i.sum()), elpd_i=elpd_i)
+        elpd_i, elpd = result.elpd_i.clip(min=least), result.elpd
+        own = elpd if elpd > -inf else min(float(elpd_i.sum()), last)
+        finite[name] = replace(result, elpd=own, elpd_i=elpd_i)
     return finite

@@ -8,6 +8,7 @@ from taciturn.diagnostics import (
     check_convergence,
     mixture_diagnostics,
 )
+from taciturn.errors import TableError
 from taciturn.fits.mixtures import members_of, turns_of_members
 from taciturn.fits.recorded import recorded_estimator
 
@@ -29,6 +30,12 @@ def diagnose(fit: xr.DataTree, risk: xr.Dataset | None = None) -> AnyDiagnostics
     if "posterior" not in fit.children:
         return None
     parameters = fit["posterior"].to_dataset()
+    for name, values in parameters.data_vars.items():
+        if values.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(values.dims):
+            raise TableError(
+                f"{name!r} of the group 'posterior' must be numbers over 'chain' and 'draw', got"
+                f" {values.dtype} over {values.dims}"
+            )
     estimator = recorded_estimator(fit)
     if estimator is not None:
         parameters = estimator.monitored(parameters)

@@ -16,7 +16,7 @@ from taciturn.files import check_output, check_readable, whole_file
 from taciturn.fits.declared import check_declared
 from taciturn.fits.parts import fit_parts, fitted_parameters, known_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
-from taciturn.fits.stored import check_stored
+from taciturn.fits.stored import check_groups, check_stored
 from taciturn.schema import SCHEMA_VERSION
 from taciturn.validate import quoted, whole_number
 
@@ -42,6 +42,9 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str], *, overwrite: bool = F
 
     Raises
     ------
+    TableError
+        A group is missing; parameters or likelihoods are no numbers of the draws of the
+        population.
     FileFormatError
         Something is there already, and it is no regular file or `overwrite` is False;
         the file cannot be written, as on a full disk; labels that netCDF cannot hold.
@@ -64,6 +67,7 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str], *, overwrite: bool = F
     True
     """
     population = fit_parts(fit).population
+    check_groups(fit, population)
     path = Path(path)
     check_output(path, overwrite=overwrite)
     if "streamed" in fit.attrs:

@@ -3,8 +3,9 @@ every individual's.
 """
 
 import warnings
+from collections.abc import Hashable
 from math import inf, log, nan, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["first_cell", "leave_one_out", "observed_sample"]
 
 Floats = npt.NDArray[np.float64]
+
+_ROUNDING: Final = 1e-6  # of a logarithm
 
 
 def leave_one_out(fit: Any, whose: str) -> "ELPDData":
@@ -113,6 +116,8 @@ def _terms(fit: xr.DataTree, sample: xr.DataArray, whose: str) -> xr.Dataset:
 
 def _by_cell(terms: xr.Dataset, sample: xr.DataArray, whose: str) -> xr.Dataset:
     """One column for each occupied cell, from one for each individual."""
+    if not terms.data_vars:
+        raise TableError(f"the log likelihood of {whose} is empty")
     found = {}
     for name, array in terms.data_vars.items():
         rest = [str(dim) for dim in array.dims if dim not in ("chain", "draw")]
@@ -123,6 +128,7 @@ def _by_cell(terms: xr.Dataset, sample: xr.DataArray, whose: str) -> xr.Dataset:
             )
         cell = _cell_of_each(array, rest[0], sample, whose)
         values = array.transpose("chain", "draw", rest[0]).values
+        _refuse_impossible(values, sample, cell, name, whose)
         columns = []
         for position in np.argwhere(sample.values):
             own = values[..., cell == np.ravel_multi_index(tuple(position), sample.shape)]
@@ -165,6 +171,32 @@ def _cell_of_each(
     return np.asarray(cell)
 
 
+def _refuse_impossible(
+    values: npt.NDArray[Any],
+    sample: xr.DataArray,
+    cells: npt.NDArray[np.int64],
+    name: Hashable,
+    whose: str,
+) -> None:
+    """Raise `TableError` unless values (chain, draw, column) can be logarithms of the
+    probability of the cell of each column.
+    """
+    if values.dtype.kind not in "iuf" or not values.size:
+        raise TableError(
+            f"the log likelihood {name!r} of {whose} must hold numbers, got {values.dtype} of shape"
+            f" {values.shape}"
+        )
+    bad = np.argwhere(~(np.isfinite(values) & (values <= _ROUNDING)))
+    if len(bad):
+        chain, draw, column = (int(i) for i in bad[0])
+        at = cell_label(sample, tuple(map(int, np.unravel_index(cells[column], sample.shape))))
+        raise TableError(
+            f"the log likelihood {name!r} of {whose} is {values[chain, draw, column]} at chain"
+            f" {chain}, draw {draw} for an individual of {at}; the logarithm of a probability is"
+            " finite and at most 0"
+        )
+
+
 def _exact(terms: xr.Dataset, sample: xr.DataArray, whose: str) -> xr.Dataset:
     """Scores of each cell for a plug-in estimator, which was estimated without an
     individual of each.
@@ -190,15 +222,8 @@ def _estimated(fit: xr.DataTree, terms: xr.Dataset, sample: xr.DataArray, whose:
     found = []
     for name in shares:
         values = terms[name].values
-        bad = np.argwhere(~np.isfinite(values))
-        if len(bad):
-            chain, draw, cell = (int(i) for i in bad[0])
-            raise TableError(
-                f"the log likelihood {name!r} of {whose} is {values[chain, draw, cell]} at chain"
-                f" {chain}, draw {draw} for an individual of {_label(sample, cell)}; it must be"
-                " finite"
-            )
-        found.append(_psis(values, relative))
+        _refuse_impossible(values, sample, np.flatnonzero(sample), name, whose)
+        found.append(_psis(values.astype(float), relative))
     elpd, lppd, k_hat = (np.stack(part) for part in zip(*found, strict=True))
     log_shares = np.log(list(shares.values()))[:, None]
     return _scores(
@@ -228,6 +253,7 @@ def _relative_ess(fit: xr.DataTree, draws: int) -> float:
     arrays = [
         array.transpose("chain", "draw", ...).values
         for array in fit["posterior"].to_dataset().data_vars.values()
+        if array.dtype.kind in "biuf" and {"chain", "draw"} <= set(array.dims)
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # too few draws

@@ -11,7 +11,7 @@ from taciturn.fits.risk import RISK_BY, risks
 from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, quoted
 
-__all__ = ["check_stored"]
+__all__ = ["check_groups", "check_stored"]
 
 _OF_EACH_DRAW: Final = (
     *PARAMETER_GROUPS,
@@ -39,9 +39,7 @@ def check_stored(fit: xr.DataTree, parts: FitParts) -> None:
     ParameterError
         A risk with weights that cannot be.
     """
-    for group in _OF_EACH_DRAW:
-        if group in fit.children:
-            _check_draws(group, fit[group].to_dataset(), parts.population)
+    check_groups(fit, parts.population)
     assessed = [name for name in fit.children if name == "risk" or name.startswith(RISK_BY)]
     if assessed:
         _check_risk({name: fit[name].to_dataset() for name in assessed}, parts)
@@ -50,6 +48,15 @@ def check_stored(fit: xr.DataTree, parts: FitParts) -> None:
         draws = parts.population
         for part in split_draws(draws[:1, :1] if "streamed" in fit.attrs else draws):
             parts.check_counts(part)
+
+
+def check_groups(fit: xr.DataTree, population: xr.DataArray) -> None:
+    """Raise `TableError` unless parameters and likelihoods are numbers of the draws of
+    the population.
+    """
+    for group in _OF_EACH_DRAW:
+        if group in fit.children:
+            _check_draws(group, fit[group].to_dataset(), population)
 
 
 def _check_draws(group: str, found: xr.Dataset, population: xr.DataArray) -> None:

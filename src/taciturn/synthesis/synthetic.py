@@ -63,7 +63,7 @@ def synthetic_tables(
     Raises
     ------
     TableError
-        A group is missing, or the draws break the population contract.
+        A group is missing, or the draws that are used break the population contract.
     ParameterError
         A `size` outside its range; fewer than one replicate; a population of 10**9 or
         more people beside the sample.
@@ -130,5 +130,6 @@ def _added(parts: FitParts, chain: int, draws: Counts) -> Counts:
     """
     population = parts.population.isel(chain=[chain], draw=draws).compute()
     parts.check_counts(population)
-    added: Counts = (population.values[0] - parts.sample.values).reshape(len(draws), -1)
+    tables = population.values[0].astype(np.int64)
+    added: Counts = (tables - parts.sample.values).reshape(len(draws), -1)
     return added
