@@ -82,6 +82,16 @@ def test_resampling_follows_the_weights_and_knows_its_worth():
     assert ImportanceDiagnostics.from_json(narrow.to_json()) == narrow
 
 
+def test_proposals_that_count_equally_need_no_smoothing():
+    rng = np.random.default_rng(1)
+    some = np.r_[np.zeros(900), np.full(100, -np.inf)]
+    for log_weights, number in ((np.zeros(1000), 1000), (some, 900)):
+        chosen, diagnostics = resample(log_weights, number, rng)
+        assert sorted(chosen) == list(range(number))
+        assert diagnostics.converged
+        assert diagnostics.ess == pytest.approx(number)
+
+
 def brute_force(counts, fillable, prior, size):
     """Probability of every population table of a 2 x 2 sample, by integration over κ
     and both margins on a grid."""

@@ -50,13 +50,15 @@ def resample(
     JMLR 25.
     """
     counting = np.isfinite(log_weights)
+    smoothed, k_hat = np.where(counting, log_weights, -1e300), np.inf
     if counting.mean() > _ENOUGH:
-        with np.errstate(over="ignore"):  # of a tail that no draws can be trusted with
-            smoothed, k_hat = array_stats().psislw(
-                log_weights.max() - log_weights
-            )  # psislw takes log-likelihoods, that is, negative log-weights
-    else:  # no tail to smooth
-        smoothed, k_hat = np.where(counting, log_weights, -1e300), np.inf
+        try:
+            with np.errstate(over="ignore"):  # of a tail that no draws can be trusted with
+                smoothed, k_hat = array_stats().psislw(
+                    log_weights.max() - log_weights
+                )  # psislw takes log-likelihoods, that is, negative log-weights
+        except ValueError:  # the largest weights are all the same: there is no tail to smooth
+            k_hat = -np.inf
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     # Systematic resampling adds less noise than independent choices.
