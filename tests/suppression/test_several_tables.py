@@ -62,6 +62,44 @@ def test_the_audit_is_what_an_attacker_finds_in_all_tables(margins, seed):
                 assert high - low + 1 >= 2 ** (1 / 0.4)
 
 
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_margins_with_the_same_cells_are_one(seed):
+    """Of a variable with one category, or a level with a group for each category: who
+    sees one table alone works out no more than the audit says, and no primary cell.
+    """
+    generator = np.random.default_rng(seed)
+    sizes = {"a": 1 if seed % 2 else 3, "b": 3, "c": 2, "d": 1}
+    values = generator.integers(0, 9, list(sizes.values()))
+    whole = xr.DataArray(
+        values, dims=list(sizes), coords={name: range(size) for name, size in sizes.items()}
+    )
+    tables = {"abd": whole.sum("c"), "cad": whole.sum("b").transpose("c", "a", "d")}
+    linked = None
+    if seed % 3 == 0:
+        tables["abd"] = tables["abd"].assign_coords(named=("b", ["x", "y", "z"]))
+        linked = {"abd": [("a", "b", "d"), ("named", "a"), ("b",), ("named", "d"), ()]}
+    primary = {name: (table > 0) & (table < 4) for name, table in tables.items()}
+    try:
+        found = tc.suppression.suppress_tables(tables, primary, linked=linked, **OPTIONS)
+    except AttackError:
+        return  # no pattern protects so few cells
+    for pattern in found.values():
+        assert pattern.n_unproved == 0
+        own = tc.attacker_bounds(pattern.release, progressbar=False)
+        inner = tuple(own["lower"].dims)
+        hidden = pattern.status[inner] == "primary"
+        assert (own["lower"] < own["upper"]).where(hidden, True).all()
+        if hidden.any():
+            audit = pattern.audit[inner]
+            assert (audit["lower"] >= own["lower"]).where(hidden, True).all()
+            assert (audit["upper"] <= own["upper"]).where(hidden, True).all()
+        for names, table in pattern.tables.items():
+            one = tuple(name for name in names if name != "d")
+            if one != names and one in pattern.tables:
+                same = pattern.tables[one]["value"]
+                np.testing.assert_array_equal(table["value"].isel(d=0), same)
+
+
 @pytest.mark.parametrize("seed", seeds(3, 30))
 def test_in_a_chain_nobody_knows_more_who_considers_the_table_over_all_variables(seed):
     table = cube(seed, "abcd")

@@ -136,15 +136,16 @@ class PublishedCells:
     @cached_property
     def equations(self) -> csr_array:
         """Which cells are in each sum that is 0: 1 for the parts of a total, and -1 for
-        the total; shape (sums, cells).
+        the total; shape (sums, cells). Margins with the same cells follow each other.
         """
         finer = [
             [
                 other
                 for other, fine in enumerate(self.margins)
-                if determines(fine, names, self.table) and not determines(names, fine, self.table)
+                if determines(fine, names, self.table)
+                and (other < number or not determines(names, fine, self.table))
             ]
-            for names in self.margins
+            for number, names in enumerate(self.margins)
         ]
         rows, columns, signs, done = [], [], [], 0
         for number, total in enumerate(self.totals):

@@ -98,12 +98,16 @@ class _Table:
         return dict(zip(self.keys(names), np.split(inner[by_group], ends[:-1]), strict=True))
 
     def sums(self) -> Iterator[list[Term]]:
-        """Each released total and what makes it up, of the coarsest finer margin."""
+        """Each released total and what makes it up, of the coarsest finer margin; of
+        margins with the same cells, as of a variable of one category, each is tied to
+        an earlier one.
+        """
         for at, names in enumerate(self.cells.margins):
             finer = [
                 other
                 for other, fine in enumerate(self.cells.margins)
-                if determines(fine, names, self.table) and not determines(names, fine, self.table)
+                if determines(fine, names, self.table)
+                and (other < at or not determines(names, fine, self.table))
             ]
             if not finer:
                 continue
