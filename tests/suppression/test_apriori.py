@@ -129,6 +129,48 @@ def test_a_file_of_tau_argus(tmp_path):
     assert statuses(as_file) == statuses(same)
 
 
+def test_a_category_called_as_totals_are(tmp_path):
+    table = xr.DataArray(
+        [[20, 9, 12], [7, 30, 6], [9, 8, 14]],
+        dims=["a", "b"],
+        coords={"a": ["x", "Total", "z"], "b": ["p", "q", "r"]},
+    )
+    nothing, margins = {("a", "b"): table < 0}, [("a", "b"), ("a",), ("b",), ()]
+    path = tmp_path / "cells.hst"
+    path.write_text("Total,p,u\n")
+    for given in (
+        pd.DataFrame({"a": ["Total"], "b": ["p"], "status": ["sensitive"]}),
+        read_apriori(path, ["a", "b"], total="All"),
+    ):
+        found = tc.suppress(
+            table, nothing, linked=margins, apriori=given, random_seed=1, progressbar=False
+        )
+        assert found.status["a", "b"].sel(a="Total", b="p") == "primary"
+        assert found.n_primary == 1
+    with pytest.raises(TableError, match="'Total' may be a total or a category of 'a'; give what"):
+        tc.suppress(table, nothing, linked=margins, apriori=path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        ({"cost": 2}, {"cost": 99}, r"row 2: .* is to cost 99, and was to cost 2"),
+        (
+            {"lower": 1, "upper": 12},
+            {"lower": 0, "upper": 0},
+            r"row 2: .* has the protection levels 0 and 0, and had 1 and 12",
+        ),
+    ],
+)
+def test_instructions_that_contradict_each_other(one, other, message):
+    cell = {"activity": "ii", "region": "A"}
+    told = [pd.DataFrame([cell | one, cell | each]) for each in (one, other)]
+    nothing = dict.fromkeys(MARGINS[:1], TABLE < 0)
+    suppress(nothing, linked=MARGINS, apriori=told[0])
+    with pytest.raises(TableError, match=message):
+        suppress(nothing, linked=MARGINS, apriori=told[1])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

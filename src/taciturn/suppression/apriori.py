@@ -37,6 +37,7 @@ _ACTIONS: Final = {"u": SENSITIVE, "s": SAFE, "p": PUBLISHED}
 _NUMBERS: Final = {"c": ("cost",), "pl": ("lower", "upper")}
 _COLUMNS: Final = (STATUS, "cost", "lower", "upper")
 _HST: Final = APRIORI_ENDINGS[-1]
+_TOTAL: Final = "Total"
 
 
 def read_apriori(
@@ -193,15 +194,21 @@ def instructions_of(given: Apriori | None, cells: PublishedCells) -> Instruction
     if given is None:
         return found
     names = list(map(str, cells.table.dims))
-    origin = str(given) if isinstance(given, str | PathLike) else "apriori"
-    rows = read_apriori(given, names) if isinstance(given, str | PathLike) else given
+    places = {name: _places(cells, name) for name in names}
+    rows, origin = given, "apriori"
+    if isinstance(given, str | PathLike):
+        rows, origin = read_apriori(given, names), str(given)
+        if named := [name for name in names if seen(_TOTAL) in places[name]]:
+            raise TableError(
+                f"{origin}: {_TOTAL!r} may be a total or a category of {named[0]!r}; give what"
+                " read_apriori(total=...) returns, with another label of totals"
+            )
     if not isinstance(rows, pd.DataFrame) or not set(rows) <= {*names, *_COLUMNS}:
         has = f"the columns {list(rows)}" if isinstance(rows, pd.DataFrame) else type(rows).__name__
         raise TableError(
             f"{origin} must be a data frame or a file with columns of {names} and of"
             f" {', '.join(_COLUMNS)}, got {has}"
         )
-    places = {name: _places(cells, name) for name in names}
     for number, row in enumerate(rows.to_dict("records"), 1):
         where = f"{origin}: row {number}"
         for cell in _cells(row, places, cells, where):
@@ -230,7 +237,9 @@ def _cells(
     choices = []
     for name, known in places.items():
         label = row.get(name)
-        if is_missing(label) or str(label) in ("", "Total"):
+        if is_missing(label) or str(label) == "":
+            continue
+        if str(label) == _TOTAL and _TOTAL not in known:
             continue
         if seen(str(label)) not in known:
             raise TableError(f"{where}: {name}={legible(str(label))} is no category of the table")
@@ -264,18 +273,27 @@ def _keep(
                 f"{where}: {cells.label(cell)} is to be {status}, and was {found.status[cell]}"
             )
     if "cost" in values:
-        found.costs[cell] = _number(values["cost"], "a cost is a number above 0", where, 0)
+        cost = _number(values["cost"], "a cost is a number above 0", where, 0)
+        if found.costs.setdefault(cell, cost) != cost:
+            raise TableError(
+                f"{where}: {cells.label(cell)} is to cost {cost:g}, and was to cost"
+                f" {found.costs[cell]:g}"
+            )
     if ("lower" in values) != ("upper" in values):
         raise TableError(f"{where}: has one of 'lower' and 'upper'; a protection level is both")
     if "lower" in values:
         rule = "a protection level is a number of at least 0"
         low, high = (_number(values[side], rule, where, -1) for side in ("lower", "upper"))
-        found.levels[cell] = low, high
+        if found.levels.setdefault(cell, (low, high)) != (low, high):
+            raise TableError(
+                f"{where}: {cells.label(cell)} has the protection levels {low:g} and {high:g}, and"
+                " had {:g} and {:g}".format(*found.levels[cell])
+            )
 
 
 def _number(value: Any, rule: str, where: str, above: float) -> float:
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, bool | np.bool_) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not (number > above and 0 <= number <= MAX_COUNT):

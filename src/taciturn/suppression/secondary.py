@@ -115,7 +115,8 @@ def suppress(
     apriori : DataFrame or path, optional
         Instructions for single cells: a data frame with a row for each, or a file that
         `read_apriori` reads. It has columns of variables, in which a level above one
-        stands in the column of the variable, and a total is missing or ``Total``; and
+        stands in the column of the variable, and a total is missing, or ``Total``
+        unless a category is called so; and
 
         - ``status``: ``sensitive``, primary; ``safe``, not primary, whatever `primary`
           says; ``published``, must be published, as in an earlier release;
