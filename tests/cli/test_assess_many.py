@@ -151,6 +151,16 @@ def test_labels_are_numbers_here_and_text_there(census, run, tmp_path):
     assert outputs[0] == outputs[1]
 
 
+def test_areas_that_are_written_alike_have_no_size(census, run, tmp_path):
+    sample = pd.read_csv(census / "sample.csv", dtype={"area": str})
+    first = sample["area"].iloc[0]
+    again = sample[sample["area"] == first].assign(area=f"{first}.0")
+    pd.concat([sample, again]).to_csv(tmp_path / "sample.csv", index=False)
+    sizes = ["--population-sizes", census / "sizes.csv"]
+    said = run("assess-many", tmp_path / "sample.csv", "--over", "area", *sizes, *QUICK, status=1)
+    assert "labels of 'area' differ in nothing but decimals of 0" in said
+
+
 def test_an_area_that_has_not_converged_is_a_status(census, run, monkeypatch):
     def unsure(*given, **named):
         risk = exact(*given, **named)

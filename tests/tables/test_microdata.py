@@ -172,3 +172,34 @@ class TestWeights:
         table = tc.tabulate(PEOPLE.assign(area="A"), "area", sampling_weights="w")
         with pytest.raises(TableError, match="give the sample as it was counted"):
             tc.LinearPool().fit(table, population_size=100)
+
+
+def test_nanoseconds_are_kept_or_refused(tmp_path):
+    moments = pl.Series([1, 2, 1001, 1001])
+    times = pl.DataFrame({"a": moments.cast(pl.Datetime("ns"))})
+    assert tc.tabulate(times, "a").values.tolist() == [1, 1, 2]
+    whole = pl.DataFrame({"a": (moments * 1000).cast(pl.Time)})
+    assert tc.tabulate(whole, "a").values.tolist() == [1, 1, 2]
+    parts = pl.DataFrame({"a": moments.cast(pl.Time)})
+    parts.write_parquet(tmp_path / "times.parquet")
+    for records in (parts, parts.to_arrow(), tmp_path / "times.parquet"):
+        with pytest.raises(TableError, match=r"'a' of .* cannot be read: .* would lose data"):
+            tc.tabulate(records, "a")
+
+
+def test_categoricals_of_polars_declare_nothing(tmp_path):
+    for kind, expected in (
+        (pl.Categorical, ["x", "z"]),
+        (pl.Enum(["z", "y", "x"]), ["z", "y", "x"]),
+    ):
+        for letters in ("zxxz", "xzzx"):
+            frame = pl.DataFrame({"a": pl.Series(list(letters), dtype=kind)})
+            frame.write_parquet(tmp_path / "letters.parquet")
+            for records in (frame, tmp_path / "letters.parquet"):
+                assert tc.tabulate(records, "a")["a"].values.tolist() == expected
+
+
+@pytest.mark.parametrize("labels", [["1", "10", "2", None], pd.array([1, 10, 2, None], "Int64")])
+def test_numbers_are_sorted_by_size_before_the_category_of_missing_labels(labels):
+    found = tc.tabulate(pd.DataFrame({"a": labels}), "a", missing="not stated")
+    assert found["a"].values.tolist() == ["1", "2", "10", "not stated"]

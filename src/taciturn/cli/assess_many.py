@@ -239,6 +239,8 @@ def _sizes(
     from taciturn.tables.labels import labels_of
 
     labels = labels_of(stack[over])
+    if len(set(map(_spelled, labels))) < len(labels):
+        raise TableError(f"labels of {over!r} differ in nothing but decimals of 0")
     missing = [label for label in labels if _spelled(label) not in named]
     if missing:
         raise TableError(

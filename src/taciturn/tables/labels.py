@@ -27,6 +27,7 @@ from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.spelling import check_spelling, legible, seen, spelled
 from taciturn.tables.values import (
     convertible,
+    exact,
     is_integer,
     is_label,
     is_missing,
@@ -143,8 +144,9 @@ class Labels:
         written: Any = int if number else str
         names = list(dict.fromkeys(map(written, labels if declared is None else declared)))
         if declared is None and not in_order:
-            last = {written(label) for label in substituted}
-            names = sorted(sorted(names, key=_rank(names)), key=last.__contains__)
+            last = [written(label) for label in substituted]
+            own = [name for name in names if name not in last]
+            names = [*sorted(own, key=_rank(own)), *last]
         at = {name: position for position, name in enumerate(names)}
         positions: dict[int, None] = {}
         for label, row in self._found:
@@ -316,6 +318,7 @@ def factorize(column: Any) -> tuple[Codes, list[Any]]:
     """Codes of a column in order of first appearance, and the values that they stand
     for; a missing value has the code -1 or one of its own.
     """
+    column = exact(column)
     room = type(column).__module__.partition(".")[0]
     if room == "pyarrow":
         return _factorize_arrow(column)

@@ -25,6 +25,7 @@ from taciturn.validate import is_real
 
 __all__ = [
     "convertible",
+    "exact",
     "is_integer",
     "is_label",
     "is_missing",
@@ -160,8 +161,26 @@ def python_values(column: Any) -> list[Any]:
     """A column as a list of Python values."""
     if isinstance(column, list):
         return column
+    column = exact(column)
     values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     return values
+
+
+def exact(column: Any) -> Any:
+    """A column whose dates and times become values of Python without losing
+    nanoseconds, of which polars and times of Arrow would leave nothing.
+
+    Raises
+    ------
+    ArrowInvalid
+        Times of day with nanoseconds, which Python has no value for.
+    """
+    room = type(column).__module__.partition(".")[0]
+    if room == "polars" and column.dtype.is_temporal():
+        column, room = column.to_arrow(), "pyarrow"
+    if room == "pyarrow" and str(column.type) == "time64[ns]":
+        return column.cast("time64[us]")
+    return column
 
 
 def json_value(value: Any) -> Any:

@@ -40,6 +40,12 @@ class ParquetSource(Source):
                 raise FileFormatError(f"{path}: {name!r:.80} names two columns")
         super().__init__(str(path), _column_names(schema, path))
         self._types = dict(zip(schema.names, schema.types, strict=True))
+        # Those of polars stand in the order of the records; its enums are declared.
+        self._incidental = {
+            field.name
+            for field in schema
+            if any(key.startswith(b"_PL_CATEGORICAL") for key in field.metadata or {})
+        }
 
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
@@ -56,7 +62,7 @@ class ParquetSource(Source):
                 for name in columns:
                     with convertible(name, self.origin):
                         part.column(name).validate(full=True)
-                    if pa.types.is_dictionary(self._types[name]):
+                    if pa.types.is_dictionary(self._types[name]) and name not in self._incidental:
                         self.declare(name, part.column(name).dictionary.to_pylist())
                 if len(part):
                     yield [part.column(name) for name in names]
