@@ -156,8 +156,9 @@ def test_areas_that_are_written_alike_have_no_size(census, run, tmp_path):
     first = sample["area"].iloc[0]
     again = sample[sample["area"] == first].assign(area=f"{first}.0")
     pd.concat([sample, again]).to_csv(tmp_path / "sample.csv", index=False)
-    sizes = ["--population-sizes", census / "sizes.csv"]
-    said = run("assess-many", tmp_path / "sample.csv", "--over", "area", *sizes, *QUICK, status=1)
+    given = [tmp_path / "sample.csv", "--over", "area", *QUICK]
+    status, _, said = run("assess-many", *given, "--population-sizes", census / "sizes.csv")
+    assert status == 1
     assert "labels of 'area' differ in nothing but decimals of 0" in said
 
 
