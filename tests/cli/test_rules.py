@@ -148,7 +148,26 @@ def test_a_table_of_argus(folder):
     assert (folder / "out.csv").read_bytes() == (folder / "same.csv").read_bytes()
     assert "suppressed" in (folder / "out.csv").read_text()
     shown = rules(*argus[:3], *words[:2])
-    assert "what cells.tab says of 1 cells counts for what is suppressed, with --output" in shown
+    assert (
+        "what cells.tab says of single cells counts for what is suppressed, with --output" in shown
+    )
+
+
+def test_costs_that_are_said_again_take_the_place_of_those_of_a_table(folder):
+    frame = cells().drop(columns=["waived", "open"]).assign(cost=40)
+    frame.to_csv("cells.tab", sep=";", header=False, index=False)
+    roles = ["<NUMERIC>", "<FREQUENCY>", "<MAXSCORE>", "<MAXSCORE>", "<NUMERIC> <COSTVAR>"]
+    said = dict(zip(frame, ["<RECODEABLE>"] * 2 + roles, strict=True))
+    text = "".join(f"{name}\n  {role}\n" for name, role in said.items())
+    (folder / "cells.rda").write_text(text)
+    area, trade = frame.loc[0, VARIABLES]
+    (folder / "own.hst").write_text(f"{area},{trade},c,1\n")
+    argus = ["cells.tab", "--metadata", "cells.rda", "--rule", "p%:15", "--output", "out.csv"]
+    rules(*argus, "--apriori", "own.hst")
+    (folder / "own.hst").write_text(f"{area},{trade},c,1\n{area},{trade},c,2\n")
+    assert "is to cost 2, and was to cost 1" in rules(
+        *argus, "--apriori", "own.hst", "--force", status=1
+    )
 
 
 def test_rules_about_more_of_the_largest_than_are_usual():

@@ -138,7 +138,7 @@ def test_a_cell_without_a_row_is_empty_and_a_margin_without_rows_is_not_released
         (2, "area", "n", "a cell can be given once: row 3 of .*, area=n, trade=f"),
         (2, "trade", " ", "a label is missing: 'trade' in row 3"),
         (4, "firms", 3, "to area=s must contribute from 4 to 4, as to its parts: it has 3"),
-        (3, "firms", 6, "to area=n must contribute from 3 to 5, as to its parts: it has 6"),
+        (3, "firms", 7, "to area=n must contribute from 3 to 6, as to its parts: it has 7"),
         (3, "first", 30, "'first' of area=n must be at least that of its parts, 40: it is 30"),
     ],
 )
@@ -150,6 +150,34 @@ def test_tables_that_contradict_themselves(row, column, given, message):
         return
     with pytest.raises(TableError, match=message):
         read(cells)
+
+
+def test_totals_are_held_against_totals_of_parts():
+    rows = [
+        *(("n", "f", 60, 3, 50, 5), ("n", "m", 40, 2, 30, 10)),
+        *(("s", "f", 20, 4, 15, 3), ("s", "m", 10, 1, 10, 0)),
+        *(("n", "all", 100, 5, 80, 10), ("s", "all", 30, 5, 15, 10)),
+        *(("all", "f", 80, 7, 50, 15), ("all", "m", 50, 3, 30, 10)),
+    ]
+    for last, message in (
+        (("all", "all", 130, 6, 80, 15), "to the whole table must contribute from 7 to"),
+        (("all", "all", 130, 7, 50, 50), "'first' of the whole table must be at least .* 80: it"),
+        (("all", "all", 130, 7, 80, 10), "'second' of the whole table must be at least .* 15: it"),
+        (("all", "all", 130, 7, 80, 15), None),
+    ):
+        cells = pd.DataFrame([*rows, last], columns=CELLS.columns)
+        if message is None:
+            assert read(cells)[()]["largest"].values.tolist() == [80, 15]
+            continue
+        with pytest.raises(TableError, match=message):
+            read(cells)
+
+
+def test_numbers_of_contributors_may_be_rounded():
+    weighted = [("A", 10, 1, 8), ("B", 9, 1, 7), ("Total", 19, 3, 8)]  # 1.4 + 1.4 = 2.8
+    cells = pd.DataFrame(weighted, columns=["area", "sales", "firms", "first"])
+    found = read_margins(cells.drop(columns="first"), "area", "sales", contributors="firms")
+    assert found[()]["contributors"].item() == 3
 
 
 def test_a_column_has_one_role():

@@ -149,6 +149,27 @@ def test_a_category_called_as_totals_are(tmp_path):
         assert found.n_primary == 1
     with pytest.raises(TableError, match="'Total' may be a total or a category of 'a'; give what"):
         tc.suppress(table, nothing, linked=margins, apriori=path)
+    path.write_text("x,Total,u\n")
+    found = tc.suppress(
+        table, nothing, linked=margins, apriori=path, random_seed=1, progressbar=False
+    )
+    assert found.status["a",].sel(a="x") == "primary"
+
+
+def test_a_level_with_one_group_called_as_totals_are():
+    table = xr.DataArray([[20, 9], [7, 30]], dims=["a", "b"], coords={"a": ["x", "y"]})
+    table = table.assign_coords(b=["p", "q"], every=("a", ["Total", "Total"]))
+    told = pd.DataFrame({"a": ["Total"], "b": ["p"], "status": ["sensitive"]})
+    for margin in (("b",), ("every", "b")):
+        found = tc.suppress(
+            table,
+            {("a", "b"): table < 0},
+            linked=[("a", "b"), margin],
+            apriori=told,
+            random_seed=1,
+            progressbar=False,
+        )
+        assert (found.status[margin].sel(b="p") == "primary").all()
 
 
 @pytest.mark.parametrize(

@@ -584,3 +584,13 @@ def test_a_witness_of_large_numbers_suppresses_every_cell_that_it_moves():
     pattern = protected(table, primary, protection=interval, costs=costs)
     assert pattern.n_unproved == 0
     assert pattern.audit["a", "b"]["upper"].values[0, 0] >= 6 * large
+
+
+@pytest.mark.parametrize("name", ["status", "value"])
+def test_names_of_what_a_protected_table_has(name):
+    table = xr.DataArray(
+        [[3, 1, 9], [2, 4, 9]], dims=("a", "b"), coords={"a": ["N", "S"], "b": list("xyz")}
+    )
+    for own in (table.rename(a=name), table.assign_coords({name: ("b", list("xyz"))})):
+        with pytest.raises(TableError, match="cannot name a variable or level: a protected table"):
+            tc.suppress(own, own == 1)

@@ -12,6 +12,7 @@ import taciturn as tc
 from patterns import seeds
 from several import CHAIN, CYCLE, SIZES, Attacker, margins_of, projections
 from taciturn.errors import AttackError, ParameterError, TableError
+from taciturn.suppression.arguments import checked_cells
 
 OPTIONS = {"random_seed": 1, "progressbar": False, "time_limit": 60}
 
@@ -98,6 +99,20 @@ def test_margins_with_the_same_cells_are_one(seed):
             if one != names and one in pattern.tables:
                 same = pattern.tables[one]["value"]
                 np.testing.assert_array_equal(table["value"].isel(d=0), same)
+
+
+def test_margins_with_the_same_cells_follow_each_other():
+    table = xr.DataArray(
+        [[[1, 2, 3], [4, 5, 6]]],
+        dims=["d", "a", "b"],
+        coords={"d": [1], "a": [1, 2], "b": [1, 2, 3]},
+    )
+    margins = [("d", "a", "b"), ("a", "b"), ("a",), ("d", "a"), ("b",), ()]
+    cells = checked_cells(table, margins, 0)
+    sums = cells.equations.toarray()
+    assert not (sums @ cells.values).any()
+    # Six cells are free of all that are published.
+    assert np.linalg.matrix_rank(sums) == len(cells.values) - table.size
 
 
 @pytest.mark.parametrize("seed", seeds(3, 30))

@@ -1,6 +1,6 @@
 """What ``taciturn rules`` reads: records, or cells that are aggregated already."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,7 @@ def read_inputs(
         lost = first.attrs["dropped"]
         click.echo(f"taciturn: {lost:,} records that lack a label are left out", err=True)
     rows = read_instructions(apriori, variables, total=total, **written)
-    return Inputs(variables, tables, _joined(told, rows))
+    return Inputs(variables, tables, _joined(told, rows, variables))
 
 
 def _decimals(given: Mapping[str, Any]) -> dict[str, int]:
@@ -159,9 +159,27 @@ def _tables(
     return read_margins(microdata, variables, value, total=total, **shared)
 
 
-def _joined(told: "pd.DataFrame | None", rows: "pd.DataFrame | None") -> "pd.DataFrame | None":
-    """What a table says of its cells, and what else is said of them."""
+def _joined(
+    told: "pd.DataFrame | None", rows: "pd.DataFrame | None", variables: Sequence[str]
+) -> "pd.DataFrame | None":
+    """What a table says of its cells, and what else is said of them: another cost or
+    protection level takes the place of the table's.
+    """
     import pandas as pd
 
-    given = [frame for frame in (told, rows) if frame is not None]
-    return pd.concat(given, ignore_index=True) if given else None
+    from taciturn.tables.values import is_missing
+
+    if told is None or rows is None:
+        return rows if told is None else told
+
+    def cells(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+        own = frame.reindex(columns=list(variables)).itertuples(index=False)
+        return [tuple("" if is_missing(label) else str(label) for label in row) for row in own]
+
+    told = told.copy()
+    for names in (["cost"], ["lower", "upper"]):
+        if set(names) <= set(rows) & set(told):
+            given = [not is_missing(value) for value in rows[names[0]]]
+            replaced = {cell for cell, is_given in zip(cells(rows), given, strict=True) if is_given}
+            told.loc[[cell in replaced for cell in cells(told)], names] = None
+    return pd.concat([told, rows], ignore_index=True)

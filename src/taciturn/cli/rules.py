@@ -181,8 +181,8 @@ def rules(
     inputs = read_inputs(microdata, metadata, hierarchy, apriori, total, given)
     if not outputs and inputs.apriori is not None:
         click.echo(
-            f"taciturn: what {microdata} says of {len(inputs.apriori):,} cells counts for what is"
-            " suppressed, with --output",
+            f"taciturn: what {microdata} says of single cells counts for what is suppressed, with"
+            " --output",
             err=True,
         )
     chosen, categories = _by_quantity(texts, inputs.tables), _safe(safe, inputs.variables)

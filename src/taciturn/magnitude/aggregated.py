@@ -91,9 +91,12 @@ def read_margins(
         A total that is not the sum of its parts; a cell that is given twice; a label
         that is no category; a value that is negative, missing or has more decimals;
         largest contributions that do not descend, add up to more than the total, or are
-        more than contribute; waivers that cannot be.
+        more than contribute; a total with fewer contributors, or a smaller largest
+        contribution, than one of its parts, or with more contributors than all, so that
+        cells of a value of 0 need their rows, too; waivers that cannot be; a variable
+        that has the name of a result.
     ParameterError
-        A `waiver` that is no pair of columns, and as `tabulate_margins`.
+        A `waiver` that is no pair of columns, or a column in two roles.
     FileFormatError
         As `tabulate_margins`.
 

@@ -3,6 +3,7 @@ wrong in them could make a cell look safe.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.tables.margins import margin_of
+from taciturn.tables.margins import determines, margin_of
 
 __all__ = [
     "Margins",
@@ -108,53 +109,70 @@ def refuse_other_totals(
     decimals: int,
 ) -> None:
     """Raise `TableError` at a total that is not the sum of the cells of the table, has
-    fewer contributors than one of them or more than all, or a smaller largest
-    contribution: whoever contributes to a cell contributes as much to its total.
+    fewer contributors than a part of it or more than all, or a smaller largest
+    contribution: whoever contributes to a part contributes as much to the total.
     """
-    inner, step = rows[tuple(map(str, frame.dims))], 10.0**decimals
-    for margin, at in rows.items():
-        template, group = margin_of(frame, margin)
+    step = 10.0**decimals
+    grouped = {margin: margin_of(frame, margin) for margin in rows}
+    given = {
+        margin: [_placed(steps, at, grouped[margin][0].size) for steps in (counted, *amounts)]
+        for margin, at in rows.items()
+    }
+    for margin, finer in ((one, other) for one in rows for other in rows if one != other):
+        if not determines(finer, margin, frame):
+            continue
+        where = partial(_where, grouped[margin][0])
         numbers, values, *ranks = (
-            _beside_parts(steps, inner, at, group, template.size) for steps in (counted, *amounts)
+            _Beside.of(totals, parts, grouped[margin][1], grouped[finer][1])
+            for totals, parts in zip(given[margin], given[finer], strict=True)
         )
         for cell in _first(values.totals != values.sums):
             raise TableError(
-                f"{origin}: the total of {_where(template, cell)} must be the sum of its parts,"
+                f"{origin}: the total of {where(cell)} must be the sum of its parts,"
                 f" {values.sums[cell] / step:.15g}: it is {values.totals[cell] / step:.15g}"
             )
-        few, many = numbers.totals < numbers.most, numbers.totals > numbers.sums
-        for cell in _first(few | many):
+        most = numbers.sums + numbers.parts // 2  # numbers may have been rounded
+        for cell in _first((numbers.totals < numbers.most) | (numbers.totals > most)):
             raise TableError(
-                f"{origin}: to {_where(template, cell)} must contribute from"
-                f" {numbers.most[cell]} to {numbers.sums[cell]}, as to its parts: it has"
-                f" {numbers.totals[cell]}"
+                f"{origin}: to {where(cell)} must contribute from {numbers.most[cell]} to"
+                f" {most[cell]}, as to its parts: it has {numbers.totals[cell]}"
             )
         for name, rank in zip(largest, ranks, strict=True):
             for cell in _first(rank.totals < rank.most):
                 raise TableError(
-                    f"{origin}: {name!r} of {_where(template, cell)} must be at least that of its"
-                    f" parts, {rank.most[cell] / step:.15g}: it is {rank.totals[cell] / step:.15g}"
+                    f"{origin}: {name!r} of {where(cell)} must be at least that of its parts,"
+                    f" {rank.most[cell] / step:.15g}: it is {rank.totals[cell] / step:.15g}"
                 )
 
 
+def _placed(steps: Steps, at: Mapping[int, int], number: int) -> Steps:
+    """The values of each cell of a margin; one without a row is empty."""
+    cells = np.zeros(number, dtype=np.int64)
+    cells[list(at)] = steps[list(at.values())]
+    return cells
+
+
 class _Beside(NamedTuple):
-    """Totals as they are given, and the sum and the largest of the parts of each."""
+    """Totals as they are given, and the sum, the largest and the number of the parts
+    of each.
+    """
 
     totals: Steps
     sums: Steps
     most: Steps
+    parts: Steps
 
-
-def _beside_parts(
-    steps: Steps, inner: Mapping[int, int], at: Mapping[int, int], group: Steps, number: int
-) -> _Beside:
-    found = _Beside(*np.zeros((3, number), dtype=np.int64))
-    cells = np.zeros(len(group), dtype=np.int64)
-    for out, rows in ((cells, inner), (found.totals, at)):
-        out[list(rows)] = steps[list(rows.values())]
-    np.add.at(found.sums, group, cells)
-    np.maximum.at(found.most, group, cells)
-    return found
+    @classmethod
+    def of(cls, totals: Steps, parts: Steps, coarse: Steps, fine: Steps) -> "_Beside":
+        """`coarse` and `fine` are the total and the part that each cell of the table
+        belongs to, of which one stands for its part.
+        """
+        which, cell = np.unique(fine, return_index=True)
+        found = cls(totals, *np.zeros((3, len(totals)), dtype=np.int64))
+        np.add.at(found.sums, coarse[cell], parts[which])
+        np.maximum.at(found.most, coarse[cell], parts[which])
+        np.add.at(found.parts, coarse[cell], parts[which] > 0)
+        return found
 
 
 def _first(bad: npt.NDArray[np.bool_]) -> list[int]:

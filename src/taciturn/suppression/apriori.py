@@ -197,12 +197,14 @@ def instructions_of(given: Apriori | None, cells: PublishedCells) -> Instruction
     places = {name: _places(cells, name) for name in names}
     rows, origin = given, "apriori"
     if isinstance(given, str | PathLike):
-        rows, origin = read_apriori(given, names), str(given)
-        if named := [name for name in names if seen(_TOTAL) in places[name]]:
-            raise TableError(
-                f"{origin}: {_TOTAL!r} may be a total or a category of {named[0]!r}; give what"
-                " read_apriori(total=...) returns, with another label of totals"
-            )
+        rows, origin = read_apriori(given, names, total=""), str(given)
+        for name in set(names) & set(rows):
+            own = map(str, labels_along(cells.table, name))
+            if _TOTAL in own and _TOTAL in rows[name].tolist():
+                raise TableError(
+                    f"{origin}: {_TOTAL!r} may be a total or a category of {name!r}; give what"
+                    " read_apriori(total=...) returns, with another label of totals"
+                )
     if not isinstance(rows, pd.DataFrame) or not set(rows) <= {*names, *_COLUMNS}:
         has = f"the columns {list(rows)}" if isinstance(rows, pd.DataFrame) else type(rows).__name__
         raise TableError(
@@ -234,16 +236,25 @@ def _cells(
     """The cells that a row is for; several where a branch ends above the others, so
     that one cell stands on several levels.
     """
-    choices = []
-    for name, known in places.items():
-        label = row.get(name)
-        if is_missing(label) or str(label) == "":
-            continue
-        if str(label) == _TOTAL and _TOTAL not in known:
-            continue
-        if seen(str(label)) not in known:
-            raise TableError(f"{where}: {name}={legible(str(label))} is no category of the table")
-        choices.append(known[seen(str(label))])
+    known, summed = [], []  # as a category where one is called as totals are, and as a total
+    for name, own in places.items():
+        label = "" if is_missing(row.get(name)) else str(row[name])
+        if label not in ("", _TOTAL) and seen(label) not in own:
+            raise TableError(f"{where}: {name}={legible(label)} is no category of the table")
+        if label and seen(label) in own:
+            known.append(own[seen(label)])
+            summed += [known[-1]] if label != _TOTAL else []
+    found = _numbers(known, cells) or _numbers(summed, cells)
+    if not found:
+        raise TableError(
+            f"{where} is for a cell of none of the margins whose cells may be suppressed,"
+            f" {list(cells.suppressible)}"
+        )
+    return found
+
+
+def _numbers(choices: list[list[tuple[str, int]]], cells: PublishedCells) -> list[int]:
+    """The cells with one of the labels of each variable, and of no other variable."""
     found = []
     for at in map(dict, product(*choices)):
         for number, names in enumerate(cells.suppressible):
@@ -251,11 +262,6 @@ def _cells(
                 shape = cells.labels(number).shape
                 place = np.ravel_multi_index([at[name] for name in names], shape) if shape else 0
                 found.append(cells.first[number] + int(place))
-    if not found:
-        raise TableError(
-            f"{where} is for a cell of none of the margins whose cells may be suppressed,"
-            f" {list(cells.suppressible)}"
-        )
     return found
 
 

@@ -16,8 +16,8 @@ from taciturn.attack.bounds.knowledge import (
 from taciturn.attack.bounds.of_system import check_names
 from taciturn.attack.solver import Floats
 from taciturn.attack.system import Booleans, Integers, Total, has_negative
-from taciturn.errors import ParameterError
-from taciturn.schema import MAX_COUNT
+from taciturn.errors import ParameterError, TableError
+from taciturn.schema import MAX_COUNT, STATUS
 from taciturn.suppression.known import Known
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.task import Required
@@ -42,6 +42,10 @@ def checked_cells(table: Any, linked: Sequence[Margin] | None, decimals: int) ->
     """
     steps = in_steps(table, decimals, signed=True)
     check_names(steps)
+    if taken := {"value", STATUS} & {*map(str, steps.dims), *map(str, steps.coords)}:
+        raise TableError(
+            f"{min(taken)!r} cannot name a variable or level: a protected table has it of each cell"
+        )
     if linked is None:
         margins = [tuple(map(str, steps.dims)), *finest_totals(steps)]
     else:

@@ -51,7 +51,8 @@ def protect_tables(
     tables : mapping of str to mapping of tuple of str to Dataset
         By name, what `read_margins` or `tabulate_margins` give for each table: that
         over all its variables first, and the margins that are to be released with it.
-        All of the same quantity of the same contributors.
+        All of the same quantity of the same contributors. Levels tie tables only where
+        the finer one has them, as in `suppress_tables`.
     rules, safety_range, empty_cells_known, time_limit, gap, random_seed, progressbar
         As in `protect_table`, for all tables.
     safe : mapping of str to label or list of labels, optional

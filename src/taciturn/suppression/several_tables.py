@@ -64,7 +64,9 @@ def suppress_tables(
     ----------
     tables : mapping of str to DataArray
         The true tables by name, of the same quantity of the same individuals; levels
-        above a variable are further coordinates, as in `suppress`.
+        above a variable are further coordinates, as in `suppress`. What one table has
+        as a variable and another as categories that make it up, as regions and towns,
+        is tied only if the finer table has that coordinate.
     primary : mapping of str to DataArray or mapping of margin to DataArray
         For each table that has any, its sensitive cells, as in `suppress`.
     linked : mapping of str to sequence of margins, optional
@@ -111,12 +113,13 @@ def suppress_tables(
     -----
     An attacker is taken to know all that is released, that each table adds up, that no
     value is negative, unless a cell of some table is, and that the tables agree in what
-    they share. Where tables hang together as a chain or a tree, such as A x B, B x C
-    and C x D, whatever agrees in this way is the projection of some table over all
-    variables, so that nobody knows more than this. Where they form a cycle, such as A x
-    B, B x C and A x C, it may be the projection of none, and who considers the table
-    over all variables can know more: there, suppress that table, with the tables as its
-    `linked` margins.
+    they share, by the names of variables and levels: who knows which town is in which
+    region works out more where no coordinate says so. Where tables hang together as a
+    chain or a tree, such as A x B, B x C and C x D, whatever agrees in this way is the
+    projection of some table over all variables, so that nobody knows more than this.
+    Where they form a cycle, such as A x B, B x C and A x C, it may be the projection of
+    none, and who considers the table over all variables can know more: there, suppress
+    that table, with the tables as its `linked` margins.
 
     Examples
     --------

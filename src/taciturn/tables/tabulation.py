@@ -58,8 +58,8 @@ def tabulate(
     missing : str or int
         What is done about a missing label (None, NaN, blank text): ``"refuse"`` it;
         ``"drop"`` the record, whose other labels stay categories; or give it this
-        label, such as ``"not stated"``, a category after the others. Where a variable
-        has that label already, text or a number like it, both are counted as one.
+        label, such as ``"not stated"``, a category after the others. Where text has
+        that label already, or whole numbers that number, both are counted as one.
     sampling_weights : str, optional
         Column of sampling weights, from 1 to 10**6, read to six decimals. What is
         returned is then an estimate of the population, which estimators take beside the

@@ -58,7 +58,7 @@ def resample(
                     log_weights.max() - log_weights
                 )  # psislw takes log-likelihoods, that is, negative log-weights
         except ValueError:  # the largest weights are all the same: there is no tail to smooth
-            k_hat = -np.inf
+            k_hat = 0.0
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     # Systematic resampling adds less noise than independent choices.
