@@ -340,12 +340,3 @@ def test_sums_of_weights_are_no_sample(religion_sample):
     weights = (10 * religion_sample).rename("weighted_count")
     with pytest.raises(tc.errors.TableError, match="give the sample as it was counted"):
         tc.LogLinear().fit(weights, population_size=24_490)
-
-
-def test_one_draw_has_no_spread(religion_sample):
-    fit = tc.LogLinear().fit(
-        religion_sample, population_size=2449, chains=1, draws=1, random_seed=1, progressbar=False
-    )
-    found = tc.summary(tc.assess(fit)).table.loc["R2"]
-    assert found["mean"] == found["50%"] > 0
-    assert np.isnan([found["sd"], found["mcse"]]).all()
