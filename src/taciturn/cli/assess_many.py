@@ -203,10 +203,8 @@ def _known_sizes(
             f" {first_of(source.names)}"
         )
     sizes = read_steps(source, _SIZE, what="population sizes")
-    named = dict(zip(map(_spelled, labels_of(sizes[over])), sizes.values.tolist(), strict=True))
-    if len(named) < sizes.size:
-        raise TableError(f"{path}: labels of {over!r} differ in nothing but decimals of 0")
-    return named
+    labels = _spellings(labels_of(sizes[over]), f"{path}: labels of {over!r}")
+    return dict(zip(labels, sizes.values.tolist(), strict=True))
 
 
 def _with_unsampled(stack: "xr.DataArray", over: str, areas: list[str]) -> "xr.DataArray":
@@ -239,15 +237,22 @@ def _sizes(
     from taciturn.tables.labels import labels_of
 
     labels = labels_of(stack[over])
-    if len(set(map(_spelled, labels))) < len(labels):
-        raise TableError(f"labels of {over!r} differ in nothing but decimals of 0")
-    missing = [label for label in labels if _spelled(label) not in named]
+    written = dict(zip(labels, _spellings(labels, f"labels of {over!r}"), strict=True))
+    missing = [label for label in labels if written[label] not in named]
     if missing:
         raise TableError(
             f"{path}: has no size of {over}={missing[0]!r:.80}, one of {len(missing)} that"
             f" lack one; it has sizes of {first_of(list(named))}"
         )
-    return {label: named[_spelled(label)] for label in labels}
+    return {label: named[text] for label, text in written.items()}
+
+
+def _spellings(labels: list[Any], what: str) -> list[str]:
+    """Labels as text, all of them different."""
+    written = list(map(_spelled, labels))
+    if len(set(written)) < len(written):
+        raise TableError(f"{what} differ in nothing but decimals of 0")
+    return written
 
 
 def _spelled(label: Any) -> str:

@@ -176,10 +176,10 @@ def _joined(
         own = frame.reindex(columns=list(variables)).itertuples(index=False)
         return [tuple("" if is_missing(label) else str(label) for label in row) for row in own]
 
-    told = told.copy()
+    told, of_table, of_rows = told.copy(), cells(told), cells(rows)
     for names in (["cost"], ["lower", "upper"]):
         if set(names) <= set(rows) & set(told):
-            given = [not is_missing(value) for value in rows[names[0]]]
-            replaced = {cell for cell, is_given in zip(cells(rows), given, strict=True) if is_given}
-            told.loc[[cell in replaced for cell in cells(told)], names] = None
+            given = zip(of_rows, rows[names[0]], strict=True)
+            replaced = {cell for cell, value in given if not is_missing(value)}
+            told.loc[[cell in replaced for cell in of_table], names] = None
     return pd.concat([told, rows], ignore_index=True)

@@ -50,9 +50,7 @@ def refuse_contradictions(
             (len(sizes) > 0) & (counted > len(sizes)) & (-(-(totals - sums) // others) > least)
         ),
     }
-    for what, bad in problems.items():
-        if bad.any():
-            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+    _refuse(problems, origin)
 
 
 def refuse_other_waivers(
@@ -81,9 +79,14 @@ def refuse_other_waivers(
         f"no contribution in {names[1]!r} as large as the waivers leave": some & (unwaived < least),
         f"a contribution in {names[1]!r} that is none of the largest": some & ~(among | inside),
     }
+    _refuse(problems, origin)
+
+
+def _refuse(problems: Mapping[str, npt.NDArray[np.bool_]], origin: str) -> None:
+    """Raise `TableError` at the first row that has a problem."""
     for what, bad in problems.items():
-        if bad.any():
-            raise TableError(f"row {int(np.argmax(bad)) + 1} of {origin} has {what}")
+        for row in _first(bad):
+            raise TableError(f"row {row + 1} of {origin} has {what}")
 
 
 def _least_unwaived(counted: Steps, totals: Steps, ranks: Steps, number: Steps) -> Steps:
@@ -118,13 +121,16 @@ def refuse_other_totals(
         margin: [_placed(steps, at, grouped[margin][0].size) for steps in (counted, *amounts)]
         for margin, at in rows.items()
     }
+    # One cell of the table stands for each part.
+    parts = {margin: np.unique(group, return_index=True) for margin, (_, group) in grouped.items()}
     for margin, finer in ((one, other) for one in rows for other in rows if one != other):
         if not determines(finer, margin, frame):
             continue
-        where = partial(_where, grouped[margin][0])
+        template, group = grouped[margin]
+        where, (part, cell_of_part) = partial(_where, template), parts[finer]
         numbers, values, *ranks = (
-            _Beside.of(totals, parts, grouped[margin][1], grouped[finer][1])
-            for totals, parts in zip(given[margin], given[finer], strict=True)
+            _Beside.of(totals, held[part], group[cell_of_part])
+            for totals, held in zip(given[margin], given[finer], strict=True)
         )
         for cell in _first(values.totals != values.sums):
             raise TableError(
@@ -163,15 +169,12 @@ class _Beside(NamedTuple):
     parts: Steps
 
     @classmethod
-    def of(cls, totals: Steps, parts: Steps, coarse: Steps, fine: Steps) -> "_Beside":
-        """`coarse` and `fine` are the total and the part that each cell of the table
-        belongs to, of which one stands for its part.
-        """
-        which, cell = np.unique(fine, return_index=True)
+    def of(cls, totals: Steps, parts: Steps, total: Steps) -> "_Beside":
+        """From the values of the parts, and the number of the total of each."""
         found = cls(totals, *np.zeros((3, len(totals)), dtype=np.int64))
-        np.add.at(found.sums, coarse[cell], parts[which])
-        np.maximum.at(found.most, coarse[cell], parts[which])
-        np.add.at(found.parts, coarse[cell], parts[which] > 0)
+        np.add.at(found.sums, total, parts)
+        np.maximum.at(found.most, total, parts)
+        np.add.at(found.parts, total, parts > 0)
         return found
 
 

@@ -17,7 +17,7 @@ from taciturn.attack.system import (
     build_system,
 )
 from taciturn.schema import cell_label
-from taciturn.tables.margins import determines, level_codes, margin_of, without_implied
+from taciturn.tables.margins import finer_margins, level_codes, margin_of, without_implied
 
 __all__ = ["PublishedCells"]
 
@@ -139,13 +139,7 @@ class PublishedCells:
         the total; shape (sums, cells). Margins with the same cells follow each other.
         """
         finer = [
-            [
-                other
-                for other, fine in enumerate(self.margins)
-                if determines(fine, names, self.table)
-                and (other < number or not determines(names, fine, self.table))
-            ]
-            for number, names in enumerate(self.margins)
+            finer_margins(self.margins, number, self.table) for number in range(len(self.margins))
         ]
         rows, columns, signs, done = [], [], [], 0
         for number, total in enumerate(self.totals):

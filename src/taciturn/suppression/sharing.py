@@ -13,7 +13,7 @@ from taciturn.attack.system import Integers
 from taciturn.errors import TableError
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.shared import SharedCells
-from taciturn.tables.margins import determines, hierarchies, labels_along, margin_of
+from taciturn.tables.margins import determines, finer_margins, hierarchies, labels_along, margin_of
 
 __all__ = ["share"]
 
@@ -102,13 +102,8 @@ class _Table:
         margins with the same cells, as of a variable of one category, each is tied to
         an earlier one.
         """
-        for at, names in enumerate(self.cells.margins):
-            finer = [
-                other
-                for other, fine in enumerate(self.cells.margins)
-                if determines(fine, names, self.table)
-                and (other < at or not determines(names, fine, self.table))
-            ]
+        for at in range(len(self.cells.margins)):
+            finer = finer_margins(self.cells.margins, at, self.table)
             if not finer:
                 continue
             other = min(finer, key=lambda each: self.cells.totals[each].labels.size)

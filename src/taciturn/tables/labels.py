@@ -27,7 +27,7 @@ from taciturn.schema import RESERVED_NAMES
 from taciturn.tables.spelling import check_spelling, legible, seen, spelled
 from taciturn.tables.values import (
     convertible,
-    exact,
+    exact_times,
     is_integer,
     is_label,
     is_missing,
@@ -318,7 +318,7 @@ def factorize(column: Any) -> tuple[Codes, list[Any]]:
     """Codes of a column in order of first appearance, and the values that they stand
     for; a missing value has the code -1 or one of its own.
     """
-    column = exact(column)
+    column = exact_times(column)
     room = type(column).__module__.partition(".")[0]
     if room == "pyarrow":
         return _factorize_arrow(column)

@@ -19,6 +19,7 @@ __all__ = [
     "coarser_levels",
     "determines",
     "every_margin",
+    "finer_margins",
     "finest_totals",
     "hierarchies",
     "labels_along",
@@ -183,13 +184,22 @@ def without_implied(
     of equal ones the first.
     """
     return [
-        names
-        for number, names in enumerate(margins)
-        if not any(
-            determines(other, names, table)
-            and (place < number or not determines(names, other, table))
-            for place, other in enumerate(margins)
-        )
+        names for number, names in enumerate(margins) if not finer_margins(margins, number, table)
+    ]
+
+
+def finer_margins(
+    margins: Sequence[tuple[str, ...]], number: int, table: xr.DataArray
+) -> list[int]:
+    """The margins from which one follows, by their numbers: those whose grouping of the
+    cells is finer, and of equal ones the earlier.
+    """
+    names = margins[number]
+    return [
+        place
+        for place, other in enumerate(margins)
+        if determines(other, names, table)
+        and (place < number or not determines(names, other, table))
     ]
 
 

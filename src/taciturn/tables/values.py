@@ -25,7 +25,7 @@ from taciturn.validate import is_real
 
 __all__ = [
     "convertible",
-    "exact",
+    "exact_times",
     "is_integer",
     "is_label",
     "is_missing",
@@ -161,12 +161,12 @@ def python_values(column: Any) -> list[Any]:
     """A column as a list of Python values."""
     if isinstance(column, list):
         return column
-    column = exact(column)
+    column = exact_times(column)
     values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     return values
 
 
-def exact(column: Any) -> Any:
+def exact_times(column: Any) -> Any:
     """A column whose dates and times become values of Python without losing
     nanoseconds, of which polars and times of Arrow would leave nothing.
 

@@ -245,7 +245,7 @@ class _KnowingNothing(PQ):
     """The pq rule that a p%-rule is, by the name of that."""
 
     def __str__(self) -> str:
-        return f"PPercent({self.p})"
+        return str(PPercent(self.p))
 
 
 @dataclass(frozen=True)
