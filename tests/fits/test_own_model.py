@@ -111,6 +111,30 @@ def test_what_means_the_same_gives_the_same(changes, tmp_path):
     )
 
 
+def test_what_the_sampler_remarks_is_kept(tmp_path):
+    """PyMC gives a message to each divergence, and NaN to other draws."""
+    stats = xr.Dataset(
+        {
+            "diverging": (("chain", "draw"), np.arange(12).reshape(2, 6) == 7),
+            "divergence_message": (("chain", "draw"), np.full((2, 6), np.nan, dtype=object)),
+        }
+    )
+    stats["divergence_message"][1, 1] = "Energy change in leapfrog step is too large"
+    fit = tree().assign({"sample_stats": xr.DataTree(stats)})
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    saved = tc.read_fit(tmp_path / "fit.nc")
+    assert saved["sample_stats"]["divergence_message"].values[1, 1] == (
+        "Energy change in leapfrog step is too large"
+    )
+    assert str(tc.summary(saved)) == str(tc.summary(fit))
+    fit["sample_stats"]["diverging"] = stats["divergence_message"]
+    with pytest.raises(
+        tc.TaciturnError, match="'diverging' of the group 'sample_stats' holds object"
+    ):
+        tc.save_fit(fit, tmp_path / "other.nc")
+    assert not (tmp_path / "other.nc").exists()
+
+
 def test_labels_may_be_left_out_of_both():
     bare = tree(population=draws().drop_vars(["a", "b"]), sample=SAMPLE.drop_vars(["a", "b"]))
     np.testing.assert_array_equal(

@@ -22,6 +22,9 @@ _MOST_OBJECTS: Final = 5_000
 _MOST_DIMENSIONS: Final = 32
 """Of an array of HDF5."""
 
+_REFERENCE_BYTES: Final = 16
+"""What stands for a text in an array: its length and where it is."""
+
 _FILTERS: Final = (h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_FLETCHER32)
 
 _REFERENCES: Final = {"DIMENSION_LIST": _MOST_DIMENSIONS, "REFERENCE_LIST": _MOST_OBJECTS}
@@ -107,7 +110,7 @@ def _check_chunks(array: h5py.Dataset, most_bytes: int) -> None:
     """Raise where a part of an array unpacks to more than its size."""
     if array.chunks is None:
         return
-    size = array.dtype.itemsize
+    size = _REFERENCE_BYTES if array.dtype.hasobject else array.dtype.itemsize
     for edge in array.chunks:
         size *= edge
     if size > most_bytes:
@@ -146,11 +149,13 @@ class _Limits:
         self._take(array.name, array.size * array.dtype.itemsize)
         if not array.dtype.hasobject:
             return
-        if array.ndim != 1:
-            raise FileFormatError(f"{array.name} holds text over {array.ndim} dimensions, not 1")
+        if array.ndim == 0:
+            raise FileFormatError(f"{array.name} holds text without a dimension")
         step = max(1, self.left // self.file_size)
-        for start in range(0, array.size, step):
-            self._take(array.name, sum(map(len, array[start : start + step])))
+        for row in np.ndindex(array.shape[:-1]):
+            self.count(array.name)  # many short rows take long
+            for start in range(0, array.shape[-1], step):
+                self._take(array.name, sum(map(len, array[(*row, slice(start, start + step))])))
 
     def take_attribute(self, owner: Any, name: str) -> None:
         """Count the bytes of an attribute."""

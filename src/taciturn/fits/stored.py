@@ -51,8 +51,8 @@ def check_stored(fit: xr.DataTree, parts: FitParts) -> None:
 
 
 def check_groups(fit: xr.DataTree, population: xr.DataArray) -> None:
-    """Raise `TableError` unless parameters and likelihoods are numbers of the draws of
-    the population.
+    """Raise `TableError` unless parameters, likelihoods and what says of a draw that it
+    diverged are numbers of the draws of the population.
     """
     for group in _OF_EACH_DRAW:
         if group in fit.children:
@@ -61,7 +61,9 @@ def check_groups(fit: xr.DataTree, population: xr.DataArray) -> None:
 
 def _check_draws(group: str, found: xr.Dataset, population: xr.DataArray) -> None:
     for name, values in found.data_vars.items():
-        if values.dtype.kind not in "biuf":
+        # Samplers put messages beside the numbers.
+        message = group == "sample_stats" and name != "diverging"
+        if values.dtype.kind not in "biuf" and not message:
             raise TableError(f"{name!r} of the group {group!r} holds {values.dtype}, no numbers")
         for dim in ("chain", "draw"):
             size, expected = values.sizes.get(dim), population.sizes[dim]
