@@ -541,8 +541,9 @@ def test_the_file_says_what_is_published_and_nothing_else(folder):
 def test_several_margins_are_in_one_file(folder):
     hidden = {"a": (TABLE.sum("b") == 13), "b": (TABLE.sum("a") == 5)}
     release = tc.LinkedTables(TABLE, ["a", "b", ()], suppressed=hidden)
-    document, path = written(release, folder, cells=release.suppressed_cells())
-    assert [bound["label"] for bound in document["bounds"]] == ["a=0", "b=0", "b=1"]
+    document, path = written(release, folder, cells=release.unpublished_cells())
+    cells = [f"a={a}, b={b}" for a in range(2) for b in range(3)]
+    assert [bound["label"] for bound in document["bounds"]] == [*cells, "a=0", "b=0", "b=1"]
     assert tc.attack.check_certificate(path).not_proved == ()
 
 

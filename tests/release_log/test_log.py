@@ -214,7 +214,7 @@ def test_a_suppressed_table_is_logged_as_it_is_published(log: tc.ReleaseLog) -> 
     log.add(pattern, protection="suppression below 10")
     stored = log._database.tables()
     cells = next(each for _, each in stored if len(each.axes) == 2)
-    hidden = pattern.release.suppressed_cells()[("area", "sex")].values
+    hidden = pattern.release.unpublished_cells()[("area", "sex")].values
     assert (cells.least[hidden] == 0).all()
     assert (cells.most[hidden] > 1000).all()
     # The cell that was suppressed, in another table: now all is out.

@@ -142,8 +142,9 @@ def test_many_findings_and_releases_are_counted(read, log, failed):
     page = read(log=log)
     assert "6 more are not shown" in page.said
     assert [row for row in page.rows if row and row[1:2] == ["everybody"]] == []
-    many = replace(failed, findings=[failed.findings[0]] * 25, further=3)
-    assert "8 more are part of these, or are not shown." in read(verdict=many).said
+    names = {int(number): name for number, name in log.releases["name"].items()}
+    many = replace(failed, findings=[failed.findings[0]] * 25, further=3, names=names)
+    assert "8 more are part of these, or are not shown." in read(log=log, verdict=many).said
 
 
 def test_labels_and_names_are_text(read, log, by_religion, tmp_path):
@@ -166,7 +167,7 @@ def test_a_suppressed_count_is_not_shown(read, log, religion_sample):
     assert str(int(table.max())) not in page.html.replace(",", "")
 
 
-def test_what_is_refused(read, log, failed, tmp_path):
+def test_what_is_refused(read, log, failed, by_religion, tmp_path):
     other = tc.ReleaseLog(tmp_path / "other.duckdb", variables={"sex": ["f", "m"]})
     with pytest.raises(tc.TaciturnError, match="log must be of the records of the fit"):
         read(log=other)
@@ -175,11 +176,18 @@ def test_what_is_refused(read, log, failed, tmp_path):
     with pytest.raises(tc.TaciturnError, match=r"what ReleaseLog\.check returned, got list"):
         read(verdict=[])
     by_sex = other.check(pd.Series({"f": 20, "m": 30}).rename_axis("sex"), **SILENT)
+    with pytest.raises(tc.TaciturnError, match="verdict needs log"):
+        read(verdict=failed)
+    with pytest.raises(tc.TaciturnError, match="from this log, it is from another"):
+        read(log=log, verdict=by_sex)
+    log = tc.ReleaseLog(tmp_path / "third.duckdb", variables=log.codebook.variables)
+    by_sex = log.check(pd.Series({"f": 20, "m": 30}).rename_axis("sex"), **SILENT)
     with pytest.raises(tc.TaciturnError, match=r"on a release of the fit's table.*'sex'"):
-        read(verdict=by_sex)
-    log.add(pd.Series({"f": 90}).rename_axis("sex"), where={"sex": "f"}, name="later")
+        read(log=log, verdict=by_sex)
+    verdict = log.check(by_religion - 20, where={"sex": "m"}, **SILENT)
+    log.add(pd.Series({"f": 900}).rename_axis("sex"), where={"sex": "f"}, name="later")
     with pytest.raises(tc.TaciturnError, match="something was released since"):
-        read(log=log, verdict=failed)
+        read(log=log, verdict=verdict)
 
 
 def test_a_verdict_is_from_the_log_that_is_listed(read, log, by_religion, tmp_path):
@@ -187,7 +195,42 @@ def test_a_verdict_is_from_the_log_that_is_listed(read, log, by_religion, tmp_pa
     other = tc.ReleaseLog(tmp_path / "other.duckdb", variables=log.codebook.variables)
     for each in (log, other):
         each.add(by_religion, name="everybody")
-    verdict = other.check(by_religion, **SILENT)
+    verdict = other.check(by_religion - 20, where={"sex": "m"}, **SILENT)
     assert read(log=other, verdict=verdict)
     with pytest.raises(tc.TaciturnError, match="from this log, it is from another"):
         read(log=log, verdict=verdict)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_verdict_is_on_the_counts_of_the_fit(read, log, religion_sample, filtered):
+    """Of all, and of a filter; a count that is not published says nothing."""
+    table, where = religion_sample, None
+    if filtered:
+        label = religion_sample["religion"].values[0]
+        table, where = religion_sample.sel(religion=label, drop=True), {"religion": label}
+    options = {"where": where, **SILENT}
+    assert read(log=log, verdict=log.check(table, **options))
+    wrong = table.copy(data=table.values + 0)
+    wrong[(2,) * wrong.ndim] += 1
+    place = f"area={table['area'].values[2]}"
+    with pytest.raises(tc.TaciturnError, match=f"on one with .* people in {place}"):
+        read(log=log, verdict=log.check(wrong, **options))
+    hidden = xr.zeros_like(wrong, dtype=bool)
+    hidden[(2,) * hidden.ndim] = True
+    release = tc.Suppression(wrong, hidden, totals=False)
+    assert read(log=log, verdict=log.check(release, **options))
+
+
+def test_a_verdict_on_merged_categories_and_levels(read, log, religion_sample, tmp_path):
+    areas = religion_sample["area"].values.tolist()
+    halves = ["first" if place < 4 else "second" for place in range(len(areas))]
+    with_levels = tc.ReleaseLog(
+        tmp_path / "levels.duckdb",
+        variables={"area": areas, "religion": religion_sample["religion"].values.tolist()},
+        levels={"half": ("area", halves)},
+    )
+    table = religion_sample.sum("religion").assign_coords(half=("area", halves))
+    by_half = table.groupby("half").sum()
+    assert read(log=with_levels, verdict=with_levels.check(by_half, **SILENT))
+    with pytest.raises(tc.TaciturnError, match=r"people in half=first, and the sample has"):
+        read(log=with_levels, verdict=with_levels.check(by_half + 1, **SILENT))

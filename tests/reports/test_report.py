@@ -4,6 +4,7 @@ say it does not."""
 import re
 from html import unescape
 from html.parser import HTMLParser
+from itertools import product
 
 import numpy as np
 import pytest
@@ -344,3 +345,47 @@ def test_an_even_table_for_the_public(page, religion):
     table = xr.full_like(religion, 40)
     fit = tc.LogLinear().fit(table, population_size=7200, draws=60, random_seed=1)
     assert "to the nearest 0.05" in page(fit, public=True).said
+
+
+def test_cells_that_no_released_table_has_are_attacked(page):
+    """Two-way tables of a three-way one, with four of their cells suppressed: inner
+    cells can be worked out, and more of them than of what is released.
+    """
+    values = [[[1, 9], [8, 0], [0, 4]], [[5, 10], [11, 0], [0, 0]], [[3, 0], [8, 0], [0, 5]]]
+    sample = xr.DataArray(np.array(values), dims=("a", "b", "c"))
+    hidden = xr.zeros_like(sample.sum("c"), dtype=bool)
+    hidden[1:, 1:] = True
+    margins = [("a", "b"), ("a", "c"), ("b", "c")]
+    release = tc.LinkedTables(sample, margins, suppressed={("a", "b"): hidden})
+    inner = tc.attacker_bounds(release, **SILENT)
+    assert bool((inner["disclosed"] & (inner["lower"] == sample)).sum() == inner["disclosed"].sum())
+    assert bool(inner["disclosed"][0, 0, 0])  # somebody alone
+    fit = tc.LogLinear().fit(sample, population_size=400, draws=60, random_seed=1)
+    read = page(fit, releases={"linked": release})
+    disclosed = int(inner["disclosed"].sum())
+    assert f"22 cells are not published as they are; {disclosed} of them" in read.said
+    with pytest.raises(tc.TaciturnError, match=f"{disclosed} of 22 unpublished cells"):
+        page(fit, releases={"linked": release}, public=True, overwrite=True)
+
+
+def test_totals_that_are_rounded_are_attacked(page):
+    """No cell can be worked out, but both rows: of all tables of people that are
+    rounded like this one the totals are 1.
+    """
+    sample = xr.DataArray([[1, 0, 0], [0, 1, 0]], dims=("a", "b"))
+    totals = [sample.sum("b"), sample.sum("a"), sample.sum()]
+    near = lambda counts: (counts + 1) // 3 * 3  # noqa: E731
+    release = tc.Rounding(near(sample), 3, totals=[near(total) for total in totals])
+    alike = [
+        cells
+        for cells in (np.reshape(each, (2, 3)) for each in product(range(3), repeat=6))
+        if not near(cells).any()
+        and not near(cells.sum(axis=0)).any()
+        and not near(cells.sum(axis=1)).any()
+        and near(cells.sum()) == 3
+    ]
+    assert {tuple(cells.sum(axis=1).tolist()) for cells in alike} == {(1, 1)}
+    assert {cells.min() for cells in np.transpose(alike, (1, 2, 0)).reshape(6, -1)} == {0}
+    fit = tc.LogLinear().fit(sample, population_size=20, draws=60, random_seed=1)
+    with pytest.raises(tc.TaciturnError, match="3 of 12 unpublished cells"):
+        page(fit, releases={"rounded": release}, public=True)

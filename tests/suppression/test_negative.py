@@ -149,8 +149,8 @@ def test_profits_of_records_are_protected_and_written(tmp_path):
         path = tmp_path / f"profits{ending}"
         tc.write_release(done, path)
         release = tc.publication.read_release(path, true, decimals=1)
-        for names, hidden in done.pattern.release.suppressed_cells().items():
-            assert release.suppressed_cells()[names].equals(hidden)
+        for names, hidden in done.pattern.release.unpublished_cells().items():
+            assert release.unpublished_cells()[names].equals(hidden)
     path = tmp_path / "intervals.csv"
     tc.write_release(done, path, intervals=True)
     rows = pd.read_csv(path)

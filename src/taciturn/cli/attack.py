@@ -144,10 +144,10 @@ def attack(
     true = with_hierarchies(true, hierarchy, **written)
     margin = _checked_margin(margin, true)
     if file is not None:
-        release, hidden = read_file(file, true, total=total, decimals=decimals)
+        release = read_file(file, true, total=total, decimals=decimals)
     else:
-        release, hidden = _release(true, suppressed, linked, totals, decimals, written)
-    rows = _bounds(release, asked := _asked(true, hidden, margin))
+        release = _release(true, suppressed, linked, totals, decimals, written)
+    rows = _bounds(release, asked := _asked(release, margin))
     _write_certificate(release, asked, certificate, overwrite=force)
     if output is not None:
         write_csv(rows, output, overwrite=force)
@@ -202,8 +202,8 @@ def _release(
     totals: tuple[tuple[str, ...], ...],
     decimals: int,
     written: dict[str, Any],
-) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
-    """The release, and which cells of each projection are suppressed."""
+) -> "Release":
+    """The release: what is published of a table and its projections."""
     import taciturn as tc
     from taciturn.schema import table_dims
     from taciturn.tables.margins import every_margin, margin_names
@@ -222,24 +222,13 @@ def _release(
             "no cell is suppressed: the files of --suppressed have no row, or only published ones"
         )
     if not linked and set(hidden) == {cells}:
-        return (
-            tc.Suppression(table, hidden[cells], totals=list(totals) or True, decimals=decimals),
-            hidden,
-        )
-    return tc.LinkedTables(table, margins, suppressed=masks, decimals=decimals), hidden
+        return tc.Suppression(table, hidden[cells], totals=list(totals) or True, decimals=decimals)
+    return tc.LinkedTables(table, margins, suppressed=masks, decimals=decimals)
 
 
-def _asked(
-    table: "xr.DataArray",
-    hidden: dict[tuple[str, ...], "xr.DataArray"],
-    margin: tuple[str, ...] | None,
-) -> dict[tuple[str, ...], Any]:
+def _asked(release: "Release", margin: tuple[str, ...] | None) -> dict[tuple[str, ...], Any]:
     """The cells to bound, by the variables of each projection; None is all of them."""
-    from taciturn.schema import table_dims
-
-    if margin is not None:
-        return {margin: None}
-    return dict(hidden) or {table_dims(table): None}
+    return release.unpublished_cells() if margin is None else {margin: None}
 
 
 def _write_certificate(

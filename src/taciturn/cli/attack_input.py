@@ -36,10 +36,8 @@ def read_values(
     return steps / 10.0**decimals
 
 
-def read_file(
-    path: TableFile, table: "xr.DataArray", *, total: str, decimals: int
-) -> tuple["Release", dict[tuple[str, ...], "xr.DataArray"]]:
-    """The release in a file, and which cells of each projection are suppressed."""
+def read_file(path: TableFile, table: "xr.DataArray", *, total: str, decimals: int) -> "Release":
+    """The release in a file, which leaves something to work out."""
     import taciturn as tc
 
     release = tc.publication.read_release(path, table, total=total, decimals=decimals)
@@ -48,10 +46,9 @@ def read_file(
             f"{path}: holds a perturbed table, of which every cell is published; attack works on"
             " cells that are not"
         )
-    hidden = release.suppressed_cells()
-    if not hidden:
+    if not release.unpublished_cells():
         raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
-    return release, hidden
+    return release
 
 
 def read_suppressed(

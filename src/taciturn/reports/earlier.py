@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
 from taciturn.errors import ParameterError
 from taciturn.fits.parts import FitParts
 from taciturn.release_log import ReleaseLog, Verdict
+from taciturn.release_log.codebook import Codebook, label_text
+from taciturn.release_log.published import PublishedTable
+from taciturn.schema import table_dims
+from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import legible
 
 __all__ = ["Earlier", "earlier_releases", "earlier_texts"]
@@ -23,14 +31,14 @@ class Earlier:
 
     Attributes
     ----------
-    releases : sequence of tuple of str, or None
+    releases : sequence of tuple of str
         Number, name, date and protection of each, by number: what a log holds, which is
-        public. None without a log.
+        public.
     verdict : Verdict or None
         What the next release would give away: not for release.
     """
 
-    releases: Sequence[tuple[str, str, str, str]] | None
+    releases: Sequence[tuple[str, str, str, str]]
     verdict: Verdict | None
 
     @property
@@ -46,8 +54,9 @@ def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
     Raises
     ------
     ParameterError
-        Something else, a log of other variables, a verdict on a table of other
-        variables, from another log or from before the last release.
+        Something else, a log of other variables; a verdict without its log, on a table
+        of other variables or with other counts, from another log or from before the
+        last release.
     FileFormatError
         The log cannot be read.
     """
@@ -59,51 +68,114 @@ def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
         raise ParameterError(
             f"verdict must be what ReleaseLog.check returned, got {type(verdict).__name__}"
         )
-    rows = None
-    if log is not None:
-        book = log.codebook
-        unknown = [x for x in parts.variables if x not in (*book.variables, *book.levels)]
-        if unknown:
-            raise ParameterError(f"log must be of the records of the fit: it has no {unknown[0]!r}")
-        rows = [
-            (str(number), str(row["name"]), f"{row['added']:%Y-%m-%d}", str(row["protection"]))
-            for number, row in log.releases.iterrows()
-        ]
-    if log is not None and verdict is not None and verdict.log != log.id:
-        raise ParameterError("verdict must be from this log, it is from another one")
+    if log is None:
+        raise ParameterError(
+            "verdict needs log, the one that was asked: it shows whether something was released"
+            " since"
+        )
+    book = log.codebook
+    unknown = [x for x in parts.variables if x not in (*book.variables, *book.levels)]
+    if unknown:
+        raise ParameterError(f"log must be of the records of the fit: it has no {unknown[0]!r}")
+    rows = [
+        (str(number), str(row["name"]), f"{row['added']:%Y-%m-%d}", str(row["protection"]))
+        for number, row in log.releases.iterrows()
+    ]
     if verdict is not None:
+        if verdict.log != log.id:
+            raise ParameterError("verdict must be from this log, it is from another one")
         _check_verdict(verdict, rows, parts)
+        _check_counts(verdict, book, parts.sample)
     return Earlier(rows, verdict)
 
 
 def _check_verdict(
-    verdict: Verdict, rows: Sequence[tuple[str, str, str, str]] | None, parts: FitParts
+    verdict: Verdict, rows: Sequence[tuple[str, str, str, str]], parts: FitParts
 ) -> None:
     known = {*map(str, parts.sample.coords), *parts.variables}
-    others = {axis.name for table in verdict.tables for axis in table.axes} - known
+    axes = [axis for table in verdict.tables for axis in table.axes]
+    others = {axis.name for axis in axes if not known & {axis.name, axis.variable}}
     if others:
         raise ParameterError(
             "verdict must be on a release of the fit's table, it is on one by"
             f" {', '.join(sorted(map(repr, others)))}"
         )
-    if rows is not None and [(str(n), x) for n, x in verdict.names.items()] != [
-        r[:2] for r in rows
-    ]:
+    if [(str(n), x) for n, x in verdict.names.items()] != [r[:2] for r in rows]:
         raise ParameterError(
             "verdict must be from this log as it is: something was released since, check again"
         )
+
+
+def _check_counts(verdict: Verdict, book: Codebook, sample: xr.DataArray) -> None:
+    """Raise where a count that was checked cannot be one of this sample, as far as it
+    was not perturbed and can be found there.
+    """
+    for table in verdict.tables:
+        counts = None if table.noise is not None else _counts_of(table, book, sample)
+        if counts is None:
+            continue
+        wrong = np.argwhere((counts < table.least) | (counts > table.most))
+        if len(wrong):
+            at = tuple(wrong[0].tolist())
+            cell = ", ".join(
+                f"{axis.name}={axis.labels[i]}" for axis, i in zip(table.axes, at, strict=True)
+            )
+            raise ParameterError(
+                f"verdict must be on a release of the fit's table: it is on one with"
+                f" {_between(int(table.least[at]), int(table.most[at]))} people in"
+                f" {cell or 'all'}, and the sample has {int(counts[at]):,}"
+            )
+
+
+def _counts_of(
+    table: PublishedTable, book: Codebook, sample: xr.DataArray
+) -> npt.NDArray[np.int64] | None:
+    """The cells of a published table, counted in a sample; None where it has not their
+    variables.
+    """
+    labels = {dim: [*map(label_text, labels_of(sample[dim]))] for dim in table_dims(sample)}
+    place = np.zeros(sample.shape, dtype=np.int64)
+    counted = np.ones(sample.shape, dtype=np.bool_)
+
+    def along(dim: str, values: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Values of the categories of a variable, to be broadcast."""
+        shape = [-1 if each == dim else 1 for each in sample.dims]
+        return np.array(values, dtype=np.int64).reshape(shape)
+
+    for axis in table.axes:
+        if axis.variable in labels:
+            codes = _looked_up(book.variables[axis.variable], axis.classes, labels[axis.variable])
+            place = place * len(axis.labels) + (found := along(axis.variable, codes))
+        elif axis.name in labels and set(labels[axis.name]) <= set(axis.labels):
+            codes = [axis.labels.index(label) for label in labels[axis.name]]
+            place = place * len(axis.labels) + (found := along(axis.name, codes))
+        else:
+            return None
+        counted &= found >= 0
+    for name, mask in table.where.items():
+        if name not in labels:
+            return None
+        counted &= along(name, _looked_up(book.variables[name], mask, labels[name])) > 0
+    cells = np.zeros(table.least.size, dtype=np.int64)
+    np.add.at(cells, place[counted], sample.values[counted])
+    return cells.reshape(table.least.shape)
+
+
+def _looked_up(categories: Sequence[str], values: Any, labels: Sequence[str]) -> list[int]:
+    """The value of each of these labels; -1 for one that is no category."""
+    known = dict(zip(categories, values.tolist(), strict=True))
+    return [int(known.get(label, -1)) for label in labels]
 
 
 def earlier_texts(earlier: Earlier, *, public: bool) -> dict[str, Any]:
     """What the template is given: for the public nothing that could be worked out."""
     verdict, rows = earlier.verdict, earlier.releases
     shown: dict[str, Any] = {
-        "log": rows is not None,
         "releases": [
             (number, [legible(name), date, legible(protection) or "none is recorded"])
-            for number, name, date, protection in (rows or [])[-_MOST_RELEASES:]
+            for number, name, date, protection in rows[-_MOST_RELEASES:]
         ],
-        "left_out": max(0, len(rows or []) - _MOST_RELEASES),
+        "left_out": max(0, len(rows) - _MOST_RELEASES),
         "verdict": None,
     }
     if verdict is None:

@@ -54,7 +54,8 @@ def report(
         What was released before of the same records; its variables have the names of
         the table's.
     verdict : Verdict, optional
-        What `ReleaseLog.check` says of the release that the page is about.
+        What `ReleaseLog.check` says of the release that the page is about, of the log
+        as it is; needs `log`.
     threshold : float, optional
         Also give the probability that R2 is above it, in ``[0, 1]``.
     public : bool
@@ -77,9 +78,10 @@ def report(
         What `assess` refuses; a perturbed table with other categories.
     ParameterError
         A threshold out of range; releases that are none, or of another table; a log of
-        other variables; a verdict on a table of other variables, or one that is older
-        than the last release of the log; with `public`, a release some of whose
-        unpublished cells can be worked out, or a verdict that did not pass.
+        other variables; a verdict without its log, on a table of other variables or
+        other counts, or older than the last release of the log; with `public`, a
+        release some of whose unpublished cells can be worked out, or a verdict that did
+        not pass.
     MissingDependencyError
         Jinja2 or matplotlib is not installed.
 

@@ -46,8 +46,8 @@ class Finding:
     name : str
         The release.
     hidden, disclosed : int
-        Cells and totals that it does not publish, and those of them with one possible
-        value.
+        Cells of the table, and of the tables and totals that something is released of,
+        whose value is not published; and those of them with one possible value.
     fewest : float
         The fewest values that one of the others can have; infinite without any.
     riskiest : sequence of tuples
@@ -170,11 +170,7 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
     knowledge = protection.knowledge if isinstance(protection, SuppressionPattern) else {}
     hidden, disclosed = 0, 0
     listed: list[tuple[str, float, float, float]] = []
-    suppressed: list[tuple[tuple[str, ...] | None, xr.DataArray | None]] = [
-        *release.suppressed_cells().items()
-    ]
-    # Without suppressed cells, as in a rounded table, all cells of the table.
-    for names, cells in suppressed or [(None, None)]:
+    for names, cells in release.unpublished_cells().items():
         bounds = attacker_bounds(
             release,
             margin=names,
@@ -182,7 +178,7 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
             knowledge=knowledge or None,
             progressbar=progressbar,
         )
-        open_cells = (bounds["lower"].notnull() & ~bounds["published"]).values
+        open_cells = cells.values
         found = bounds["n_values"].values
         hidden += int(open_cells.sum())
         disclosed += int((open_cells & (found == 1)).sum())

@@ -1,7 +1,7 @@
 """The words and numbers of the page, for the office or for the public."""
 
 from collections.abc import Iterator
-from math import inf, log2
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -273,7 +273,7 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
     else:
         said = (
             f"none of them can be worked out; at least {finding.fewest:,.0f} values remain possible"
-            f" for each, a risk of at most {1 / log2(finding.fewest):.2f} (1/bits)."
+            f" for each, a risk of at most {_at_most(1 / log2(finding.fewest)):.2f} (1/bits)."
         )
     rows = [
         (label, [f"{low:,.10g}", _bound(high), _number(count)])
@@ -281,9 +281,17 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
     ]
     return {
         "name": legible(finding.name),
-        "said": f"{finding.hidden:,} cells and totals are not published; {said}",
+        "said": (
+            f"Of the table, and of the tables and totals that something is released of,"
+            f" {finding.hidden:,} cells are not published as they are; {said}"
+        ),
         "rows": [] if public else rows,
     }
+
+
+def _at_most(value: float) -> float:
+    """The next number of two decimals that is not below a value."""
+    return ceil(round(100 * value, 9)) / 100
 
 
 def _bound(value: float) -> str:

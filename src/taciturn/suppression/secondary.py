@@ -90,7 +90,9 @@ def suppress(
         All that is released: projections of the table, each named by its variables;
         ``()`` is the grand total, and all variables together are the table itself. Any
         of their cells may be suppressed. Without it the table is released with all its
-        totals, and these remain published.
+        totals, and these remain published. Cells of the table are protected only as far
+        as they are primary: projections together may give others away, which
+        ``attacker_bounds(pattern.release)`` shows.
     protection : float, Dataset or mapping of margin to Dataset
         The uncertainty that must remain at each primary cell. A number above 0 and up
         to 1 is the largest risk in 1/bits; with 1, the default, no primary cell can be

@@ -64,7 +64,7 @@ def write_certificate(
         cells.
     cells : DataArray of bool, or mapping of margin to DataArray of bool, optional
         True for the cells to bound, dims of the table or of the margin; for several
-        margins by their names, as in ``release.suppressed_cells()``. By default, and
+        margins by their names, as in ``release.unpublished_cells()``. By default, and
         where a margin has None, all but the published cells of the table.
     knowledge : Dataset or mapping of margin to Dataset, optional
         Ranges that the attackers know beforehand, as for `attacker_bounds`. They are in

@@ -8,6 +8,8 @@ import xarray as xr
 from taciturn.attack.mechanisms.likelihood import Likelihood
 from taciturn.attack.releases.showing import Grid, Shown
 from taciturn.attack.system import Booleans, LinearSystem
+from taciturn.schema import table_dims
+from taciturn.tables.margins import margin_of
 
 __all__ = ["Release"]
 
@@ -59,12 +61,27 @@ class Release(ABC):
         """
         return self.shown().grids
 
-    def suppressed_cells(self) -> dict[tuple[str, ...], xr.DataArray]:
-        """The cells that are suppressed, by the variables of each table and total that
-        has some.
+    def released_margins(self) -> list[tuple[str, ...]]:
+        """The variables or levels of each table and total that something is released
+        of.
         """
-        masks = [grid.values.isnull() for grid in self.published_tables()]
-        return {tuple(map(str, mask.dims)): mask for mask in masks if bool(mask.any())}
+        return [tuple(map(str, grid.values.dims)) for grid in self.published_tables()]
+
+    def unpublished_cells(self) -> dict[tuple[str, ...], xr.DataArray]:
+        """Where the true value itself is not published: cells of the table, and of each
+        table and total that something is released of, by their variables.
+        """
+        table = self.system.published
+        margins: dict[frozenset[str], tuple[str, ...]] = {}
+        for names in (table_dims(table), *self.released_margins()):
+            margins.setdefault(frozenset(names), names)
+        found: dict[tuple[str, ...], xr.DataArray] = {}
+        for names in margins.values():
+            published = self.publishes(names)
+            if not published.all():
+                labels, _ = margin_of(table, names)
+                found[names] = labels.copy(data=~published.reshape(labels.shape))
+        return found
 
     def __repr__(self) -> str:
         """What is published, in words and small tables."""

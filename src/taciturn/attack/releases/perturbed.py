@@ -208,6 +208,11 @@ class Perturbed(Release):
         )
         return Shown(lines, [whole_grid(each, 0) for each in self._repetitions])
 
+    def released_margins(self) -> list[tuple[str, ...]]:
+        """The variables of the table, and those of each of the published totals."""
+        tables = [self._repetitions, *self._totals]
+        return [tuple(map(str, repetitions[0].dims)) for repetitions in tables]
+
     def published_tables(self) -> Sequence[Grid]:
         """The perturbed table, and each of the published totals."""
         tables = [self._repetitions, *self._totals]
