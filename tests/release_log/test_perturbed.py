@@ -24,6 +24,7 @@ from taciturn.attack import (
 )
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.release_log.mechanisms import mechanism_data, mechanism_of
+from taciturn.tables.transitions import check_perturbation_table, perturbed_counts
 
 NOISE = GeometricNoise(epsilon=0.5)
 KEYS = CellKeys(tc.perturbation.perturbation_table(3, 1.5))
@@ -123,6 +124,58 @@ def test_noise_from_the_same_keys_does_not_average_out(log: tc.ReleaseLog) -> No
     assert check(log, by_sex(5, 40), where=AGES, **same).passed
     with pytest.raises(TableError, match=r"sex=f of release 1 is published as 5, and sex=f of"):
         check(log, by_sex(4, 40), where=AGES, **same)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("answers", [(5, 4), (4, 4), (2, 1)])
+def test_keys_that_are_used_with_two_perturbation_tables(
+    log: tc.ReleaseLog, answers: tuple[int, int], order: int
+) -> None:
+    """A vague answer takes nothing from a precise one: the posterior is that of the
+    cell keys, of which a fine grid is tried, that give both.
+    """
+    tables = tc.perturbation.perturbation_table(3, 1.5), tc.perturbation.perturbation_table(3, 0.02)
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    weights = np.zeros(12)
+    for true in range(12):
+        both = np.ones(len(grid), dtype=np.bool_)
+        for table, answer in zip(tables, answers, strict=True):
+            cumulated, perturbed = check_perturbation_table(table)
+            both &= perturbed_counts(np.full(len(grid), true), grid, cumulated, perturbed) == answer
+        weights[true] = both.mean()
+    expected = weights / weights.sum()
+    (old, first), (new, second) = [*zip(tables, answers, strict=True)][::order]
+    log.add(by_sex(first, np.nan), mechanism=CellKeys(old), keys="2026", name="old")
+    verdict = check(log, by_sex(second, np.nan), mechanism=CellKeys(new), keys="2026")
+    if order == 1:
+        (found,) = verdict.likely
+        assert found.likely == (int(expected.argmax()),)
+        assert found.probability == pytest.approx(expected.max(), abs=1e-3)
+        assert found.probability > 0.97
+        assert found.releases == (1,)
+    else:
+        assert verdict.passed  # the precise one was there before
+
+
+def test_keys_that_are_used_with_two_perturbation_tables_contradict_themselves(
+    log: tc.ReleaseLog,
+) -> None:
+    """A key that adds three does not take one away."""
+    log.add(by_sex(8, np.nan), mechanism=KEYS, keys="2026", name="old")
+    narrow = CellKeys(tc.perturbation.perturbation_table(1, 0.1))
+    with pytest.raises(TableError, match=r"no count gives all that is published of one: sex=f of"):
+        check(log, by_sex(5, np.nan), mechanism=narrow, keys="2026")
+    assert check(log, by_sex(5, np.nan), mechanism=narrow, keys="2027").complete
+
+
+def test_keys_that_are_used_with_two_mechanisms_are_two_answers(log: tc.ReleaseLog) -> None:
+    """How rounding follows from keys is not known."""
+    log.add(by_sex(3, np.nan), mechanism=RandomRounding(3), keys="2026", name="old")
+    narrow = CellKeys(tc.perturbation.perturbation_table(1, 0.02))
+    verdict = check(log, by_sex(4, np.nan), mechanism=narrow, keys="2026")
+    (found,) = verdict.likely
+    p = product_of([3], RandomRounding(3), 20) * product_of([4], narrow, 20)
+    assert found.probability == pytest.approx((p / p.sum()).max(), rel=1e-9)
 
 
 def test_without_a_name_of_the_keys_each_release_has_keys_of_its_own(log: tc.ReleaseLog) -> None:

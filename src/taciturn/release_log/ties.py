@@ -6,12 +6,11 @@ from typing import Final
 import numpy as np
 
 from taciturn.attack import Mechanism
-from taciturn.errors import TableError
 from taciturn.release_log.answers import Answers, Chosen
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.evidence import Evidence, Seen, bits_of
 from taciturn.release_log.known import Hashes, Known, random_hashes
-from taciturn.release_log.mechanisms import canonical
+from taciturn.release_log.same_keys import once
 from taciturn.release_log.sums import Sums
 from taciturn.release_log.swapped import swapping_of
 from taciturn.release_log.swapped_file import swapped_files
@@ -45,8 +44,8 @@ class Ties:
     Raises
     ------
     TableError
-        Two counts of the same records, with noise from the same keys, differ; what is
-        known does not give what was released.
+        Two counts of the same records, with noise from the same keys by the same
+        mechanism, differ; what is known does not give what was released.
     """
 
     def __init__(self, window: Window, noisy: Sequence[Source]) -> None:
@@ -54,7 +53,7 @@ class Ties:
         nobody = self.known.upper == 0
         same = np.where(nobody, np.uint64(0), random_hashes(_SAME, len(nobody)))
         counted = [source for source in noisy if not swapping_of(source[1])]
-        self.seen = _once(list(_all_seen(window, counted)), same)
+        self.seen = once(list(_all_seen(window, counted)), same)
         self.swapped = swapped_files(window, [each for each in noisy if swapping_of(each[1])])
         self._anybody = bits_of(np.flatnonzero(~nobody))
         self._answers = Answers(self.known, self.seen)
@@ -96,19 +95,3 @@ def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
                 if noise.keyed:
                     own = ("own", release) if noise.keys is None else ("named", noise.keys)
                 yield Seen(source, cell, parts[cell], int(released[cell]), own, noise.mechanism)
-
-
-def _once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
-    """Counts of the same records with noise from the same keys once."""
-    kept: dict[Hashable, Seen] = {}
-    for each in every:
-        records = int(same[each.cells].sum())
-        first = kept.setdefault((each.keys, records), each)
-        alike = first.value == each.value
-        if not alike and canonical(first.mechanism) == canonical(each.mechanism):
-            raise TableError(
-                f"{first.name} is published as {first.value}, and"
-                f" {each.name} as {each.value}: with the same keys the same"
-                " records have one answer"
-            )
-    return list(kept.values())

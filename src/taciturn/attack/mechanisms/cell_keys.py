@@ -63,11 +63,11 @@ class CellKeys(Mechanism):
 
     @cached_property
     def _transitions(self) -> tuple[Floats, Integers]:
-        """Probabilities of each row, as the keys hit them, and the counts of the
-        columns.
+        """For each row where the keys of each column begin, with the end of the last;
+        and the counts of the columns.
         """
         cumulated, columns = check_perturbation_table(self.perturbation)
-        return np.diff(np.minimum(cumulated, 1.0), axis=1, prepend=0.0), columns
+        return np.insert(np.minimum(cumulated, 1.0), 0, 0.0, axis=1), columns
 
     @property
     def gives(self) -> str:
@@ -76,8 +76,8 @@ class CellKeys(Mechanism):
 
     def support(self, released: int) -> tuple[int, float] | None:
         """From the least to the most of the counts that give the released one."""
-        probabilities, columns = self._transitions
-        last = len(probabilities) - 1
+        ends, columns = self._transitions
+        last = len(ends) - 1
         true = np.union1d(np.arange(last), last + released - columns)
         true = true[true >= 0]
         possible = true[self._probability(released, true) > 0]
@@ -89,11 +89,19 @@ class CellKeys(Mechanism):
             return np.log(self._probability(released, true))
 
     def _probability(self, released: int, true: Integers) -> Floats:
-        probabilities, columns = self._transitions
-        row = np.minimum(true, len(probabilities) - 1)
+        low, high = self.keys_of(released, true)
+        return high - low
+
+    def keys_of(self, released: int, true: Integers) -> tuple[Floats, Floats]:
+        """The interval of cell keys that give the released count of each of these true
+        ones, in ``[0, 1]``; both ends are equal where none does.
+        """
+        ends, columns = self._transitions
+        row = np.minimum(true, len(ends) - 1)
         wanted = released - true + row
         place = np.minimum(np.searchsorted(columns, wanted), len(columns) - 1)
-        return np.where(columns[place] == wanted, probabilities[row, place], 0.0)
+        low = ends[row, place]
+        return low, np.where(columns[place] == wanted, ends[row, place + 1], low)
 
     def __repr__(self) -> str:
         rows, _ = self._transitions[0].shape

@@ -1,0 +1,119 @@
+"""Several answers about the same records with noise from the same keys: what they say
+together.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from taciturn.attack import CellKeys, Mechanism
+from taciturn.attack.mechanisms.base import Floats, Integers
+from taciturn.errors import TableError
+from taciturn.release_log.evidence import Seen
+from taciturn.release_log.known import Hashes
+from taciturn.release_log.mechanisms import canonical
+
+__all__ = ["once"]
+
+_ROUNDING: Final = 1e-12  # of ends of intervals of keys
+
+
+def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
+    """Counts of the same records with noise from the same keys once, with all that was
+    released of them.
+
+    Parameters
+    ----------
+    every : sequence of Seen
+        All counts.
+    same : array of uint64
+        Numbers of the combinations of classes, whose sums are equal for the same
+        records.
+
+    Raises
+    ------
+    TableError
+        Two of them differ and are by the same mechanism.
+    """
+    groups: dict[Hashable, dict[str, Seen]] = {}
+    for each in every:
+        own = groups.setdefault((each.keys, int(same[each.cells].sum())), {})
+        first = own.setdefault(canonical(each.mechanism), each)
+        if first.value != each.value:
+            raise TableError(
+                f"{first.name} is published as {first.value}, and"
+                f" {each.name} as {each.value}: with the same keys the same"
+                " records have one answer"
+            )
+    return [_together([*own.values()]) for own in groups.values()]
+
+
+def _together(seen: Sequence[Seen]) -> Seen:
+    """One for all of these, which are by different mechanisms."""
+    if len(seen) == 1:
+        return seen[0]
+    mechanism = _Together(tuple((each.mechanism, each.value) for each in seen))
+    first = seen[0]
+    releases = frozenset(each.source[0] for each in seen)
+    return replace(first, mechanism=mechanism, others=releases - {first.source[0]})
+
+
+@dataclass(frozen=True)
+class _Together(Mechanism):
+    r"""What several mechanisms released of one count, with the same keys.
+
+    A cell key `u` gives one answer by each perturbation table, so that
+
+    .. math:: P(y_1, y_2 \mid x) = P(u \in I_1(y_1, x) \cap I_2(y_2, x))
+
+    with the keys `I` that give each answer. Answers by other mechanisms are multiplied,
+    as how they follow from keys is not known.
+
+    Attributes
+    ----------
+    answers : tuple of (Mechanism, int)
+        The mechanisms, and what each released.
+    """
+
+    answers: tuple[tuple[Mechanism, int], ...]
+
+    @property
+    def gives(self) -> str:
+        """What all of them together gave."""
+        return f"what {self!r} gives"
+
+    def support(self, released: int) -> tuple[int, float] | None:
+        """From the least to the most of the counts that each of them gives; `released`
+        is the first answer.
+        """
+        ends = [mechanism.support(value) for mechanism, value in self.answers]
+        if None in ends:
+            return None
+        low, high = zip(*(each for each in ends if each is not None), strict=True)
+        return (max(low), min(high)) if max(low) <= min(high) else None
+
+    def log_probability(self, released: int, true: Integers) -> Floats:
+        """The logarithm of the share of keys that give all answers, times the
+        probabilities of others; `released` is the first answer.
+        """
+        found = np.zeros(len(true))
+        least, most = np.zeros(len(true)), np.ones(len(true))
+        for mechanism, value in self.answers:
+            if isinstance(mechanism, CellKeys):
+                low, high = mechanism.keys_of(value, true)
+                least, most = np.maximum(least, low), np.minimum(most, high)
+            else:
+                found = found + mechanism.log_probability(value, true)
+        share = np.where(most - least > _ROUNDING, most - least, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(found + np.log(share))
+
+    @property
+    def reach(self) -> float:
+        """The least of the distances."""
+        return min(mechanism.reach for mechanism, _ in self.answers)
+
+    def __repr__(self) -> str:
+        return " and ".join(repr(mechanism) for mechanism, _ in self.answers)
