@@ -630,3 +630,20 @@ def test_a_release_is_what_it_was_when_it_was_made(make):
             tc.attacker_bounds(each, margin=margin, progressbar=False) for each in (release, same)
         )
         assert found.identical(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_controlled_rounding_of_three_variables_controls_some_totals(seed):
+    """Others may be off by the base or more, so that all of them exclude the truth."""
+    counts = np.random.default_rng(seed).poisson(1.5, (3, 3, 8))
+    table = xr.DataArray(counts, dims=("a", "b", "c"))
+    rounded = tc.controlled_round(table, rounding_base=3, random_seed=seed).isel(replicate=0)
+    rounded = rounded.drop_vars("replicate")
+    assert int(abs(rounded - table).max()) < 3
+    assert max(int(abs((rounded - table).sum(name)).max()) for name in "abc") >= 3
+    with pytest.raises(ParameterError, match="must be the controlled totals.*for 3 variables"):
+        tc.Rounding(rounded, 3, method="random", totals=True)
+    controlled = [rounded.sum(["b", "c"]), rounded.sum(["a", "c"]), rounded.sum(["a", "b"])]
+    release = tc.Rounding(rounded, 3, method="random", totals=[*controlled, rounded.sum()])
+    bounds = bounds_of(release)
+    assert ((bounds["lower"] <= table) & (table <= bounds["upper"])).all()

@@ -90,7 +90,11 @@ def test_rounded_totals_of_levels():
     ].all()
     with pytest.raises(TableError, match="categories of 'region' differ"):
         tc.Rounding(released, 5, totals=[totals.isel(region=[1, 0])], exact_totals=True)
-    controlled = bounds_of(tc.Rounding(released, 5, method="random", totals=True), margin="region")
+    with pytest.raises(ParameterError, match="for the level 'region': after controlled rounding"):
+        tc.Rounding(released, 5, method="random", totals=True)
+    totals = totals.copy(data=[10, 10])
+    release = tc.Rounding(released, 5, method="random", totals=[totals])
+    controlled = bounds_of(release, margin="region")
     assert controlled["upper"].values.tolist() == [14, 14]  # 10 + 4, and not 9 + 9
 
 

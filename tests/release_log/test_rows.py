@@ -138,3 +138,16 @@ def test_odd_categories_are_what_they_are(tmp_path: Path) -> None:
     again = tc.ReleaseLog(log.path)
     assert again.codebook == log.codebook
     assert found(again, table) == []
+
+
+def test_small_cells_that_are_suppressed_are_not_zeros(tmp_path):
+    table = xr.DataArray([[2, 40], [7, 9]], dims=("d", "e"), coords={"d": ["x", "y"], "e": [1, 2]})
+    released = tc.perturbation.suppress_small_cells(table, minimum=5)
+    book = {"d": ["x", "y"], "e": [1, 2]}
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables=book, total=58)
+    for given in (released.isel(replicate=0), released.isel(replicate=0, drop=True)):
+        verdict = log.check(given, progressbar=False)
+        (found,) = verdict.findings  # 58 less the others
+        assert (found.lower, found.upper) == (2, 2)
+    with pytest.raises(tc.TaciturnError, match="holds replicates: take one"):
+        log.check(released, progressbar=False)

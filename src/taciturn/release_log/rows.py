@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
@@ -72,7 +73,9 @@ def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = Fal
 
 
 def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
-    if REPLICATE in table.coords and not perturbed:
+    # What `suppress_small_cells` returns: 0 stands for a count that is not published.
+    hidden = table.coords.get(SUPPRESSED) if SUPPRESSED not in table.dims else None
+    if REPLICATE in table.coords and not perturbed and hidden is None:
         raise TableError(
             "the table is perturbed: its counts are not the true ones. Give the mechanism, or"
             " tc.Rounding for a rounded table"
@@ -86,9 +89,12 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
         raise TableError(f"the table has no categories along {unnamed[0]!r}: give it coordinates")
     names = tuple(map(str, table.dims))
     cells = list(product(*(labels_of(table[dim]) for dim in table.dims)))
+    shown = np.ones(table.shape, dtype=np.bool_) if hidden is None else ~hidden.values
     values = [
-        _count(value, names, cell)
-        for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
+        _count(value, names, cell) if own else None
+        for value, own, cell in zip(
+            table.values.ravel().tolist(), shown.ravel().tolist(), cells, strict=True
+        )
     ]
     return Rows(names, cells, values)
 

@@ -14,7 +14,7 @@ from taciturn.attack.releases.totals import check_totals, total_in_steps
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
-from taciturn.tables.margins import every_margin, margin_of
+from taciturn.tables.margins import coarser_levels, every_margin, margin_of
 from taciturn.tables.steps import in_steps
 from taciturn.validate import is_real, one_of, quoted
 
@@ -46,7 +46,9 @@ class Rounding(Release):
         are the sums of the released cells, as after controlled rounding: all margins,
         down to the grand total, and those of every level of every hierarchy as in
         `Suppression`. Otherwise the published totals themselves, one table over the
-        variables or levels of each margin.
+        variables or levels of each margin. So are they after controlled rounding of
+        three or more variables, or with levels, which controls some totals only: others
+        may be further off than a rounded value is.
     exact_totals : bool
         Whether the published `totals` are the true ones; otherwise they are rounded in
         the same way as the cells.
@@ -61,7 +63,8 @@ class Rounding(Release):
         categories.
     ParameterError
         `base` below two steps or with more decimals, an unknown `method`,
-        `exact_totals` without the totals themselves, `decimals` outside 0 to 12.
+        `exact_totals` without the totals themselves, `decimals` outside 0 to 12; True
+        where not all totals are controlled.
 
     References
     ----------
@@ -90,6 +93,23 @@ class Rounding(Release):
                 f"exact_totals needs the true totals themselves in totals, got {self.totals}"
             )
         super().__post_init__()
+        self._check_controlled()
+
+    def _check_controlled(self) -> None:
+        """Raise where all totals are said to be within the base although controlled
+        rounding controls some.
+        """
+        if self.totals is not True or self.method == "conventional":
+            return
+        table = self._steps
+        levels = [name for dim in map(str, table.dims) for name in coarser_levels(table, dim)]
+        if table.ndim > 2 or levels:
+            raise ParameterError(
+                "totals must be the controlled totals themselves, such as"
+                f" [released.sum({str(table.dims[0])!r})], for"
+                f" {f'the level {levels[0]!r}' if levels else f'{table.ndim} variables'}: after"
+                " controlled rounding other totals may be further off, so that True is too much"
+            )
 
     @cached_property
     def _steps(self) -> xr.DataArray:
