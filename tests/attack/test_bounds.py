@@ -641,7 +641,7 @@ def test_controlled_rounding_of_three_variables_controls_some_totals(seed):
     rounded = rounded.drop_vars("replicate")
     assert int(abs(rounded - table).max()) < 3
     assert max(int(abs((rounded - table).sum(name)).max()) for name in "abc") >= 3
-    with pytest.raises(ParameterError, match="must be the controlled totals.*for 3 variables"):
+    with pytest.raises(ParameterError, match=r"must be the controlled totals.*for 3 variables"):
         tc.Rounding(rounded, 3, method="random", totals=True)
     controlled = [rounded.sum(["b", "c"]), rounded.sum(["a", "c"]), rounded.sum(["a", "b"])]
     release = tc.Rounding(rounded, 3, method="random", totals=[*controlled, rounded.sum()])

@@ -4,6 +4,7 @@ and held against new fits."""
 import contextlib
 import copy
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -159,6 +160,11 @@ def test_a_calibration_is_kept(fits, religion, religion_sample, tmp_path):
         workers=1,
         progressbar=False,
     )
+    settings = json.loads(result.attrs["settings"])
+    smaller = result.assign_attrs(settings=json.dumps({**settings, "population_size": 500}))
+    texts = TEXTS | {"calibration": smaller}
+    with pytest.raises(ParameterError, match="is with population_size=500, the fit is with 2449"):
+        tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
     texts = TEXTS | {"calibration": result}
     card = tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
     kept = tc.cards.load_card(card.path).calibration
@@ -476,6 +482,16 @@ def test_fits_that_do_not_belong_together(fits, religion_sample, tmp_path):
     refused(
         alike, reference=tc.LogLinear().fit(religion_sample + 1, population_size=2449, **common)
     )
+    refused("the reference must have another seed than the fit", reference=fits["fit"])
+    larger = [
+        tc.LogLinear().fit(religion_sample, population_size=9999, draws=200, random_seed=seed)
+        for seed in (1, 2)
+    ]
+    refused(
+        r"is drawn from area_by_religion of 2,449 people, and the fit is with population_size=9999",
+        fit=larger[0],
+        reference=larger[1],
+    )
     refused("the sample of the fit is not that of area_by_sex", table="area_by_sex")
     refused("the sample of the fit is not that of area_by_religion", random_seed=2)
     refused("give both fraction and random_seed", random_seed=None)
@@ -491,7 +507,10 @@ def test_fits_that_do_not_belong_together(fits, religion_sample, tmp_path):
 def test_a_fit_that_did_not_converge_has_no_card(fit_as_chain, tmp_path):
     stuck = fit_as_chain.copy(deep=True)
     stuck["posterior"]["theta"][0] += 1e6
-    arguments = {"reference": fit_as_chain, **DRAWN, **TEXTS}
+    settings = json.loads(fit_as_chain.attrs["settings"])
+    other = fit_as_chain.copy()
+    other.attrs["settings"] = json.dumps({**settings, "random_seed": 99})
+    arguments = {"reference": other, **DRAWN, **TEXTS}
     with pytest.raises(EstimationError, match="the fit did not converge: r-hat is"):
         tc.cards.write_card(tmp_path / "x.toml", stuck, **arguments)
     assert list(tmp_path.iterdir()) == []
@@ -875,6 +894,23 @@ def test_means_are_compared_in_combined_errors():
     assert [problem.split(":")[0] for problem in compare_means(reference, refit)[1]] == ["x", "c"]
     del refit["c"]
     assert "the fit has no c" in compare_means(reference, refit)[1]
+
+
+@pytest.mark.parametrize(
+    ("run", "changes", "message"),
+    [
+        ("fit", {"mean": 0.01}, r"\[fit\.summary\] R2: the mean is"),
+        ("reference", {"mean": 0.01, "mcse": 1.0}, r"R2: the Monte Carlo error 1 is above the sd"),
+        ("reference", {"2.5%": 0.01, "50%": 0.011, "97.5%": 0.012}, r"R2: 50% is .*, the refere"),
+    ],
+)
+def test_a_card_that_was_changed_by_hand(card, tmp_path, run, changes, message):
+    own = getattr(card, run)
+    summary = {**own.summary, "R2": {**own.summary["R2"], **changes}}
+    path = rewritten(card, tmp_path / "off.toml", **{run: replace(own, summary=summary)})
+    check = tc.cards.validate_card(path)
+    assert not check.passed
+    assert re.search(message, str(check))
 
 
 def test_a_new_fit_that_does_not_converge_fails(card, monkeypatch):

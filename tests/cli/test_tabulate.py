@@ -72,6 +72,8 @@ def test_categories_from_files(people, tmp_path):
     table = tc.read_table(pd.read_csv(io.StringIO(printed)))
     assert table["religion"].values.tolist() == [11, *range(1, 11)]
     assert int(table.sel(religion=11).sum()) == 0
+    with pytest.raises(TableError, match="another file of --categories has those of 'religion'"):
+        run("tabulate", people, *given, *given[2:])
     (tmp_path / "other.csv").write_text("code\n1\n")
     with pytest.raises(TableError, match="one column must be called like one of the variables"):
         run("tabulate", people, *given, "--categories", tmp_path / "other.csv")

@@ -542,6 +542,15 @@ def test_labels_with_names_of_results_are_refused(name):
     assert (assess(sample().rename(age=name))["reason"] == "").all()  # gives no labels
 
 
+def test_a_variable_of_any_other_name_gives_the_result_labels():
+    """Beside a table that cannot be assessed, whose reason is kept as bytes."""
+    tables = sample().rename(age="byte")
+    tables[1] = 0
+    risk = assess(tables, by="byte")
+    assert (risk["reason"] != "").values.tolist() == (np.arange(len(tables)) == 1).tolist()
+    assert risk["R2_by_byte"].notnull().sum("byte").values[1].tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("left", [b"", b"{"])
 def test_a_damaged_region_is_done_again(tmp_path, left, alone):
     store = tmp_path / "store"

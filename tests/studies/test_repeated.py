@@ -233,6 +233,26 @@ def test_another_studys_store_is_refused(religion, tmp_path, change, message):
     assert store.read_bytes() == before
 
 
+def test_structural_zeros_of_a_store_are_known_by_their_labels(tmp_path):
+    counts = np.random.default_rng(0).poisson(8, (3, 2, 2))
+    counts[0, 0, 0] = counts[2, 0, 0] = 0
+    labels = {"a": list("xyz"), "b": [1, 2], "c": [1, 2]}
+    population = xr.DataArray(counts, coords=labels, dims=("a", "b", "c"))
+    zeros = xr.zeros_like(population, dtype=bool)
+    zeros[0, 0, 0] = True
+    store = tmp_path / "study.jsonl"
+    given = {"fractions": [0.2], "draws": 10, "store": store, **QUIET}
+
+    def study(zeros, samples):
+        return tc.study(population, PLUG_INS, structural_zeros=zeros, samples=samples, **given)
+
+    study(zeros, 2)
+    again = study(zeros[::-1].transpose("c", "a", "b"), 3)
+    assert again.identical(study(zeros, 3))
+    with pytest.raises(FileFormatError, match=r"its structural zeros is \[0\], here it is \[8\]"):
+        study(zeros.assign_coords(a=list("zyx")), 3)
+
+
 def test_failures_are_counted_and_do_not_cover():
     S = 12
     result = tc.study(
@@ -268,6 +288,12 @@ def test_failures_are_counted_and_do_not_cover():
         ({"random_seed": -1}, "random_seed must be"),
         ({"weights": (1, 1, 1)}, "sum to 1"),
         ({"method": "magic"}, "method must be"),
+        ({"estimators": [tc.LogLinear()]}, "estimators must be a mapping of names"),
+        ({"estimators": {1: tc.LogLinear()}}, "name of an estimator must be text, got 1"),
+        ({"fractions": 0.1}, "fractions must be numbers, such as"),
+        ({"fractions": ["0.1"]}, "fractions must be up to 1"),
+        ({"known_margins": 3}, "known_margins must be names of variables, got 3"),
+        ({"store": 3}, "store must be the name of a file, got 3"),
     ],
 )
 def test_wrong_arguments(religion, change, message):

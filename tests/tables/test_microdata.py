@@ -203,3 +203,14 @@ def test_categoricals_of_polars_declare_nothing(tmp_path):
 def test_numbers_are_sorted_by_size_before_the_category_of_missing_labels(labels):
     found = tc.tabulate(pd.DataFrame({"a": labels}), "a", missing="not stated")
     assert found["a"].values.tolist() == ["1", "2", "10", "not stated"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("number", [float, "float32", "Int64"])
+def test_a_number_for_missing_labels_is_that_of_the_records(first, number):
+    """pandas has floats where a whole number is missing."""
+    codes = [None, 1, 9, 2, 9, None] if first else [1, 9, 2, 9, None, None]
+    column = pd.array(codes, "Int64").astype("Int64" if number == "Int64" else "float64")
+    found = tc.tabulate(pd.DataFrame({"a": pd.Series(column, dtype=number)}), "a", missing=9)
+    assert found["a"].values.tolist() == ([1, 2, 9] if number == "Int64" else ["1.0", "2.0", "9.0"])
+    assert found.values.tolist() == [1, 1, 4]

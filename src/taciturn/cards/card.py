@@ -156,7 +156,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Simulation-based calibration on tables of this shape, or why there is none.
+    """Simulation-based calibration with the sizes of the fit, or why there is none.
 
     Attributes
     ----------

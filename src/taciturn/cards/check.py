@@ -1,6 +1,6 @@
 """Numbers of a fit, and their comparison with those of another."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import hypot
 from os import PathLike
@@ -30,6 +30,9 @@ __all__ = [
 
 MOST_ERRORS: Final = 4.0
 """How many combined Monte Carlo errors two means of one quantity may differ by."""
+
+COUNTS: Final = ("tau1",)
+"""Measures that are whole numbers."""
 
 _TINY: Final = 1e-9  # relative difference that rounding leaves between equal constants
 _DIGITS: Final = 6
@@ -70,11 +73,14 @@ class CardCheck:
 
 
 def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> CardCheck:
-    """Repeat the fit that a card describes and compare every mean with its reference.
+    """Repeat the fit that a card describes and compare it with its reference, and with
+    what the card says of the fit.
 
     The table and the sample are compared with their hashes, and the fit has the
     recorded settings. A mean agrees if it lies within four combined Monte Carlo errors
-    of the reference; by chance alone one in 16,000 does not.
+    of the reference; by chance alone one in 16,000 does not. Medians and ends of
+    intervals may be half the width of an interval apart, or one count; a Monte Carlo
+    error above the standard deviation is none.
 
     Parameters
     ----------
@@ -104,6 +110,7 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     fit = card.estimator.fit(sample, **card.fit_arguments(), progressbar=progressbar)
     rows, diagnostics = fit_in_numbers(assess(fit, weights=card.weights))
     table, problems = compare_means(card.reference.summary, rows)
+    problems += [f"[fit.summary] {each}" for each in compare_means(card.fit.summary, rows)[1]]
     if diagnostics is not None:
         problems += [f"the new fit did not converge: {problem}" for problem in diagnostics.problems]
     return CardCheck(card, table, tuple(problems))
@@ -147,9 +154,7 @@ def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
 
 
 def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
-    """Means side by side, and those that differ by more than their Monte Carlo errors
-    explain.
-    """
+    """Means side by side, and what differs by more than Monte Carlo errors explain."""
     import pandas as pd
 
     table, problems = {}, []
@@ -171,8 +176,21 @@ def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str
                 f" {expected['mean']:.6g}, {errors:.1f} Monte Carlo errors apart; {MOST_ERRORS:g}"
                 " are accepted"
             )
+        problems += [f"{name}: {flaw}" for flaw in _flaws(name, expected, rows[name])]
     columns = ["reference", "refit", "difference", "error", "errors"]
     return pd.DataFrame.from_dict(table, orient="index", columns=columns), problems
+
+
+def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -> Iterator[str]:
+    """What else of a quantity cannot be that of these draws, roughly."""
+    if expected["mcse"] > expected["sd"] * (1 + _TINY):
+        yield f"the Monte Carlo error {expected['mcse']:.6g} is above the sd {expected['sd']:.6g}"
+    apart = (row["97.5%"] - row["2.5%"]) / 2
+    if name in COUNTS:
+        apart = max(apart, 1.0)
+    for column in ("2.5%", "50%", "97.5%"):
+        if not abs(row[column] - expected[column]) <= apart * (1 + _TINY) + _TINY:
+            yield f"{column} is {row[column]:.6g}, the reference {expected[column]:.6g}"
 
 
 def rounded(value: float) -> float:

@@ -80,9 +80,10 @@ def write_card(
     ------
     ParameterError
         `fit` and `reference` are not of the same estimator, sample and population; the
-        table does not give the sample or its known margins; the calibration is of
-        another estimator, or with other known margins than the fit; the file lies
-        outside the folder of the card.
+        table does not give the sample or its known margins, or holds another number of
+        people than the population; both have the same seed; the calibration is of
+        another estimator, or with other sizes or known margins than the fit; the file
+        lies outside the folder of the card.
     EstimationError
         A fit did not converge, or the two means of a quantity differ by more than their
         Monte Carlo errors explain.
@@ -141,7 +142,7 @@ def write_card(
         table=_described(path, parts, table, citation, fraction, random_seed, public=public),
         weights=weights,
         **runs,
-        calibration=_calibration(calibration, estimator, parts.known_margins),
+        calibration=_calibration(calibration, estimator, parts),
         versions=recorded_mapping(fit, "versions"),
         command=command,
         path=path,
@@ -176,6 +177,11 @@ def _one_estimator(fit: xr.DataTree, parts: FitParts, reference: xr.DataTree) ->
         raise ParameterError(
             "fit and reference must be of the same estimator, sample, population size and"
             " constraints"
+        )
+    seeds = [recorded_settings(tree).seed for tree in (fit, reference)]
+    if seeds[0] == seeds[1]:
+        raise ParameterError(
+            f"the reference must have another seed than the fit, both have {seeds[0]}"
         )
     return estimators[0]
 
@@ -220,6 +226,11 @@ def _described(
         raise ParameterError(
             f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
         )
+    if fraction is not None and int(source.sum()) != parts.population_size:
+        raise ParameterError(
+            f"the sample is drawn from {table} of {int(source.sum()):,} people, and the fit is with"
+            f" population_size={parts.population_size}"
+        )
     known = () if margins is None else tuple(map(str, margins.dims))
     counts: tuple[int, ...] = ()
     if margins is not None and fraction is None:
@@ -258,13 +269,20 @@ def _beside(file: Path, card: Path) -> str:
 
 
 def _calibration(
-    calibration: xr.Dataset | str, estimator: Estimator, margins: xr.DataArray | None
+    calibration: xr.Dataset | str, estimator: Estimator, parts: FitParts
 ) -> Calibration:
     if isinstance(calibration, str):
         return Calibration(calibration)
     settings = json.loads(calibration.attrs["settings"])
     if estimator_from_spec(settings.pop("estimator")) != estimator:
         raise ParameterError(f"the calibration is of another estimator than {estimator!r}")
+    sizes = {"sample_size": int(parts.sample.sum()), "population_size": parts.population_size}
+    for name, size in sizes.items():
+        if settings[name] != size:
+            raise ParameterError(
+                f"the calibration is with {name}={settings[name]}, the fit is with {size}"
+            )
+    margins = parts.known_margins
     told, known = (
         settings.get("known_margins", []),
         [] if margins is None else list(map(str, margins.dims)),

@@ -132,5 +132,7 @@ def _categories(
                 f"{path}: one column must be called like one of the variables {list(variables)}:"
                 f" the columns are {', '.join(map(repr, columns))}"
             )
+        if named[0] in declared:
+            raise TableError(f"{path}: another file of --categories has those of {named[0]!r}")
         declared[named[0]] = columns[named[0]]
     return declared

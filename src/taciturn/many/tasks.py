@@ -60,7 +60,7 @@ class Kept:
         found: dict[str, tuple[str, tuple[str, ...]]] = {
             "sample_size": ("int64", ()),
             "converged": ("bool", ()),
-            "reason": ("uint8", ("byte",)),
+            "reason": ("uint8", ("reason",)),
         }
         for measure in MEASURES:
             for name, own in ((measure, ()), *((f"{measure}_by_{v}", (v,)) for v in self.by)):
@@ -86,7 +86,7 @@ class Kept:
     @property
     def shapes(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Type and shape of every array, but for the tables."""
-        sizes = {"byte": _REASON_BYTES, "quantile": len(self.quantiles), "draw": self.draws}
+        sizes = {"reason": _REASON_BYTES, "quantile": len(self.quantiles), "draw": self.draws}
         sizes |= self.by
         return {
             name: (kind, tuple(sizes[dim] for dim in dims))

@@ -15,13 +15,14 @@ from taciturn import __version__
 from taciturn.errors import EstimationError, ParameterError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
-from taciturn.estimators.problem import Problem, make_problem
+from taciturn.estimators.problem import Problem, checked_fillable, make_problem
 from taciturn.estimators.settings import check_method
 from taciturn.fits.unlabelled import MEASURES, fit_draws, measure
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
+from taciturn.tables.checks import require_array
 from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]
@@ -292,9 +293,10 @@ def _empty_problem(
     structural_zeros: xr.DataArray | None,
 ) -> Problem:
     """The shape of the table, with a placeholder sample of `n` in a single cell."""
+    require_array(template, name="template")
     free = np.ones(template.shape, dtype=bool)
     if structural_zeros is not None:
-        free = ~np.asarray(structural_zeros.transpose(*template.dims).values, dtype=bool)
+        free = checked_fillable(template, structural_zeros)
     counts = np.zeros(template.size, dtype=np.int64)
     size = whole_number(sample_size, "sample_size", least=1, most=MAX_COUNT)
     counts[np.argmax(free.ravel())] = size

@@ -20,6 +20,7 @@ from taciturn.fits.unlabelled import (
 )
 from taciturn.tables.margins import margin
 from taciturn.tables.sampling import draw_sample
+from taciturn.validate import names_of
 
 __all__ = ["Job", "jobs_left", "known_table", "problem_and_truth", "run_job"]
 
@@ -42,7 +43,7 @@ class Job:
 
 def known_table(population: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray | None:
     """The population's table over some variables; None if there are none."""
-    dims = [variables] if isinstance(variables, str) else list(variables)
+    dims = names_of(variables, "known_margins")
     return margin(population, dims) if dims else None
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 from taciturn import __version__
 from taciturn.errors import ParameterError
 from taciturn.estimators.base import Estimator
-from taciturn.estimators.problem import make_problem
+from taciturn.estimators.problem import checked_fillable, make_problem
 from taciturn.estimators.settings import check_method
 from taciturn.files import check_output
 from taciturn.parallel import Workers, run_all
@@ -31,7 +31,14 @@ from taciturn.studies.jobs import (
 from taciturn.studies.records import check_records
 from taciturn.studies.statistics import summarise
 from taciturn.tables.checks import check_table
-from taciturn.validate import check_weights, quoted, seed_number, whole_number
+from taciturn.validate import (
+    check_weights,
+    is_real,
+    mapping_of,
+    quoted,
+    seed_number,
+    whole_number,
+)
 
 __all__ = ["study"]
 
@@ -130,9 +137,9 @@ def study(
     Notes
     -----
     *Failures.* If an estimator raises a `TaciturnError` on a sample, its interval there
-    counts as not covering the truth: coverage is over all samples, the other statistics
-    are over those that were estimated, and ``failures`` counts the rest; the first
-    message of each estimator is in the attribute ``failure_messages``.
+    counts as not covering the truth: coverage and ``truth`` are over all samples, the
+    other statistics are over those that were estimated, and ``failures`` counts the
+    rest; the first message of each estimator is in the attribute ``failure_messages``.
     ``unconverged`` counts samples whose fit warned that its sampler did not converge;
     they are kept.
 
@@ -176,6 +183,8 @@ def study(
     True
     """
     if store is not None:
+        if not isinstance(store, str | PathLike):
+            raise ParameterError(f"store must be the name of a file, got {quoted(store)}")
         check_output(Path(store), overwrite=True)
     table = check_table(population, name="population")
     sizes = _sample_sizes(table, fractions)
@@ -208,9 +217,12 @@ def study(
 
 
 def _check_estimators(estimators: Mapping[str, Estimator]) -> None:
+    mapping_of(estimators, "estimators", "names to estimators, {'log-linear': LogLinear()}")
     if not estimators:
         raise ParameterError("give at least one estimator: {'log-linear': LogLinear()}")
     for name, estimator in estimators.items():
+        if not isinstance(name, str):
+            raise ParameterError(f"the name of an estimator must be text, got {quoted(name)}")
         if not isinstance(estimator, Estimator):
             raise ParameterError(
                 f"the estimator {name!r} must be an Estimator, such as LogLinear(), got"
@@ -221,8 +233,12 @@ def _check_estimators(estimators: Mapping[str, Estimator]) -> None:
 def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[float, int]:
     total = int(population.sum())
     sizes: dict[float, int] = {}
+    if not np.iterable(fractions):
+        raise ParameterError(
+            f"fractions must be numbers, such as [0.01, 0.05], got {quoted(fractions)}"
+        )
     for fraction in fractions:
-        if not 0 < fraction <= 1 or round(fraction * total) < 1:
+        if not is_real(fraction) or not 0 < fraction <= 1 or round(fraction * total) < 1:
             raise ParameterError(
                 f"fractions must be up to 1 and give somebody of {total} a place, got"
                 f" {quoted(fraction)}"
@@ -248,8 +264,8 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
     if job.known_margins is not None:
         known["known_margins"] = list(job.known_margins.dims)
     if job.structural_zeros is not None:
-        zeros = np.asarray(job.structural_zeros.transpose(*table.dims), dtype=bool)
-        known["structural_zeros"] = np.flatnonzero(zeros).tolist()
+        fillable = checked_fillable(table, job.structural_zeros)
+        known["structural_zeros"] = np.flatnonzero(~fillable).tolist()
     return {
         **known,
         "categories": {str(dim): table.sizes[dim] for dim in table.dims},

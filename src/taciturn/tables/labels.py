@@ -81,6 +81,7 @@ class Labels:
     ) -> None:
         self.variable, self.origin, self._missing = variable, origin, missing
         self._of_records = of_records
+        self._floats = False  # pandas has floats where a whole number is missing
         self._found: list[tuple[Any, int]] = []  # each label, and the row where it is first
         self._codes: dict[Any, int] = {}
 
@@ -124,6 +125,10 @@ class Labels:
         )
 
     def _code(self, label: Any, row: int) -> int:
+        if isinstance(label, float):
+            self._floats = True
+            if is_integer(self._missing) and label == self._missing:
+                label = self._missing
         code = self._codes.setdefault(_identity(label), len(self._found))
         if code == len(self._found):
             self._found.append((label, row))
@@ -135,8 +140,11 @@ class Labels:
         """The categories, declared, sorted or in order of appearance, and the position
         there of each code.
         """
-        labels = [label for label, _ in self._found]
-        substituted = [label for label in labels if label == self._missing not in (REFUSE, DROP)]
+        replaced: Any = self._missing
+        if self._floats and is_integer(replaced):
+            replaced = float(replaced)
+        labels = [replaced if label == self._missing else label for label, _ in self._found]
+        substituted = [label for label in labels if label == replaced not in (REFUSE, DROP)]
         if declared is not None:
             check_declared(declared, self.variable)
             declared = [*declared, *(label for label in substituted if label not in declared)]
@@ -149,7 +157,7 @@ class Labels:
             names = [*sorted(own, key=_rank(own)), *last]
         at = {name: position for position, name in enumerate(names)}
         positions: dict[int, None] = {}
-        for label, row in self._found:
+        for label, (_, row) in zip(labels, self._found, strict=True):
             name = written(label)
             if name not in at:
                 self._refuse_undeclared(name, row, names)
