@@ -2,7 +2,7 @@
 say it does not."""
 
 import re
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from itertools import product
 
@@ -389,3 +389,38 @@ def test_totals_that_are_rounded_are_attacked(page):
     fit = tc.LogLinear().fit(sample, population_size=20, draws=60, random_seed=1)
     with pytest.raises(tc.TaciturnError, match="3 of 12 unpublished cells"):
         page(fit, releases={"rounded": release}, public=True)
+
+
+def test_a_public_page_has_no_number_that_the_sample_gave_the_model(page, religion_sample):
+    """Neither shares of a mixture nor what weights are worth."""
+    settings = {"population_size": 2449, "draws": 400, "random_seed": 1, "progressbar": False}
+    urn = tc.ChineseRestaurant().fit(religion_sample, **settings)
+    stack = tc.fits.stack(
+        {"urn": urn, "log-linear": tc.DirichletLogLinear().fit(religion_sample, **settings)}
+    )
+    pages = [page(stack, public=public, overwrite=True) for public in (False, True)]
+    model, told = ("".join(each.row("Model")) for each in pages)
+    shares = re.findall(r"[01]\.\d{3}", model)
+    assert len(shares) == 2
+    assert not any(share in pages[1].html for share in shares)
+    assert "log-linear: DirichletLogLinear()" in told
+    weights = xr.DataArray(np.linspace(3, 15, religion_sample.size), dims="cell")
+    weights = religion_sample.copy(data=weights.values.reshape(religion_sample.shape))
+    fit = tc.DirichletLogLinear().fit(
+        religion_sample, sampling_weights=weights, effective_size=123.456, **settings
+    )
+    for public in (False, True):
+        said = page(fit, public=public, overwrite=True).said
+        assert ("123.5" in said) is not public
+        assert ("says less than as many people" in said) is public
+
+
+def test_labels_in_pictures_stay_as_they_are(page):
+    """Even colours and references, which are changed around them; long ones are cut."""
+    labels = ["#000000", "#010203", 'url(#a) id="b"', "x" * 500]
+    sample = xr.DataArray([[3, 1, 2, 2], [2, 4, 1, 5]], dims=("b", "a"), coords={"a": labels})
+    fit = tc.LogLinear().fit(sample, population_size=40, draws=60, random_seed=1)
+    read = page(fit)
+    for label in labels[:3]:
+        assert f">{escape(label, quote=False)}</text>" in read.html
+    assert "x" * 200 not in "".join(re.findall("<text.*?</text>", read.html, re.S))

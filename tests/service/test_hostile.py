@@ -87,6 +87,7 @@ WIDE = {f"v{i}": ["x"] for i in range(MOST_DIMS + 1)}
         (changed("table.counts", [51, -48]), "sex=m holds -48"),
         (changed("table.counts", [51, 1.5]), "sex=m holds 1.5"),
         (changed("table.counts", [51, 10**30]), "sex=m holds 1000"),
+        (changed("table.counts", [51, 10**400]), "sex=m holds 1000"),
         (changed("where", {"height": "x"}), "where must name variables of the log"),
         (changed("where", {"age": []}), "where.age"),
         (changed("where", {"age": "x"}), "'age' has no category 'x'"),

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from taciturn.plots import plot_checks, plot_risk_utility
 from taciturn.plots.rows import draw_intervals
+from taciturn.plots.shared import plain
 from taciturn.reports.yardstick import Mark
 
 if TYPE_CHECKING:
@@ -59,10 +60,17 @@ def inline(figure: "Figure", name: str, description: str) -> Markup:
     )
     plt.close(figure)
     svg = file.getvalue()
-    svg = re.sub(f"{_INK}|#000000", "currentColor", svg[svg.index("<svg") :])
-    svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    svg = re.sub("<[^>]*>", lambda tag: _adapted(tag[0], name), svg[svg.index("<svg") :])
     label = Markup('<svg role="img" aria-label="{}"').format(description)
     return Markup(svg.replace("<svg", label, 1))  # noqa: S704, matplotlib escapes labels
+
+
+def _adapted(tag: str, name: str) -> str:
+    """A tag in the page's colour and with identifiers of its own; texts between tags
+    are labels, and stay as they are.
+    """
+    tag = re.sub(f"{_INK}|#000000", "currentColor", tag)
+    return re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", tag)
 
 
 def yardstick_picture(ours: tuple[float, float, float], marks: Sequence[Mark]) -> Markup:
@@ -96,7 +104,7 @@ def category_picture(variable: str, labels: Sequence[str], risk: Floats) -> Mark
     name = "category-" + "".join(f"{ord(mark):x}" for mark in variable)
     with plt.rc_context(rc_of_page(name)):
         figure, ax = plt.subplots(figsize=(7.2, 0.8 + 0.24 * len(labels)), layout="constrained")
-        draw_intervals(ax, [label.replace("$", r"\$") for label in labels], risk, colour=_OURS)
+        draw_intervals(ax, [*map(plain, labels)], risk, colour=_OURS)
         ax.set_xlim(0, max(1.05 * float(risk.max()), 0.1))
         ax.set_xlabel("R2")
         _plain_axes(ax)

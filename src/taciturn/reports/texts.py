@@ -16,6 +16,8 @@ from taciturn.fits.checks import (
     missed_lines,
     of_whole_fit,
 )
+from taciturn.fits.mixtures import is_stack
+from taciturn.fits.parts import FitParts
 from taciturn.fits.problems import (
     NOT_ALIKE,
     NOT_CONVERGED,
@@ -71,7 +73,7 @@ def texts(
         "public": public,
         "problems": problems,
         "verdict": _verdict(contents, problems, threshold, public=public),
-        "sampling": legible(parts.assumed),
+        "sampling": _sampling(parts, public=public),
         "rests_on": list(_rests_on(contents, public=public)),
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),
@@ -166,7 +168,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     yield (
         "Sample",
         f"{size:,} of {parts.population_size:,} people, a fraction of"
-        f" {size / parts.population_size:.3g}; taken as {legible(parts.assumed)}",
+        f" {size / parts.population_size:.3g}; taken as {_sampling(parts, public=public)}",
     )
     variables = " × ".join(f"{name} ({parts.sample.sizes[name]})" for name in parts.variables)
     closed = parts.sample.size - parts.cells
@@ -174,7 +176,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     counts = int((parts.sample == 0).sum()) - closed, contents.n_uniques
     seen = "" if public else f"; {counts[0]:,} empty, {counts[1]:,} with one person in the sample"
     yield "Table", f"{variables}: {parts.cells:,} cells{zeros}{seen}"
-    yield "Model", found.facts["Estimator"]
+    yield "Model", _model(contents, public=public)
     if "Known" in found.facts:
         yield "Known", found.facts["Known"]
     zero, entropy, size_weight = (f"{weight:g}" for weight in contents.weights)
@@ -188,6 +190,28 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
         rough = "a rough comparison, as people were sampled together: nothing follows from it"
         yield "Model checks", rough if is_rough(found.checks) else text
     yield "Prior", found.findings["Prior"].splitlines()[0]
+
+
+def _sampling(parts: FitParts, *, public: bool) -> str:
+    """How the sample is taken to have been drawn; for the public without the number
+    that its weights are worth.
+    """
+    if public and parts.together:
+        return "a weighted sample that says less than as many people sampled one by one"
+    return legible(parts.assumed)
+
+
+def _model(contents: Contents, *, public: bool) -> str:
+    """The estimator; for the public without the shares that the sample gave to the
+    members of a mixture, which tell it from others like it.
+    """
+    text = contents.found.facts["Estimator"]
+    if not public:
+        return text
+    first, *others = text.partition("\nin shares of ")[0].split("\n")
+    if is_stack(contents.fit):
+        others = [line.partition(" ")[2] for line in others]
+    return "\n".join([first, *others])
 
 
 def _sampler(contents: Contents) -> str:

@@ -78,7 +78,8 @@ class Table(_Strict):
 def _counts(given: Any, shape: list[int], place: str) -> list[int | float | None]:
     """The counts of a table of this shape, one after the other."""
     if not shape:
-        if given is None or (type(given) in (int, float) and isfinite(given)):
+        number = type(given) is int or (type(given) is float and isfinite(given))
+        if given is None or number:
             return [given]
         shown = f"{given!r:.40}" if type(given) in (str, bool, float) else type(given).__name__
         raise ValueError(f"{place} must be a whole number, or null if not published, got {shown}")
