@@ -404,9 +404,8 @@ def test_a_public_page_has_no_number_that_the_sample_gave_the_model(page, religi
     assert len(shares) == 2
     assert not any(share in pages[1].html for share in shares)
     assert "log-linear: DirichletLogLinear()" in told
-    weights = xr.DataArray(np.linspace(3, 15, religion_sample.size), dims="cell")
-    weights = religion_sample.copy(data=weights.values.reshape(religion_sample.shape))
-    fit = tc.DirichletLogLinear().fit(
+    weights = 10.0 * religion_sample
+    fit = tc.MixedPoisson().fit(
         religion_sample, sampling_weights=weights, effective_size=123.456, **settings
     )
     for public in (False, True):
