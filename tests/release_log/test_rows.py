@@ -151,3 +151,33 @@ def test_small_cells_that_are_suppressed_are_not_zeros(tmp_path):
         assert ends["d=x, e=1"] == (2, 2)  # 58 less the others
     with pytest.raises(tc.TaciturnError, match="holds replicates: take one"):
         log.check(released, progressbar=False)
+
+
+def test_published_intervals_are_read(tmp_path):
+    """A file that `write_release` gives with intervals says what the release says."""
+    table = xr.DataArray([[2, 40], [7, 9]], dims=("d", "e"), coords={"d": ["x", "y"], "e": [1, 2]})
+    pattern = tc.suppress(table, table == 2, random_seed=1, progressbar=False)
+    path = tmp_path / "release.csv"
+    tc.write_release(pattern, path, intervals=True)
+    log = log_of(tmp_path, d=["x", "y"], e=["1", "2"])
+    given = pd.read_csv(path)
+    assert {"lower", "upper"} <= set(given.columns)
+    assert (
+        found(log, given)
+        == found(log, pattern)
+        == found(log, given.drop(columns=["lower", "upper"]))
+    )
+
+
+def test_an_interval_limits_what_else_is_published(tmp_path):
+    log = log_of(tmp_path, s=["f", "m"])
+    frame = pd.DataFrame({"s": ["f", "m", "Total"], "count": [None, None, 45]})
+    assert found(log, frame) == []
+    known = frame.assign(lower=[0, 42, None], upper=[None, 42, None])
+    assert found(log, known) == ["s=f"]
+    for lower, upper, text in ((5, 4, "5 to 4"), (46, None, "46 to .* and a count of 45")):
+        wrong = known.assign(lower=[0, 42, lower], upper=[None, 42, upper])
+        with pytest.raises(TableError, match=f"s=Total has an interval of {text}"):
+            log.check(wrong, progressbar=False)
+    with pytest.raises(TableError, match=r"counts must be whole numbers.*: s=f holds 0\.5"):
+        log.check(known.assign(lower=[0.5, 42, None]), progressbar=False)

@@ -174,6 +174,9 @@ def _with_absent(
     return Axis(name, variable, (*labels, _ABSENT), placed, absent=True)
 
 
+type _Row = tuple[int | None, tuple[int, int]]  # the count, and between what it is
+
+
 def _of_rows(
     rows: Rows, book: _Definitions, mechanism: Mechanism | None, keys: str | None
 ) -> list[PublishedTable]:
@@ -189,13 +192,13 @@ def _of_rows(
         for place in range(len(rows.names))
     ]
     axes = [book.axis(name, each) for name, each in zip(rows.names, labels, strict=True)]
-    margins: dict[tuple[bool, ...], dict[tuple[Any, ...], int | None]] = {}
-    for cell, value in zip(rows.cells, rows.values, strict=True):
+    margins: dict[tuple[bool, ...], dict[tuple[Any, ...], _Row]] = {}
+    for cell, value, interval in zip(rows.cells, rows.values, rows.intervals, strict=True):
         own = margins.setdefault(tuple(label is not None for label in cell), {})
         if cell in own:
             named = (f"{n}={x}" for n, x in zip(rows.names, cell, strict=True) if x is not None)
             raise TableError(f"the cell {', '.join(named) or 'the grand total'} is given twice")
-        own[cell] = value
+        own[cell] = (value, interval)
     places = [{label: place for place, label in enumerate(each)} for each in labels]
     keyed = keys is not None or (mechanism is not None and mechanism.keyed)
     found = []
@@ -210,9 +213,9 @@ def _of_rows(
         least = np.zeros(shape, dtype=np.int64)
         most = np.full(shape, 0 if finest else UNLIMITED, dtype=np.int64)
         released = np.full(shape, NOT_RELEASED, dtype=np.int64)
-        for cell, value in own.items():
+        for cell, (value, interval) in own.items():
             at = tuple(p[x] for p, x in zip(places, cell, strict=True) if x is not None)
-            least[at], most[at] = (0, UNLIMITED) if value is None else (value, value)
+            least[at], most[at] = interval
             released[at] = NOT_RELEASED if value is None else value
         table = PublishedTable(shown, book.where, least, most)
         if mechanism is not None:

@@ -1,13 +1,14 @@
 """The cells of a table one by one, in whatever form it is held."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
 
+from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Codebook, label_text
 from taciturn.schema import (
@@ -17,6 +18,7 @@ from taciturn.schema import (
     REPLICATE,
     SAFE,
     SECONDARY,
+    SIDES,
     STATUS,
     SUPPRESSED,
 )
@@ -45,11 +47,22 @@ class Rows:
         For each cell the category of each; None where it is summed over.
     values : list
         The count of each; None where it is not published.
+    intervals : list of tuple of int
+        The least and the most that each can be by what is published of it.
     """
 
     names: tuple[str, ...]
     cells: list[tuple[Any, ...]]
     values: list[int | None]
+    intervals: list[tuple[int, int]]
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, ...], cells: list[tuple[Any, ...]], values: list[int | None]
+    ) -> "Rows":
+        """Cells of which a count is published or nothing."""
+        ends = [(0, UNLIMITED) if value is None else (value, value) for value in values]
+        return cls(names, cells, values, ends)
 
 
 def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = False) -> Rows:
@@ -96,7 +109,7 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
             table.values.ravel().tolist(), shown.ravel().tolist(), cells, strict=True
         )
     ]
-    return Rows(names, cells, values)
+    return Rows.of(names, cells, values)
 
 
 def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total: str) -> Rows:
@@ -143,6 +156,8 @@ def _replaced(key: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
 def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str) -> Rows:
     """The cells of a table in long form, a column a variable."""
     names = tuple(name for name in columns if name != COUNT)
+    sides = SIDES if {*SIDES} <= {*names} and not any(name in codebook for name in SIDES) else ()
+    names = tuple(name for name in names if name not in sides)
     values = columns[COUNT]
     if STATUS in names and STATUS not in codebook:
         names = tuple(name for name in names if name != STATUS)
@@ -150,8 +165,33 @@ def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str
             value if _is_shown(status) else None
             for value, status in zip(values, columns[STATUS], strict=True)
         ]
-    cells = list(zip(*(columns[name] for name in names), strict=True))
-    return _rows(names, cells or [()] * len(values), values, codebook, total)
+    cells = list(zip(*(columns[name] for name in names), strict=True)) or [()] * len(values)
+    rows = _rows(names, cells, values, codebook, total)
+    if not sides:
+        return rows
+    columns_of_ends = zip(*(columns[side] for side in sides), strict=True)
+    ends = [
+        _interval(value, pair, names, cell)
+        for value, pair, cell in zip(rows.values, columns_of_ends, cells, strict=True)
+    ]
+    return replace(rows, intervals=ends)
+
+
+def _interval(
+    value: int | None, pair: tuple[Any, Any], names: Sequence[str], cell: tuple[Any, ...]
+) -> tuple[int, int]:
+    """What is published of a count: itself, or the ends of an interval, which may be
+    open.
+    """
+    lower, upper = (_count(end, names, cell) for end in pair)
+    low, high = lower or 0, UNLIMITED if upper is None else upper
+    if value is not None:
+        low, high = max(low, value), min(high, value)
+    if low > high:
+        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+        shown = "" if value is None else f" and a count of {value}"
+        raise TableError(f"{named or 'the table'} has an interval of {pair[0]} to {pair[1]}{shown}")
+    return low, high
 
 
 def _is_shown(status: Any) -> bool:
@@ -172,7 +212,7 @@ def _rows(
     if missing:
         raise TableError(f"a cell has no category: {dict(zip(names, missing[0], strict=True))}")
     _check_total_label(names, cells, codebook, total)
-    return Rows(
+    return Rows.of(
         names,
         [tuple(None if label == total else label for label in cell) for cell in cells],
         [_count(value, names, cell) for value, cell in zip(values, cells, strict=True)],
