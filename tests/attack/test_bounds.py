@@ -163,8 +163,11 @@ def test_rounding_with_true_totals_and_with_rounded_ones():
     assert exact["lower"].values.tolist() == [7, 7]
     rounded = bounds_of(tc.Rounding(released, 5, totals=[xr.DataArray(15)]))
     assert rounded["lower"].values.tolist() == [6, 6]  # 13 - 7
-    additive = bounds_of(tc.Rounding(released, 5, totals=True))
-    assert additive["upper"].values.tolist() == [7, 7]
+    # Of 1, 1, 1 and 1, rounded to 0 each, the sum of what is released is 4 off.
+    with pytest.raises(ParameterError, match="conventional rounding controls none"):
+        tc.Rounding(released, 5, totals=True)
+    controlled = tc.Rounding(released, 5, method="random", totals=True)
+    assert float(bounds_of(controlled, margin=())["upper"]) == 14
 
 
 def test_linked_tables():
@@ -641,9 +644,16 @@ def test_controlled_rounding_of_three_variables_controls_some_totals(seed):
     rounded = rounded.drop_vars("replicate")
     assert int(abs(rounded - table).max()) < 3
     assert max(int(abs((rounded - table).sum(name)).max()) for name in "abc") >= 3
-    with pytest.raises(ParameterError, match=r"must be the controlled totals.*for 3 variables"):
+    with pytest.raises(ParameterError, match="with 3 variables controlled rounding controls some"):
         tc.Rounding(rounded, 3, method="random", totals=True)
     controlled = [rounded.sum(["b", "c"]), rounded.sum(["a", "c"]), rounded.sum(["a", "b"])]
     release = tc.Rounding(rounded, 3, method="random", totals=[*controlled, rounded.sum()])
     bounds = bounds_of(release)
     assert ((bounds["lower"] <= table) & (table <= bounds["upper"])).all()
+    for name, total in zip("abc", controlled, strict=True):
+        bounds = bounds_of(release, margin=name)
+        truth = table.sum([other for other in "abc" if other != name])
+        assert ((bounds["lower"] <= truth) & (truth <= bounds["upper"])).all()
+        assert total.dims == (name,)
+    one = rounded.isel(c=[0]).assign_coords(kind=("a", ["k"] * 3))  # as of two variables
+    assert tc.Rounding(one, 3, method="random", totals=True).totals is True

@@ -90,7 +90,7 @@ def test_rounded_totals_of_levels():
     ].all()
     with pytest.raises(TableError, match="categories of 'region' differ"):
         tc.Rounding(released, 5, totals=[totals.isel(region=[1, 0])], exact_totals=True)
-    with pytest.raises(ParameterError, match="for the level 'region': after controlled rounding"):
+    with pytest.raises(ParameterError, match="with the level 'region' controlled rounding"):
         tc.Rounding(released, 5, method="random", totals=True)
     totals = totals.copy(data=[10, 10])
     release = tc.Rounding(released, 5, method="random", totals=[totals])

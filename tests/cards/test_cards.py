@@ -21,7 +21,7 @@ import taciturn as tc
 from specifications import SPECIFICATIONS
 from taciturn import cli
 from taciturn.cards import table_hash
-from taciturn.cards.check import check_numbers, compare_means
+from taciturn.cards.check import check_numbers, compare_numbers
 from taciturn.cards.reading import card_content
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
@@ -884,16 +884,16 @@ def test_means_are_compared_in_combined_errors():
     row = {"sd": 1.0, "2.5%": 0.0, "50%": 1.0, "97.5%": 2.0}
     reference = {"x": {"mean": 1.0, "mcse": 0.3, **row}, "c": {"mean": 2.0, "mcse": 0.0, **row}}
     refit = {"x": {"mean": 3.0, "mcse": 0.4, **row}, "c": {"mean": 2.0, "mcse": 0.0, **row}}
-    table, problems = compare_means(reference, refit)
+    table, problems = compare_numbers(reference, refit)
     assert table.loc["x"].tolist() == pytest.approx(
         [1.0, 3.0, 2.0, (0.3**2 + 0.4**2) ** 0.5, 2 / 0.5]
     )
     assert table.loc["c", "errors"] == 0
     assert problems == []
     refit["x"]["mean"], refit["c"]["mean"] = 3.01, 2.001
-    assert [problem.split(":")[0] for problem in compare_means(reference, refit)[1]] == ["x", "c"]
+    assert [problem.split(":")[0] for problem in compare_numbers(reference, refit)[1]] == ["x", "c"]
     del refit["c"]
-    assert "the fit has no c" in compare_means(reference, refit)[1]
+    assert "the fit has no c" in compare_numbers(reference, refit)[1]
 
 
 @pytest.mark.parametrize(
@@ -1005,7 +1005,7 @@ def test_the_cards_of_the_repository_are_of_their_tables_and_have_a_reference_by
     assert (card.fit.method, card.reference.method) == ("fast", "nuts")
     assert card.reference.draws * card.reference.chains >= 10_000
     assert any(name.endswith("r_hat") for name in card.reference.checks)
-    assert compare_means(card.reference.summary, card.fit.summary)[1] == []
+    assert compare_numbers(card.reference.summary, card.fit.summary)[1] == []
     if isinstance(card.estimator, tc.LinearPool):
         assert str(card.calibration).startswith("Not applicable")
     else:

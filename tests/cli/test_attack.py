@@ -170,6 +170,10 @@ def test_linked_tables_and_a_margin(attack):
     assert out.splitlines()[-1].startswith("1 of 9")
     status, out, _ = attack("cube.csv", *linked, "--margin", "a,b,c", "--output", "out.csv")
     assert status == 0
+    assert "totals over a, b, c that are not published" in out.splitlines()[-1]
+    status, _, err = attack("cube.csv", *linked, "--margin", "a", "--fail-on", "disclosed")
+    assert status == 2
+    assert "leave out --margin" in err
     release = tc.LinkedTables(cube, [("a", "b"), ("a", "c")])
     expected = tc.attacker_bounds(release, progressbar=False)
     rows = pd.read_csv("out.csv").set_index(["a", "b", "c"])
@@ -337,7 +341,7 @@ def test_a_file_of_a_release_as_it_is(attack, ending, run):
         "--total", "All", "--output", "bounds.csv", "--margin", "region,size"
     )  # fmt: skip
     assert (status, err) == (0, "")
-    assert "0 of 4 cells that are not published can be worked out exactly" in out
+    assert "0 of 4 totals over region, size that are not published can be worked out exactly" in out
     found = pd.read_csv("bounds.csv", index_col=["region", "size"])[["lower", "upper"]]
     for cell, row in found.iterrows():
         at = expected.sel(region=cell[0], size=cell[1])

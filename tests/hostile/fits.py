@@ -173,11 +173,6 @@ def huge_text(file: h5py.File, folder: Path) -> None:
     file.create_dataset("constant_data/more", (3,), "S2000000000")
 
 
-def short_texts(file: h5py.File, folder: Path) -> None:
-    """Rows of one text each, every one of which would be read on its own."""
-    file.create_dataset("constant_data/more", (10**7, 1), h5py.string_dtype(), chunks=(10, 1))
-
-
 def bomb(file: h5py.File, folder: Path) -> None:
     """A part that unpacks to a thousand times what it says."""
     array = file.create_dataset(
@@ -257,7 +252,7 @@ def empty_space(file: h5py.File, folder: Path) -> None:
 STRUCTURES: tuple[Callable[[h5py.File, Path], None], ...] = (
     *(external, external_constant, external_link, external_group, virtual, soft_link, soft_circle),
     *(circle, far_circle, two_names, deep, many_groups, many_attributes, huge, huge_chunked),
-    *(huge_population, huge_total, huge_product, huge_text, short_texts, bomb, packed_twice, lzf),
+    *(huge_population, huge_total, huge_product, huge_text, bomb, packed_twice, lzf),
     *(lists, records, references, opaque, named_type, text_population, complex_population),
     *(no_dimensions, odd_dimensions, group_for_array, array_for_group, empty_space),
 )

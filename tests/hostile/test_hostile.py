@@ -7,6 +7,7 @@ command, which has processes of its own and so sees crashes and hangs, too.
 
 import os
 import warnings
+from io import BytesIO
 
 import h5py
 import numpy as np
@@ -16,6 +17,7 @@ import xarray as xr
 import taciturn as tc
 from hostile import fits, run
 from taciturn.errors import FileFormatError, ParameterError
+from taciturn.fits.declared import _texts, check_declared
 from taciturn.fits.parts import fit_parts
 from taciturn.fits.stored import check_stored
 
@@ -117,6 +119,26 @@ def test_the_limit_is_the_callers(tmp_path):
         tc.read_fit(path, most_bytes=0)
     read = tc.read_fit(path, most_bytes=10_000_000)
     np.testing.assert_array_equal(read["constant_data"]["more"], np.ones(10**6))
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (40, 3, 50), (6000, 4), (1, 1), (0, 3), (24,)])
+def test_every_text_of_an_array_is_counted(shape):
+    """However few are read at once: by rows, by parts of a row or several rows."""
+    content = BytesIO()
+    texts = np.arange(np.prod(shape)).astype(str).astype(object).reshape(shape)
+    with h5py.File(content, "w") as file:
+        file.create_dataset("a", data=texts, dtype=h5py.string_dtype())
+    with h5py.File(content) as file:
+        for most in (1, 3, 7, 1000, 10**6):
+            parts = list(_texts(file["a"], most))
+            assert all(len(part) <= most for part in parts)
+            found = np.concatenate([np.empty(0, dtype=object), *parts]).tolist()
+            assert found == [text.encode() for text in texts.ravel()]
+    declared = texts.size * 8 + sum(map(len, texts.ravel()))
+    check_declared(content, most_bytes=declared + 1)
+    if declared:
+        with pytest.raises(FileFormatError, match="declares"):
+            check_declared(content, most_bytes=declared - 1)
 
 
 def test_a_fit_that_says_that_its_tables_are_drawn_again_holds_none(assessed, tmp_path):

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -25,17 +26,29 @@ def log(tmp_path: Path, religion_sample) -> tc.ReleaseLog:
     return tc.ReleaseLog(tmp_path / "log.duckdb", variables=variables)
 
 
-@pytest.fixture
-def by_religion(religion_sample) -> pd.Series:
-    """All people, large enough that nothing is small."""
-    return (religion_sample.sum("area") + 40).to_series()
+@pytest.fixture(scope="module")
+def table(religion_sample) -> xr.DataArray:
+    """The table of the fit: large enough that nothing is small."""
+    counts = np.random.default_rng(1).poisson(20, religion_sample.shape)
+    return religion_sample.copy(data=counts)
+
+
+@pytest.fixture(scope="module")
+def of_table(table) -> xr.DataTree:
+    return tc.LogLinear().fit(table, population_size=20_000, draws=200, random_seed=1)
 
 
 @pytest.fixture
-def read(tmp_path: Path, fit_loglinear):
+def by_religion(table) -> pd.Series:
+    """All people."""
+    return table.sum("area").to_series()
+
+
+@pytest.fixture
+def read(tmp_path: Path, of_table):
     def read(**given) -> Page:
         path = tmp_path / "panel.html"
-        tc.report(fit_loglinear, path, overwrite=True, **given, **SILENT)
+        tc.report(of_table, path, overwrite=True, **given, **SILENT)
         return Page(path.read_text(encoding="utf-8"))
 
     return read
@@ -45,8 +58,7 @@ def read(tmp_path: Path, fit_loglinear):
 def failed(log, by_religion) -> tc.release_log.Verdict:
     """One woman of one religion, by a difference."""
     log.add(by_religion, name="everybody", protection="none was needed")
-    men = by_religion - 40
-    men.iloc[:] = by_religion.to_numpy() - 20
+    men = by_religion - 20
     men.iloc[0] = by_religion.iloc[0] - 1
     return log.check(men, where={"sex": "m"}, **SILENT)
 
@@ -202,12 +214,12 @@ def test_a_verdict_is_from_the_log_that_is_listed(read, log, by_religion, tmp_pa
 
 
 @pytest.mark.parametrize("filtered", [False, True])
-def test_a_verdict_is_on_the_counts_of_the_fit(read, log, religion_sample, filtered):
+def test_a_verdict_is_on_the_counts_of_the_fit(read, log, table, filtered):
     """Of all, and of a filter; a count that is not published says nothing."""
-    table, where = religion_sample, None
+    where = None
     if filtered:
-        label = religion_sample["religion"].values[0]
-        table, where = religion_sample.sel(religion=label, drop=True), {"religion": label}
+        label = table["religion"].values[0]
+        table, where = table.sel(religion=label, drop=True), {"religion": label}
     options = {"where": where, **SILENT}
     assert read(log=log, verdict=log.check(table, **options))
     wrong = table.copy(data=table.values + 0)
@@ -221,16 +233,46 @@ def test_a_verdict_is_on_the_counts_of_the_fit(read, log, religion_sample, filte
     assert read(log=log, verdict=log.check(release, **options))
 
 
-def test_a_verdict_on_merged_categories_and_levels(read, log, religion_sample, tmp_path):
-    areas = religion_sample["area"].values.tolist()
+def test_a_verdict_on_merged_categories_and_levels(read, log, table, tmp_path):
+    areas = table["area"].values.tolist()
     halves = ["first" if place < 4 else "second" for place in range(len(areas))]
     with_levels = tc.ReleaseLog(
         tmp_path / "levels.duckdb",
-        variables={"area": areas, "religion": religion_sample["religion"].values.tolist()},
+        variables={"area": areas, "religion": table["religion"].values.tolist()},
         levels={"half": ("area", halves)},
     )
-    table = religion_sample.sum("religion").assign_coords(half=("area", halves))
-    by_half = table.groupby("half").sum()
+    by_area = table.sum("religion").assign_coords(half=("area", halves))
+    by_half = by_area.groupby("half").sum()
     assert read(log=with_levels, verdict=with_levels.check(by_half, **SILENT))
     with pytest.raises(tc.TaciturnError, match=r"people in half=first, and the sample has"):
         read(log=with_levels, verdict=with_levels.check(by_half + 1, **SILENT))
+
+
+def test_a_filter_that_the_fit_does_not_have_leaves_a_part_of_the_people(read, log, table):
+    women = (table * 0.4).round().astype(int)
+    assert read(log=log, verdict=log.check(women, where={"sex": "f"}, **SILENT))
+    more = log.check(table + 1, where={"sex": "f"}, **SILENT)
+    with pytest.raises(tc.TaciturnError, match="people in area=1, religion=1, and the sample has"):
+        read(log=log, verdict=more)
+
+
+def test_a_verdict_whose_categories_are_written_otherwise_is_not_compared(tmp_path):
+    """Merged ones are found by their labels, others cannot be told."""
+    sample = xr.DataArray([[3, 9], [20, 30]], dims=("age", "sex"))
+    path = tmp_path / "page.html"
+
+    def fit(ages):
+        labelled = sample.assign_coords(age=ages, sex=["f", "m"])
+        return labelled, tc.LogLinear().fit(labelled, population_size=200, draws=60, random_seed=1)
+
+    book = {"age": ["16", "17", "66", "67"], "sex": ["f", "m"]}
+    log = tc.ReleaseLog(tmp_path / "ages.duckdb", variables=book)
+    merge = {"age": {"young": ["16", "17"], "old": ["66", "67"]}}
+    merged, of_merged = fit(["young", "old"])
+    verdict = log.check(merged, merge=merge, **SILENT)
+    tc.report(of_merged, path, log=log, verdict=verdict, **SILENT)
+    wrong = log.check(merged + 1, merge=merge, **SILENT)
+    with pytest.raises(tc.TaciturnError, match="on one with 4 people in age=young, sex=f"):
+        tc.report(of_merged, path, log=log, verdict=wrong, overwrite=True, **SILENT)
+    _, other = fit(["young people", "old people"])
+    tc.report(other, path, log=log, verdict=verdict, overwrite=True, **SILENT)

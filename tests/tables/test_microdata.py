@@ -214,3 +214,25 @@ def test_a_number_for_missing_labels_is_that_of_the_records(first, number):
     found = tc.tabulate(pd.DataFrame({"a": pd.Series(column, dtype=number)}), "a", missing=9)
     assert found["a"].values.tolist() == ([1, 2, 9] if number == "Int64" else ["1.0", "2.0", "9.0"])
     assert found.values.tolist() == [1, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("codes", "missing", "categories", "expected"),
+    [
+        ([1.0, 2.0, None], 9, ["1.0", "2.0", "9"], {"1.0": 1, "2.0": 1, "9": 1}),
+        ([1.0, 2.0, None], 9, [1.0, 2.0, 9], {"1.0": 1, "2.0": 1, "9": 1}),
+        ([1.0, 2.0, None], 9, [1.0, 2.0], {"1.0": 1, "2.0": 1, "9.0": 1}),
+        ([1.0, 9.0, None], 9, [9.0, 1.0], {"9.0": 2, "1.0": 1}),
+        ([1, 2.5, None, 9], 9, None, {"1": 1, "2.5": 1, "9": 2}),
+        ([1.5, None], 2**60 + 1, None, {"1.5": 1, str(2**60 + 1): 1}),
+        ([True, False, True], 1, None, {"False": 1, "True": 2}),
+        ([True, None, True], 1, None, {"True": 2, "1": 1}),
+        (["1.0", None], 1, None, {"1.0": 1, "1": 1}),
+    ],
+)
+def test_a_number_for_missing_labels_beside_others(codes, missing, categories, expected):
+    dtype = float if all(x is None or type(x) is float for x in codes) else object
+    frame = pd.DataFrame({"a": pd.Series(codes, dtype=dtype)})
+    given = {} if categories is None else {"categories": {"a": categories}}
+    found = tc.tabulate(frame, "a", missing=missing, **given)
+    assert dict(zip(found["a"].values.tolist(), found.values.tolist(), strict=True)) == expected

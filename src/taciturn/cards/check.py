@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CardCheck",
     "check_numbers",
-    "compare_means",
+    "compare_numbers",
     "fit_in_numbers",
     "rounded",
     "validate_card",
@@ -109,8 +109,8 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     sample = card.load_sample()
     fit = card.estimator.fit(sample, **card.fit_arguments(), progressbar=progressbar)
     rows, diagnostics = fit_in_numbers(assess(fit, weights=card.weights))
-    table, problems = compare_means(card.reference.summary, rows)
-    problems += [f"[fit.summary] {each}" for each in compare_means(card.fit.summary, rows)[1]]
+    table, problems = compare_numbers(card.reference.summary, rows)
+    problems += [f"[fit.summary] {each}" for each in compare_numbers(card.fit.summary, rows)[1]]
     if diagnostics is not None:
         problems += [f"the new fit did not converge: {problem}" for problem in diagnostics.problems]
     return CardCheck(card, table, tuple(problems))
@@ -153,7 +153,7 @@ def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
     }
 
 
-def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
+def compare_numbers(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:
     """Means side by side, and what differs by more than Monte Carlo errors explain."""
     import pandas as pd
 
@@ -182,7 +182,9 @@ def compare_means(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str
 
 
 def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -> Iterator[str]:
-    """What else of a quantity cannot be that of these draws, roughly."""
+    """What else a card says of a quantity that cannot be of these draws, roughly: its
+    Monte Carlo error is what means are compared by, and may have been changed.
+    """
     if expected["mcse"] > expected["sd"] * (1 + _TINY):
         yield f"the Monte Carlo error {expected['mcse']:.6g} is above the sd {expected['sd']:.6g}"
     apart = (row["97.5%"] - row["2.5%"]) / 2

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.cards.card import Calibration, Card, CardTable, Run, table_hash
-from taciturn.cards.check import check_numbers, compare_means, fit_in_numbers, rounded
+from taciturn.cards.check import check_numbers, compare_numbers, fit_in_numbers, rounded
 from taciturn.cards.reading import card_content, load_card
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
@@ -85,8 +85,8 @@ def write_card(
         another estimator, or with other sizes or known margins than the fit; the file
         lies outside the folder of the card.
     EstimationError
-        A fit did not converge, or the two means of a quantity differ by more than their
-        Monte Carlo errors explain.
+        A fit did not converge, or the two means of a quantity, or ends of its
+        intervals, differ by more than Monte Carlo errors explain.
     FileFormatError
         Something is there already, and it is the table, no regular file, or `overwrite`
         is False; the file cannot be written, or part of it would not be read back as it
@@ -134,7 +134,7 @@ def write_card(
         "fit": _run(fit, "fit"),
         "reference": _run(assess(reference, weights=weights), "reference"),
     }
-    _, apart = compare_means(runs["reference"].summary, runs["fit"].summary)
+    _, apart = compare_numbers(runs["reference"].summary, runs["fit"].summary)
     if apart:
         raise EstimationError(f"the fit does not agree with its reference: {'; '.join(apart)}")
     card = Card(
@@ -220,16 +220,12 @@ def _described(
         raise ParameterError("give both fraction and random_seed of the sample, or neither")
     drawn = source
     if fraction is not None:
+        _check_size(table, int(source.sum()), parts.population_size)
         drawn = draw_sample(source, fraction=fraction, random_seed=random_seed)
     hashed = packaged or public
     if table_hash(drawn) != table_hash(sample):
         raise ParameterError(
             f"the sample of the fit is not that of {table} with {fraction=}, {random_seed=}"
-        )
-    if fraction is not None and int(source.sum()) != parts.population_size:
-        raise ParameterError(
-            f"the sample is drawn from {table} of {int(source.sum()):,} people, and the fit is with"
-            f" population_size={parts.population_size}"
         )
     known = () if margins is None else tuple(map(str, margins.dims))
     counts: tuple[int, ...] = ()
@@ -266,6 +262,15 @@ def _beside(file: Path, card: Path) -> str:
         raise ParameterError(
             f"{file}: must lie in the folder of the card, {card.parent}, or below"
         ) from error
+
+
+def _check_size(table: str | PathLike[str], size: int, population_size: int) -> None:
+    """Raise where the table that the sample is drawn from is not the population."""
+    if size != population_size:
+        raise ParameterError(
+            f"the sample is drawn from {table} of {size:,} people, and the fit is with"
+            f" {population_size=}"
+        )
 
 
 def _calibration(

@@ -136,7 +136,7 @@ def attack(
 
     Exit status: 0 done, 1 error, 2 wrong usage, 4 a condition of --fail-on holds.
     """
-    _check_options(file, suppressed, linked, totals)
+    _check_options(file, suppressed, linked, totals, conditional=margin if fail_on else None)
     check_tables(table, *suppressed, hierarchies=hierarchy)
     written = {"sep": sep, "encoding": encoding}
     with working("loading libraries, reading the table"):
@@ -154,7 +154,7 @@ def attack(
     disclosed = int(rows["disclosed"].sum())
     print_as(
         form,
-        text=_text(rows, top, decimals),
+        text=_text(rows, top, decimals, margin),
         facts={
             "not_published": len(rows),
             "disclosed": disclosed,
@@ -167,8 +167,17 @@ def attack(
         exit_if([f"{disclosed:,} cells that are not published are disclosed"])
 
 
-def _check_options(file: TableFile | None, suppressed: Any, linked: Any, totals: Any) -> None:
-    """Raise unless the options say, once, what is released, and its file is there."""
+def _check_options(
+    file: TableFile | None, suppressed: Any, linked: Any, totals: Any, *, conditional: Any
+) -> None:
+    """Raise unless the options say, once, what is released, and its file is there; or
+    where a condition on all cells is asked of the totals of a margin alone.
+    """
+    if conditional is not None:
+        raise click.UsageError(
+            "--fail-on looks at every cell that is not published: leave out --margin, which bounds"
+            " some totals alone"
+        )
     if linked and totals:
         raise click.UsageError(
             "--totals are those of a released table; with --linked name them as projections, too"
@@ -273,7 +282,7 @@ def _bounds(release: "Release", asked: dict[tuple[str, ...], Any]) -> "pd.DataFr
     )
 
 
-def _text(rows: "pd.DataFrame", top: int, decimals: int) -> str:
+def _text(rows: "pd.DataFrame", top: int, decimals: int, margin: tuple[str, ...] | None) -> str:
     """The first rows, aligned, and how many of all the cells are disclosed."""
     import pandas as pd
 
@@ -298,7 +307,8 @@ def _text(rows: "pd.DataFrame", top: int, decimals: int) -> str:
             lines.append(f"{first:<{widths[0]}}{numbers}")
         lines.append(f"and {len(rows) - top} more\n" if len(rows) > top else "")
     disclosed = int(rows["disclosed"].sum())
+    what = "cells" if margin is None else f"totals over {', '.join(margin) or 'nothing'}"
     lines.append(
-        f"{disclosed} of {len(rows)} cells that are not published can be worked out exactly"
+        f"{disclosed} of {len(rows)} {what} that are not published can be worked out exactly"
     )
     return "\n".join(lines)

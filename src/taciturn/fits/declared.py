@@ -7,6 +7,7 @@ what a fit has no use for is refused; compressed data are unpacked within a limi
 
 import zlib
 from collections.abc import Iterator
+from math import prod
 from typing import IO, Any, Final
 
 import h5py
@@ -151,11 +152,8 @@ class _Limits:
             return
         if array.ndim == 0:
             raise FileFormatError(f"{array.name} holds text without a dimension")
-        step = max(1, self.left // self.file_size)
-        for row in np.ndindex(array.shape[:-1]):
-            self.count(array.name)  # many short rows take long
-            for start in range(0, array.shape[-1], step):
-                self._take(array.name, sum(map(len, array[(*row, slice(start, start + step))])))
+        for texts in _texts(array, max(1, self.left // self.file_size)):
+            self._take(array.name, sum(map(len, texts)))
 
     def take_attribute(self, owner: Any, name: str) -> None:
         """Count the bytes of an attribute."""
@@ -179,6 +177,19 @@ class _Limits:
                 f" {self.most_bytes:,}"
             )
         self.left -= number if kept else 0
+
+
+def _texts(array: h5py.Dataset, most: int, place: tuple[int, ...] = ()) -> Iterator[Any]:
+    """The texts of an array, or of a part of it, so many at once at most."""
+    length, *rest = array.shape[len(place) :]
+    size = prod(rest)
+    if size > most:
+        for at in range(length):
+            yield from _texts(array, most, (*place, at))
+    elif size:
+        step = most // size
+        for start in range(0, length, step):
+            yield array[(*place, slice(start, start + step))].ravel()
 
 
 def _check_type(place: str, dtype: np.dtype[Any]) -> None:

@@ -38,9 +38,11 @@ def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
         Two of them differ and are by the same mechanism.
     """
     groups: dict[Hashable, dict[str, Seen]] = {}
+    mechanisms = {id(each.mechanism): each.mechanism for each in every}
+    texts = {number: canonical(mechanism) for number, mechanism in mechanisms.items()}
     for each in every:
         own = groups.setdefault((each.keys, int(same[each.cells].sum())), {})
-        first = own.setdefault(canonical(each.mechanism), each)
+        first = own.setdefault(texts[id(each.mechanism)], each)
         if first.value != each.value:
             raise TableError(
                 f"{first.name} is published as {first.value}, and"

@@ -15,7 +15,6 @@ from taciturn.fits.parts import FitParts
 from taciturn.release_log import ReleaseLog, Verdict
 from taciturn.release_log.codebook import Codebook, label_text
 from taciturn.release_log.published import PublishedTable
-from taciturn.schema import table_dims
 from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import legible
 
@@ -111,12 +110,17 @@ def _check_counts(verdict: Verdict, book: Codebook, sample: xr.DataArray) -> Non
     was not perturbed and can be found there.
     """
     for table in verdict.tables:
-        counts = None if table.noise is not None else _counts_of(table, book, sample)
-        if counts is None:
+        place = None if table.noise is not None else _places(table, book, sample)
+        if place is None:
             continue
-        wrong = np.argwhere((counts < table.least) | (counts > table.most))
-        if len(wrong):
-            at = tuple(wrong[0].tolist())
+        cells = np.zeros(table.least.size, dtype=np.int64)
+        np.add.at(cells, place[place >= 0], sample.values[place >= 0])
+        counts = cells.reshape(table.least.shape)
+        wrong = counts < table.least
+        if {*table.where} <= {*map(str, sample.dims)}:  # otherwise a part of these people
+            wrong |= counts > table.most
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0].tolist())
             cell = ", ".join(
                 f"{axis.name}={axis.labels[i]}" for axis, i in zip(table.axes, at, strict=True)
             )
@@ -127,44 +131,34 @@ def _check_counts(verdict: Verdict, book: Codebook, sample: xr.DataArray) -> Non
             )
 
 
-def _counts_of(
+def _places(
     table: PublishedTable, book: Codebook, sample: xr.DataArray
 ) -> npt.NDArray[np.int64] | None:
-    """The cells of a published table, counted in a sample; None where it has not their
-    variables.
+    """For each cell of a sample the flat position in a published table, -1 for those
+    that it does not count; None where the sample has not its variables or categories.
     """
-    labels = {dim: [*map(label_text, labels_of(sample[dim]))] for dim in table_dims(sample)}
     place = np.zeros(sample.shape, dtype=np.int64)
     counted = np.ones(sample.shape, dtype=np.bool_)
-
-    def along(dim: str, values: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Values of the categories of a variable, to be broadcast."""
+    values = [(axis.variable, axis.name, axis.classes, axis.labels) for axis in table.axes]
+    filters = [(name, name, mask - 1, ()) for name, mask in table.where.items()]
+    for variable, name, classes, labels in [*values, *filters]:
+        dim = variable if variable in sample.dims else name
+        if dim not in sample.dims:
+            if labels:
+                return None
+            continue
+        own = list(map(label_text, labels_of(sample[dim])))
+        codes = dict(zip(labels, range(len(labels)), strict=True))  # of merged ones or a level
+        if dim == variable and {*own} <= {*book.variables[variable]}:
+            codes = dict(zip(book.variables[variable], classes.tolist(), strict=True))
+        if not {*own} <= {*codes}:
+            return None
         shape = [-1 if each == dim else 1 for each in sample.dims]
-        return np.array(values, dtype=np.int64).reshape(shape)
-
-    for axis in table.axes:
-        if axis.variable in labels:
-            codes = _looked_up(book.variables[axis.variable], axis.classes, labels[axis.variable])
-            place = place * len(axis.labels) + (found := along(axis.variable, codes))
-        elif axis.name in labels and set(labels[axis.name]) <= set(axis.labels):
-            codes = [axis.labels.index(label) for label in labels[axis.name]]
-            place = place * len(axis.labels) + (found := along(axis.name, codes))
-        else:
-            return None
-        counted &= found >= 0
-    for name, mask in table.where.items():
-        if name not in labels:
-            return None
-        counted &= along(name, _looked_up(book.variables[name], mask, labels[name])) > 0
-    cells = np.zeros(table.least.size, dtype=np.int64)
-    np.add.at(cells, place[counted], sample.values[counted])
-    return cells.reshape(table.least.shape)
-
-
-def _looked_up(categories: Sequence[str], values: Any, labels: Sequence[str]) -> list[int]:
-    """The value of each of these labels; -1 for one that is no category."""
-    known = dict(zip(categories, values.tolist(), strict=True))
-    return [int(known.get(label, -1)) for label in labels]
+        found = np.array([codes[label] for label in own])
+        counted &= (found >= 0).reshape(shape)
+        if labels:
+            place = place * len(labels) + found.reshape(shape)
+    return np.where(counted, place, -1)
 
 
 def earlier_texts(earlier: Earlier, *, public: bool) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import RESERVED_NAMES
+from taciturn.schema import MAX_COUNT, RESERVED_NAMES
 from taciturn.tables.spelling import check_spelling, legible, seen, spelled
 from taciturn.tables.values import (
     convertible,
@@ -81,7 +81,10 @@ class Labels:
     ) -> None:
         self.variable, self.origin, self._missing = variable, origin, missing
         self._of_records = of_records
-        self._floats = False  # pandas has floats where a whole number is missing
+        # A whole number among floats, which pandas has where one is missing.
+        whole = not isinstance(missing, str) and abs(missing) <= MAX_COUNT
+        self._float = float(missing) if whole else None
+        self._met_float = False
         self._found: list[tuple[Any, int]] = []  # each label, and the row where it is first
         self._codes: dict[Any, int] = {}
 
@@ -125,10 +128,8 @@ class Labels:
         )
 
     def _code(self, label: Any, row: int) -> int:
-        if isinstance(label, float):
-            self._floats = True
-            if is_integer(self._missing) and label == self._missing:
-                label = self._missing
+        if isinstance(label, float) and label == self._float:
+            label, self._met_float = self._missing, True
         code = self._codes.setdefault(_identity(label), len(self._found))
         if code == len(self._found):
             self._found.append((label, row))
@@ -140,11 +141,8 @@ class Labels:
         """The categories, declared, sorted or in order of appearance, and the position
         there of each code.
         """
-        replaced: Any = self._missing
-        if self._floats and is_integer(replaced):
-            replaced = float(replaced)
-        labels = [replaced if label == self._missing else label for label, _ in self._found]
-        substituted = [label for label in labels if label == replaced not in (REFUSE, DROP)]
+        labels = self._as_found(declared)
+        substituted = [label for label in labels if label == self._missing not in (REFUSE, DROP)]
         if declared is not None:
             check_declared(declared, self.variable)
             declared = [*declared, *(label for label in substituted if label not in declared)]
@@ -175,6 +173,20 @@ class Labels:
                 check_spelling(names, self._declared_place)
             refuse_large_labels(names, self.variable)
         return np.asarray(names), np.fromiter(positions, dtype=np.int64, count=len(positions))
+
+    def _as_found(self, declared: Sequence[Any] | None) -> list[Any]:
+        """The labels, with the number for missing ones as a float where all others are,
+        unless it is declared as it is.
+        """
+        labels = [label for label, _ in self._found]
+        if self._float is None:
+            return labels
+        others = [label for label in labels if not (is_integer(label) and label == self._missing)]
+        if not all(isinstance(label, float) for label in others) or not (others or self._met_float):
+            return labels
+        if str(self._missing) in map(str, declared or []):
+            return labels
+        return [self._float if is_integer(label) else label for label in labels]
 
     def _place(self, at: int) -> str:
         return f"the label of {self.variable!r} in row {self._found[at][1]} of {self.origin}"

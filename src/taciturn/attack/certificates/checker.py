@@ -88,7 +88,6 @@ class CheckedCertificate:
         return f"{len(self.bounds) - missing} bounds proved, {missing} not"
 
 
-type _Found = tuple[int | None, bool]  # a bound, and whether it is proved
 type _Costs = Mapping[int, int]
 type _Narrowed = tuple[dict[int, int], dict[int, int]]
 
@@ -150,17 +149,20 @@ class _Certificate:
                 self._rows_of[j].append(len(self._rows))
             self._rows.append(_Row(*_limits(row["least"], row["most"], where), cells))
         self._tables = [self._table(*each) for each in _each(whole["tables"], "tables")]
-        self._bounds = whole["bounds"]
+        self._bounds = whole["bounds"] or _fail("bounds", "must not be empty")
 
     def checked(self) -> CheckedCertificate:
         """Check every bound."""
         sides = []
+        names = frozenset(self._labels)
         for where, given in _each(self._bounds, "bounds"):
             bound = _object(given, ("label", "cells", "lower", "upper"), where)
             label = _of(str, bound["label"], f"{where}.label")
             cells = _indexes(bound["cells"], len(self._labels), f"{where}.cells")
             if len(cells) == 1:
                 label = self._labels[cells[0]]
+            elif not cells or label in names:
+                _fail(where, f"must be of the cell {label!r} or a sum" if cells else "has no cell")
             for side, sign in (("lower", -1), ("upper", 1)):
                 value, proved = self._side(bound[side], cells, sign, f"{where}.{side}")
                 sides.append(CheckedBound(label, side, value, proved))
@@ -182,10 +184,11 @@ class _Certificate:
 
     def _sum(self, table: list[int], cells: list[int]) -> int:
         self._spend(len(cells))
-        place, fixed = self._place, self._lower
-        return sum(table[place[j]] if j in place else fixed[j] or 0 for j in cells)
+        return sum(
+            table[self._place[j]] if j in self._place else self._lower[j] or 0 for j in cells
+        )
 
-    def _side(self, given: Any, cells: list[int], sign: int, where: str) -> _Found:
+    def _side(self, given: Any, cells: list[int], sign: int, where: str) -> tuple[int | None, bool]:
         costs = dict.fromkeys(cells, sign)
         kind = "ray" if isinstance(given, dict) and given.get("value") is None else "proof"
         side = _object(given, ("value", "table", kind), where)
@@ -388,9 +391,8 @@ def main(arguments: Sequence[str]) -> int:
     except CertificateError as error:
         sys.stderr.write(f"{error}".encode("ascii", "backslashreplace").decode() + "\n")
         return 1
-    text = "\n".join(
-        [*(_printed(side, checked.decimals) for side in checked.bounds), f"{checked}\n"]
-    )
+    lines = [_printed(side, checked.decimals) for side in checked.bounds]
+    text = "\n".join([*lines, f"{checked}\n"])
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     return 2 if checked.not_proved else 0

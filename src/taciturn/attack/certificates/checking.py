@@ -2,16 +2,21 @@
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
 from taciturn.attack.bounds.of_release import check_release
 from taciturn.attack.certificates.checker import CertificateError, CheckedCertificate, check
-from taciturn.attack.certificates.document import published
+from taciturn.attack.certificates.document import named_totals, published
 from taciturn.attack.releases.base import Release
 from taciturn.errors import FileFormatError
 from taciturn.files import check_readable
+from taciturn.schema import table_dims
+from taciturn.tables.margins import every_margin, margin_of
 
 __all__ = ["check_certificate"]
 
@@ -81,13 +86,36 @@ def check_certificate(
     if release is not None:
         check_release(release)
         system, _ = with_knowledge(release.system, knowledge)
-        _check_published(path, published(system))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["decimals"] != system.decimals:
+            raise FileFormatError(
+                f"{path}: has {document['decimals']} decimals, and the release {system.decimals}"
+            )
+        _check_published(path, document, published(system))
+        _check_labels(path, document["bounds"], system.published)
     return checked
 
 
-def _check_published(path: Path, expected: dict[str, Any]) -> None:
+def _check_labels(path: Path, bounds: Sequence[Mapping[str, Any]], table: xr.DataArray) -> None:
+    """Raise `FileFormatError` unless each bound is called like the cell or total of the
+    table that has its cells.
+    """
+    left = {(tuple(sorted(bound["cells"])), bound["label"]) for bound in bounds}
+    for names in (table_dims(table), *every_margin(table)):
+        if not left:
+            return
+        totals = named_totals(*margin_of(table, names))
+        left -= {(tuple(total.cells.tolist()), total.label) for total in totals}
+    if left:
+        cells, label = min(left, key=lambda each: each[1])
+        raise FileFormatError(
+            f"{path}: bounds {label!r:.80}, which is not the sum of its {len(cells)} cells in the"
+            " release"
+        )
+
+
+def _check_published(path: Path, document: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Raise `FileFormatError` unless a certificate is of what is published."""
-    document = json.loads(path.read_text(encoding="utf-8"))
     for name, items in expected.items():
         found = document[name]
         if len(found) != len(items):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from scipy.sparse import csr_array, vstack
 
 from taciturn.attack.bounds.certificates import Rows
@@ -19,7 +20,7 @@ from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import AttackError
 from taciturn.schema import cell_label
 
-__all__ = ["Bound", "document_of", "published"]
+__all__ = ["Bound", "document_of", "named_totals", "published"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +33,26 @@ class Bound:
     cells: Integers
     lower: int
     upper: int
+
+
+class NamedTotal(NamedTuple):
+    """A total of a margin: its flat position there, what it is called, and its cells in
+    the table.
+    """
+
+    at: int
+    label: str
+    cells: Integers
+
+
+def named_totals(labels: xr.DataArray, group: Integers) -> Iterator[NamedTotal]:
+    """The totals of a margin, as `margin_of` gives it; of all variables, the cells."""
+    order = np.argsort(group, kind="stable")
+    start = np.searchsorted(group[order], np.arange(labels.size + 1))
+    for at in range(labels.size):
+        position = tuple(int(i) for i in np.unravel_index(at, labels.shape))
+        name = cell_label(labels, position) or "the grand total"
+        yield NamedTotal(at, name, np.sort(order[start[at] : start[at + 1]]))
 
 
 class _Share(NamedTuple):

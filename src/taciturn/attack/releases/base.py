@@ -74,7 +74,8 @@ class Release(ABC):
         table = self.system.published
         margins: dict[frozenset[str], tuple[str, ...]] = {}
         for names in (table_dims(table), *self.released_margins()):
-            margins.setdefault(frozenset(names), names)
+            if {*names} <= {*table.dims, *table.coords}:  # else it shows something else
+                margins.setdefault(frozenset(names), names)
         found: dict[tuple[str, ...], xr.DataArray] = {}
         for names in margins.values():
             published = self.publishes(names)

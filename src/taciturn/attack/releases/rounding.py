@@ -14,6 +14,7 @@ from taciturn.attack.releases.totals import check_totals, total_in_steps
 from taciturn.attack.system import Booleans, Integers, LinearSystem, Total, build_system
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import cell_label
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import coarser_levels, every_margin, margin_of
 from taciturn.tables.steps import in_steps
 from taciturn.validate import is_real, one_of, quoted
@@ -42,13 +43,13 @@ class Rounding(Release):
         To the nearest multiple, with halves going up, or to one of the two multiples
         on either side of a value, as in random and controlled rounding.
     totals : bool or sequence of DataArray
-        The published totals. False publishes none. True says that the rounded totals
-        are the sums of the released cells, as after controlled rounding: all margins,
-        down to the grand total, and those of every level of every hierarchy as in
-        `Suppression`. Otherwise the published totals themselves, one table over the
-        variables or levels of each margin. So are they after controlled rounding of
-        three or more variables, or with levels, which controls some totals only: others
-        may be further off than a rounded value is.
+        The published totals. False publishes none. True says that all totals, down to
+        the grand total, are the sums of the released cells and within the base, as
+        after controlled rounding of one or two variables. Otherwise the published
+        totals themselves, one table over the variables or levels of each margin: of
+        sums of released cells those alone that were controlled, as
+        `controlled_round` of three or more variables controls some, and others may be
+        further off than a rounded value is.
     exact_totals : bool
         Whether the published `totals` are the true ones; otherwise they are rounded in
         the same way as the cells.
@@ -64,7 +65,7 @@ class Rounding(Release):
     ParameterError
         `base` below two steps or with more decimals, an unknown `method`,
         `exact_totals` without the totals themselves, `decimals` outside 0 to 12; True
-        where not all totals are controlled.
+        where not all totals are controlled, as by conventional rounding.
 
     References
     ----------
@@ -96,20 +97,30 @@ class Rounding(Release):
         self._check_controlled()
 
     def _check_controlled(self) -> None:
-        """Raise where all totals are said to be within the base although controlled
-        rounding controls some.
+        """Raise where all totals are said to be within the base, and are not: they are
+        after controlled rounding of a table of two variables, without levels.
         """
-        if self.totals is not True or self.method == "conventional":
-            return
         table = self._steps
-        levels = [name for dim in map(str, table.dims) for name in coarser_levels(table, dim)]
-        if table.ndim > 2 or levels:
-            raise ParameterError(
-                "totals must be the controlled totals themselves, such as"
-                f" [released.sum({str(table.dims[0])!r})], for"
-                f" {f'the level {levels[0]!r}' if levels else f'{table.ndim} variables'}: after"
-                " controlled rounding other totals may be further off, so that True is too much"
-            )
+        if self.totals is not True:
+            return
+        variables = [dim for dim in map(str, table.dims) if table.sizes[dim] > 1]
+        levels = [
+            level
+            for dim in variables
+            for level in coarser_levels(table, dim)
+            if 1 < len(set(labels_of(table[level]))) < table.sizes[dim]
+        ]
+        if self.method == "random" and len(variables) <= 2 and not levels:
+            return
+        why = "conventional rounding controls none"
+        if self.method == "random":
+            of = f"the level {levels[0]!r}" if levels else f"{len(variables)} variables"
+            why = f"with {of} controlled rounding controls some, and others may be further off"
+        raise ParameterError(
+            f"totals must be those that are published and within the base, and not True: {why};"
+            f" give each, such as released.sum({list(map(str, table.dims[1:]))}) if it was"
+            " controlled"
+        )
 
     @cached_property
     def _steps(self) -> xr.DataArray:
