@@ -184,9 +184,8 @@ class _Certificate:
 
     def _sum(self, table: list[int], cells: list[int]) -> int:
         self._spend(len(cells))
-        return sum(
-            table[self._place[j]] if j in self._place else self._lower[j] or 0 for j in cells
-        )
+        place = self._place
+        return sum(table[place[j]] if j in place else self._lower[j] or 0 for j in cells)
 
     def _side(self, given: Any, cells: list[int], sign: int, where: str) -> tuple[int | None, bool]:
         costs = dict.fromkeys(cells, sign)
@@ -391,10 +390,9 @@ def main(arguments: Sequence[str]) -> int:
     except CertificateError as error:
         sys.stderr.write(f"{error}".encode("ascii", "backslashreplace").decode() + "\n")
         return 1
-    lines = [_printed(side, checked.decimals) for side in checked.bounds]
-    text = "\n".join([*lines, f"{checked}\n"])
+    lines = [*(_printed(side, checked.decimals) for side in checked.bounds), f"{checked}\n"]
     encoding = sys.stdout.encoding
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write("\n".join(lines).encode(encoding, "backslashreplace").decode(encoding))
     return 2 if checked.not_proved else 0
 
 
