@@ -381,13 +381,14 @@ def check_parameters_agree(fits):
 @each
 @pytest.mark.slow
 def test_it_agrees_with_nuts(kind, religion_sample):
-    """Mean and standard deviation of R2, and of the parameters."""
+    """Mean and standard deviation of R2, and of the parameters; with half as many draws
+    NUTS is near the limits of convergence, on one side or the other by machine."""
     model = tc.MixedPoisson(**KINDS[kind])
     fits = [
         model.fit(
             religion_sample,
             population_size=2449,
-            draws=2000,
+            draws=4000,
             random_seed=2,
             method=method,
             **QUICK,
