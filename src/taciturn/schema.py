@@ -14,6 +14,7 @@ import xarray as xr
 from taciturn.errors import TableError
 
 __all__ = [
+    "BELOW",
     "COUNT",
     "DRAW_DIMS",
     "INTERNAL_STATUS",
@@ -82,6 +83,8 @@ INTERNAL_STATUS: Final = "status_not_for_release"
 
 PUBLISHED: Final = "published"
 SUPPRESSED: Final = "suppressed"
+BELOW: Final = "below"
+"""Attribute of such marks: all counts that they stand for are from 1 to below it."""
 """The status of a cell in what is released, which does not say why it is suppressed."""
 
 SAFE: Final = "safe"

@@ -107,7 +107,10 @@ def releases(draw):
         st.sampled_from(["suppression", "signed", "levels", "linked", "rounding", "perturbed"])
     )
     if kind == "rounding":
-        return tc.Rounding(table // 3 * 3, 3, method="random", totals=draw(st.booleans())), margin
+        released = table // 3 * 3
+        controlled = True if table.ndim <= 2 else [released.sum(dims[0]), released.sum()]
+        totals = draw(st.sampled_from([False, controlled]))
+        return tc.Rounding(released, 3, method="random", totals=totals), margin
     if kind == "perturbed":
         return tc.attack.Perturbed(table // 3 * 3, tc.attack.RandomRounding(3)), margin
     if kind == "linked":
@@ -402,7 +405,7 @@ def test_what_a_bound_is_of_is_that_of_the_release(folder):
         with pytest.raises(FileFormatError, match=message):
             tc.attack.check_certificate(path, release=release)
 
-    refused("bounds 'a=1', which is not the sum of its 3 cells", bound={"label": "a=1"})
+    refused("bound of 3 cells that is called 'a=1'", bound={"label": "a=1"})
     refused("has 3 decimals, and the release 0", decimals=3)
     nothing = {"value": 0, "table": 0, "proof": [{"shows": "bound", "multipliers": []}]}
     empty = {"label": "a=0", "cells": [], "lower": nothing, "upper": nothing}
@@ -617,3 +620,17 @@ def test_wrong_places_and_releases_are_refused(folder):
         tc.attack.write_certificate(TABLE, folder / "new.json")
     with pytest.raises(FileFormatError, match="no such file"):
         tc.attack.check_certificate(folder / "no.json")
+
+
+def test_labels_are_those_of_a_margin_in_any_order_and_of_levels(folder):
+    """As the caller or a projection names its variables, and levels that rename."""
+    names = {"half": ("a", ["lo", "hi"]), "code": ("a", ["A", "B"]), "odd": ("b", [0, 1, 0])}
+    table = TABLE.assign_coords(a=[1, 2], b=list("xyz"), **names)
+    release = tc.Suppression(table, table < 5, totals=["b"])
+    for margin in (("b", "a"), "code", ("odd", "code"), ("half", "b"), "odd", ("a",), ()):
+        _, path = written(release, folder, margin=margin)
+        assert tc.attack.check_certificate(path, release=release).not_proved == ()
+    hidden = {("b", "a"): (table < 5).transpose("b", "a")}
+    linked = tc.LinkedTables(table, [("b", "a"), "a"], suppressed=hidden)
+    _, path = written(linked, folder, cells=linked.unpublished_cells())
+    assert tc.attack.check_certificate(path, release=linked).not_proved == ()

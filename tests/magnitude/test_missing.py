@@ -102,3 +102,17 @@ def test_no_record_is_left():
     frame = FIRMS.assign(trade=None)
     with pytest.raises(TableError, match="each of the 30 records lacks a label"):
         tc.tabulate_magnitude(frame, VARIABLES, "sales", missing="drop")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64"])
+def test_a_number_for_missing_labels_is_one_category_and_can_be_safe(dtype):
+    """Beside floats, which pandas makes of whole numbers where one is missing."""
+    codes = pd.array([1] * 4 + [2] * 4 + [9, None], "Int64")
+    frame = pd.DataFrame({"v": pd.Series(codes, dtype=dtype), "sales": range(10, 110, 10)})
+    table = tc.tabulate_magnitude(frame, "v", "sales", missing=9)
+    assert table["contributors"].values.tolist() == [4, 4, 2]
+    assert table["largest"].values[2, :2].tolist() == [100, 90]
+    rule = tc.Dominance(1, 0.5)
+    assert tc.sensitive_cells(table, rule)["sensitive"].values.tolist() == [False, False, True]
+    safe = tc.sensitive_cells(table, rule, safe={"v": 9})["sensitive"]
+    assert safe.values.tolist() == [False, False, False]

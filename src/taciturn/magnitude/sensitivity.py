@@ -173,8 +173,11 @@ def _safe_labels(table: xr.Dataset, safe: Safe | None) -> dict[str, npt.NDArray[
             raise ParameterError(f"safe must name variables of {dims}, got {quoted(dim)}")
         written = list(map(str, labels_of(table[dim])))
         # Where no label is missing, that of missing ones is no category.
-        absent = [str(table.attrs["missing"])] if "missing" in table.attrs else []
+        missing = table.attrs.get("missing")
+        absent = [] if missing is None else [str(missing)]
         labels = list(map(str, given if isinstance(given, list | tuple) else [given]))
+        if isinstance(missing, int) and (among_floats := f"{missing}.0") in written:
+            labels = [among_floats if label in absent else label for label in labels]
         for label in labels:
             if label not in [*written, *absent]:
                 raise ParameterError(

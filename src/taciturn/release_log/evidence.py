@@ -45,6 +45,8 @@ class Seen:
         How it was perturbed.
     others : frozenset of int
         Further releases that it follows from.
+    same_key : tuple of Seen
+        What other mechanisms released of it with the same key, which `mechanism` holds.
     """
 
     source: Source
@@ -54,6 +56,7 @@ class Seen:
     keys: Hashable
     mechanism: Mechanism
     others: frozenset[int] = frozenset()
+    same_key: tuple["Seen", ...] = ()
 
     @property
     def name(self) -> str:
@@ -114,8 +117,9 @@ class Evidence:
 
     def contradiction(self) -> str:
         """That no count gives all this, in words."""
-        shown = [f"{x.name} as {x.value}" for x in self.every[:_SHOWN]]
-        more = len(self.every) - len(shown)
+        every = [each for x in self.every for each in (x, *x.same_key)]
+        shown = [f"{x.name} as {x.value}" for x in every[:_SHOWN]]
+        more = len(every) - len(shown)
         return (
             f"no count gives all that is published of one: {', '.join(shown)}"
             f"{f' and {more} more' if more > 0 else ''}: are these the mechanisms?"

@@ -12,6 +12,7 @@ from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Codebook, label_text
 from taciturn.schema import (
+    BELOW,
     COUNT,
     PRIMARY,
     PUBLISHED,
@@ -86,8 +87,7 @@ def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = Fal
 
 
 def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
-    # What `suppress_small_cells` returns: 0 stands for a count that is not published.
-    hidden = table.coords.get(SUPPRESSED) if SUPPRESSED not in table.dims else None
+    hidden = _marked(table)
     if REPLICATE in table.coords and not perturbed and hidden is None:
         raise TableError(
             "the table is perturbed: its counts are not the true ones. Give the mechanism, or"
@@ -102,14 +102,29 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
         raise TableError(f"the table has no categories along {unnamed[0]!r}: give it coordinates")
     names = tuple(map(str, table.dims))
     cells = list(product(*(labels_of(table[dim]) for dim in table.dims)))
-    shown = np.ones(table.shape, dtype=np.bool_) if hidden is None else ~hidden.values
     values = [
-        _count(value, names, cell) if own else None
-        for value, own, cell in zip(
-            table.values.ravel().tolist(), shown.ravel().tolist(), cells, strict=True
-        )
+        _count(value, names, cell)
+        for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
     ]
-    return Rows.of(names, cells, values)
+    rows = Rows.of(names, cells, values)
+    if hidden is None:
+        return rows
+    marks = hidden.values.ravel().tolist()
+    ends = 1, int(hidden.attrs[BELOW]) - 1 if BELOW in hidden.attrs else UNLIMITED
+    return replace(
+        rows,
+        values=[None if own else value for own, value in zip(marks, values, strict=True)],
+        intervals=[
+            ends if own else interval for own, interval in zip(marks, rows.intervals, strict=True)
+        ],
+    )
+
+
+def _marked(table: xr.DataArray) -> xr.DataArray | None:
+    """Where `suppress_small_cells` has 0 for a small count that is not published."""
+    marks = table.coords.get(SUPPRESSED)
+    marked = marks is not None and marks.dtype == np.bool_ and marks.dims == table.dims
+    return marks if marked else None
 
 
 def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total: str) -> Rows:
@@ -156,8 +171,9 @@ def _replaced(key: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
 def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str) -> Rows:
     """The cells of a table in long form, a column a variable."""
     names = tuple(name for name in columns if name != COUNT)
-    sides = SIDES if {*SIDES} <= {*names} and not any(name in codebook for name in SIDES) else ()
-    names = tuple(name for name in names if name not in sides)
+    intervals = {*SIDES} <= {*names} and not any(name in codebook for name in SIDES)
+    if intervals:
+        names = tuple(name for name in names if name not in SIDES)
     values = columns[COUNT]
     if STATUS in names and STATUS not in codebook:
         names = tuple(name for name in names if name != STATUS)
@@ -167,9 +183,9 @@ def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str
         ]
     cells = list(zip(*(columns[name] for name in names), strict=True)) or [()] * len(values)
     rows = _rows(names, cells, values, codebook, total)
-    if not sides:
+    if not intervals:
         return rows
-    columns_of_ends = zip(*(columns[side] for side in sides), strict=True)
+    columns_of_ends = zip(*(columns[side] for side in SIDES), strict=True)
     ends = [
         _interval(value, pair, names, cell)
         for value, pair, cell in zip(rows.values, columns_of_ends, cells, strict=True)
@@ -181,17 +197,17 @@ def _interval(
     value: int | None, pair: tuple[Any, Any], names: Sequence[str], cell: tuple[Any, ...]
 ) -> tuple[int, int]:
     """What is published of a count: itself, or the ends of an interval, which may be
-    open.
+    open; a count beside a wider one is not the true count.
     """
     lower, upper = (_count(end, names, cell) for end in pair)
     low, high = lower or 0, UNLIMITED if upper is None else upper
-    if value is not None:
-        low, high = max(low, value), min(high, value)
-    if low > high:
+    if low > high or (value is not None and {lower, upper} - {None, value}):
         named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
-        shown = "" if value is None else f" and a count of {value}"
+        shown = (
+            "" if value is None else f" and a count of {value}: give tc.Rounding if it is rounded"
+        )
         raise TableError(f"{named or 'the table'} has an interval of {pair[0]} to {pair[1]}{shown}")
-    return low, high
+    return (low, high) if value is None else (value, value)
 
 
 def _is_shown(status: Any) -> bool:

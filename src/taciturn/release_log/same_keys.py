@@ -54,12 +54,15 @@ def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
 
 def _together(seen: Sequence[Seen]) -> Seen:
     """One for all of these, which are by different mechanisms."""
-    if len(seen) == 1:
-        return seen[0]
-    mechanism = _Together(tuple((each.mechanism, each.value) for each in seen))
-    first = seen[0]
-    releases = frozenset(each.source[0] for each in seen)
-    return replace(first, mechanism=mechanism, others=releases - {first.source[0]})
+    first, *others = seen
+    if not others:
+        return first
+    return replace(
+        first,
+        mechanism=_Together(tuple((each.mechanism, each.value) for each in seen)),
+        others=frozenset(each.source[0] for each in others) - {first.source[0]},
+        same_key=tuple(others),
+    )
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,8 @@ def _check_counts(verdict: Verdict, book: Codebook, sample: xr.DataArray) -> Non
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0].tolist())
             cell = ", ".join(
-                f"{axis.name}={axis.labels[i]}" for axis, i in zip(table.axes, at, strict=True)
+                f"{axis.name}={axis.labels[i] if i < axis.given else 'any without a row'}"
+                for axis, i in zip(table.axes, at, strict=True)
             )
             raise ParameterError(
                 f"verdict must be on a release of the fit's table: it is on one with"

@@ -182,9 +182,9 @@ class Labels:
         if self._float is None:
             return labels
         others = [label for label in labels if not (is_integer(label) and label == self._missing)]
-        if not all(isinstance(label, float) for label in others) or not (others or self._met_float):
-            return labels
-        if str(self._missing) in map(str, declared or []):
+        floats = all(isinstance(label, float) for label in others) and (others or self._met_float)
+        texts = {*map(str, declared or [])}
+        if str(self._missing) in texts or not (floats or str(self._float) in texts):
             return labels
         return [self._float if is_integer(label) else label for label in labels]
 

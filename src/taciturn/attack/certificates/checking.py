@@ -3,20 +3,23 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
 from taciturn.attack.bounds.of_release import check_release
 from taciturn.attack.certificates.checker import CertificateError, CheckedCertificate, check
-from taciturn.attack.certificates.document import named_totals, published
+from taciturn.attack.certificates.document import GRAND_TOTAL, published
 from taciturn.attack.releases.base import Release
+from taciturn.attack.system import Integers
 from taciturn.errors import FileFormatError
 from taciturn.files import check_readable
-from taciturn.schema import table_dims
-from taciturn.tables.margins import every_margin, margin_of
+from taciturn.schema import cell_label, table_dims
+from taciturn.tables.margins import hierarchies, margin_of
 
 __all__ = ["check_certificate"]
 
@@ -100,18 +103,37 @@ def _check_labels(path: Path, bounds: Sequence[Mapping[str, Any]], table: xr.Dat
     """Raise `FileFormatError` unless each bound is called like the cell or total of the
     table that has its cells.
     """
-    left = {(tuple(sorted(bound["cells"])), bound["label"]) for bound in bounds}
-    for names in (table_dims(table), *every_margin(table)):
+    left = list(bounds)
+    dims, above = table_dims(table), hierarchies(table)
+    for choice in product(*((dim, *above[dim], None) for dim in dims)):
         if not left:
             return
-        totals = named_totals(*margin_of(table, names))
-        left -= {(tuple(total.cells.tolist()), total.label) for total in totals}
+        labels, group = margin_of(table, tuple(name for name in choice if name is not None))
+        sizes = np.bincount(group, minlength=labels.size)
+        left = [bound for bound in left if not _is_total(bound, labels, group, sizes)]
     if left:
-        cells, label = min(left, key=lambda each: each[1])
+        label, cells = left[0]["label"], left[0]["cells"]
         raise FileFormatError(
-            f"{path}: bounds {label!r:.80}, which is not the sum of its {len(cells)} cells in the"
-            " release"
+            f"{path}: has a bound of {len(cells)} cells that is called {label!r:.80}, and the"
+            " release has no cell or total of these that is"
         )
+
+
+def _is_total(
+    bound: Mapping[str, Any], labels: xr.DataArray, group: Integers, sizes: Integers
+) -> bool:
+    """Whether a bound is of one total of a margin, and called so in some order of the
+    variables.
+    """
+    cells = np.array(bound["cells"])
+    at = int(group[cells[0]])
+    if len(cells) != sizes[at] or (group[cells] != at).any():
+        return False
+    position = np.unravel_index(at, labels.shape)
+    one = labels.isel(dict(zip(labels.dims, ([int(i)] for i in position), strict=True)))
+    orders = permutations(labels.dims)
+    origin = (0,) * labels.ndim
+    return bound["label"] in (cell_label(one.transpose(*x), origin) or GRAND_TOTAL for x in orders)
 
 
 def _check_published(path: Path, document: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

@@ -5,10 +5,9 @@ The format is that of ``docs/how-to/certificates.md``, and what `checker` reads.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import xarray as xr
 from scipy.sparse import csr_array, vstack
 
 from taciturn.attack.bounds.certificates import Rows
@@ -20,7 +19,10 @@ from taciturn.attack.system import UNLIMITED, Integers, LinearSystem
 from taciturn.errors import AttackError
 from taciturn.schema import cell_label
 
-__all__ = ["Bound", "document_of", "named_totals", "published"]
+__all__ = ["GRAND_TOTAL", "Bound", "document_of", "published"]
+
+GRAND_TOTAL: Final = "the grand total"
+"""What the sum of all cells is called."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,26 +35,6 @@ class Bound:
     cells: Integers
     lower: int
     upper: int
-
-
-class NamedTotal(NamedTuple):
-    """A total of a margin: its flat position there, what it is called, and its cells in
-    the table.
-    """
-
-    at: int
-    label: str
-    cells: Integers
-
-
-def named_totals(labels: xr.DataArray, group: Integers) -> Iterator[NamedTotal]:
-    """The totals of a margin, as `margin_of` gives it; of all variables, the cells."""
-    order = np.argsort(group, kind="stable")
-    start = np.searchsorted(group[order], np.arange(labels.size + 1))
-    for at in range(labels.size):
-        position = tuple(int(i) for i in np.unravel_index(at, labels.shape))
-        name = cell_label(labels, position) or "the grand total"
-        yield NamedTotal(at, name, np.sort(order[start[at] : start[at + 1]]))
 
 
 class _Share(NamedTuple):

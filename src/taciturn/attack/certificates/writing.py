@@ -12,13 +12,13 @@ import xarray as xr
 from taciturn.attack.bounds.knowledge import Knowledge, with_knowledge
 from taciturn.attack.bounds.of_release import check_release
 from taciturn.attack.bounds.of_system import bounds_of
-from taciturn.attack.certificates.document import Bound, document_of, named_totals
+from taciturn.attack.certificates.document import GRAND_TOTAL, Bound, document_of
 from taciturn.attack.releases.base import Release
 from taciturn.attack.system import LinearSystem
 from taciturn.errors import ParameterError
 from taciturn.files import check_ending, check_output, whole_file
 from taciturn.progress import progress_bar, progress_steps
-from taciturn.schema import table_dims
+from taciturn.schema import cell_label, table_dims
 from taciturn.tables.margins import Margin, margin_names, margin_of
 from taciturn.tables.steps import checked_mask
 from taciturn.validate import quoted
@@ -166,11 +166,15 @@ def _bounds(
 ) -> list[Bound]:
     """The bounds of the asked totals, without proofs."""
     lower, upper = bounds_of(system, labels, group, asked, on_cell=on_cell)
-    return [
-        Bound(each.label, each.cells, int(lower[each.at]), int(upper[each.at]))
-        for each in named_totals(labels, group)
-        if asked[each.at]
-    ]
+    order = np.argsort(group, kind="stable")
+    start = np.searchsorted(group[order], np.arange(labels.size + 1))
+    found = []
+    for at in np.flatnonzero(asked).tolist():
+        position = tuple(int(i) for i in np.unravel_index(at, labels.shape))
+        name = cell_label(labels, position) or GRAND_TOTAL
+        members = np.sort(order[start[at] : start[at + 1]])
+        found.append(Bound(name, members, int(lower[at]), int(upper[at])))
+    return found
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -100,27 +100,27 @@ class Rounding(Release):
         """Raise where all totals are said to be within the base, and are not: they are
         after controlled rounding of a table of two variables, without levels.
         """
-        table = self._steps
         if self.totals is not True:
             return
+        table = self._steps
         variables = [dim for dim in map(str, table.dims) if table.sizes[dim] > 1]
         levels = [
             level
             for dim in variables
             for level in coarser_levels(table, dim)
-            if 1 < len(set(labels_of(table[level]))) < table.sizes[dim]
+            if len(set(labels_of(table[level]))) > 1
         ]
         if self.method == "random" and len(variables) <= 2 and not levels:
             return
-        why = "conventional rounding controls none"
+        why = "conventional rounding controls none; give those that are rounded, each for itself"
         if self.method == "random":
             of = f"the level {levels[0]!r}" if levels else f"{len(variables)} variables"
-            why = f"with {of} controlled rounding controls some, and others may be further off"
-        raise ParameterError(
-            f"totals must be those that are published and within the base, and not True: {why};"
-            f" give each, such as released.sum({list(map(str, table.dims[1:]))}) if it was"
-            " controlled"
-        )
+            one = f"released.sum({list(map(str, table.dims[1:])) or ''})"
+            why = (
+                f"with {of} controlled rounding controls some, and others may be further off; give"
+                f" those that were controlled, such as {one}"
+            )
+        raise ParameterError(f"totals must be within the base, and not True: {why}")
 
     @cached_property
     def _steps(self) -> xr.DataArray:
