@@ -14,7 +14,6 @@ import xarray as xr
 from taciturn.errors import TableError
 
 __all__ = [
-    "BELOW",
     "COUNT",
     "DRAW_DIMS",
     "INTERNAL_STATUS",
@@ -83,8 +82,6 @@ INTERNAL_STATUS: Final = "status_not_for_release"
 
 PUBLISHED: Final = "published"
 SUPPRESSED: Final = "suppressed"
-BELOW: Final = "below"
-"""Attribute of such marks: all counts that they stand for are from 1 to below it."""
 """The status of a cell in what is released, which does not say why it is suppressed."""
 
 SAFE: Final = "safe"

@@ -75,7 +75,8 @@ def fits(tmp_path_factory):
     texts = {"citation": "a census", "calibration": "none", "command": "a test", "public": True}
     variables = {"a": ["x", "y"], "b": ["1", "2"]}
     tc.ReleaseLog(folder / "project.duckdb", variables=variables)
-    tc.cards.write_card(folder / "card.toml", fit, reference=fit, **drawn, **texts)
+    other = model.fit(sample, **settings | {"random_seed": 2})
+    tc.cards.write_card(folder / "card.toml", fit, reference=other, **drawn, **texts)
     return folder
 
 

@@ -141,23 +141,25 @@ def test_odd_categories_are_what_they_are(tmp_path: Path) -> None:
 
 
 def test_small_cells_that_are_suppressed_are_not_zeros(tmp_path):
-    table = xr.DataArray([[2, 40], [7, 9]], dims=("d", "e"), coords={"d": ["x", "y"], "e": [1, 2]})
-    released = tc.perturbation.suppress_small_cells(table, minimum=5)
-    book = {"d": ["x", "y"], "e": [1, 2]}
-    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables=book, total=58)
+    """Below what they are the table does not say, and everybody knows; with a minimum
+    of 2 each is 1.
+    """
+    table = xr.DataArray(
+        [[1, 40], [17, 19]], dims=("d", "e"), coords={"d": ["x", "y"], "e": [1, 2]}
+    )
+    log = log_of(tmp_path, d=["x", "y"], e=[1, 2])
+    released = tc.perturbation.suppress_small_cells(table, minimum=2)
     for given in (released.isel(replicate=0), released.isel(replicate=0, drop=True)):
-        verdict = log.check(given, progressbar=False)
-        ends = {each.who: (each.lower, each.upper) for each in verdict.findings}
-        assert ends["d=x, e=1"] == (2, 2)  # 58 less the others
-    pairs = tc.ReleaseLog(tmp_path / "pairs.duckdb", variables=book)
-    single = tc.perturbation.suppress_small_cells(table.where(table != 2, 1), minimum=2)
-    assert "d=x, e=1" in found(pairs, single.isel(replicate=0))  # 1, by its mark alone
-    assert "d=x, e=1" not in found(pairs, released.isel(replicate=0))  # from 1 to 4
+        with pytest.raises(TableError, match="from 1 to below the minimum; give its rows"):
+            log.check(given, progressbar=False)
+    rows = table.where(table > 1).to_dataframe(name="count").reset_index()
+    assert found(log, rows) == []
+    assert found(log, rows.assign(lower=rows["count"].fillna(1), upper=rows["count"])) == []
+    ends = rows["count"].fillna(1)
+    assert found(log, rows.assign(lower=ends, upper=ends)) == ["d=x, e=1"]
     for odd in (["u", "v"], [True, False]):  # another coordinate of this name
         marked = table.assign_coords(suppressed=("e", odd))
-        assert found(pairs, marked) == found(pairs, table)
-    with pytest.raises(tc.TaciturnError, match="holds replicates: take one"):
-        log.check(released, progressbar=False)
+        assert found(log, marked) == found(log, table)
 
 
 def test_published_intervals_are_read(tmp_path):

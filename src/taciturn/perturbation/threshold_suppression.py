@@ -6,7 +6,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.perturbation.replicates import Counts, labelled
-from taciturn.schema import BELOW, MAX_COUNT, SUPPRESSED
+from taciturn.schema import MAX_COUNT, SUPPRESSED
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
 
@@ -68,7 +68,7 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
         raise TableError(f"a variable must not be called {SUPPRESSED!r}, which marks cells here")
     small = is_small(table.values, minimum)
     released = labelled(table, np.where(small, 0, table.values)[None], {})
-    return released.assign_coords({SUPPRESSED: (released.dims, small[None], {BELOW: minimum})})
+    return released.assign_coords({SUPPRESSED: (released.dims, small[None])})
 
 
 def small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:

@@ -12,7 +12,6 @@ from taciturn.attack.system import UNLIMITED
 from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import Codebook, label_text
 from taciturn.schema import (
-    BELOW,
     COUNT,
     PRIMARY,
     PUBLISHED,
@@ -87,8 +86,13 @@ def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = Fal
 
 
 def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
-    hidden = _marked(table)
-    if REPLICATE in table.coords and not perturbed and hidden is None:
+    if _has_marks(table):
+        raise TableError(
+            f"the table has 0 for small counts that are not published, which are {SUPPRESSED!r}:"
+            " everybody knows that each is from 1 to below the minimum; give its rows, in which"
+            f" these have no count and this interval, in the columns {' and '.join(SIDES)}"
+        )
+    if REPLICATE in table.coords and not perturbed:
         raise TableError(
             "the table is perturbed: its counts are not the true ones. Give the mechanism, or"
             " tc.Rounding for a rounded table"
@@ -106,25 +110,14 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
         _count(value, names, cell)
         for value, cell in zip(table.values.ravel().tolist(), cells, strict=True)
     ]
-    rows = Rows.of(names, cells, values)
-    if hidden is None:
-        return rows
-    marks = hidden.values.ravel().tolist()
-    ends = 1, int(hidden.attrs[BELOW]) - 1 if BELOW in hidden.attrs else UNLIMITED
-    return replace(
-        rows,
-        values=[None if own else value for own, value in zip(marks, values, strict=True)],
-        intervals=[
-            ends if own else interval for own, interval in zip(marks, rows.intervals, strict=True)
-        ],
-    )
+    return Rows.of(names, cells, values)
 
 
-def _marked(table: xr.DataArray) -> xr.DataArray | None:
-    """Where `suppress_small_cells` has 0 for a small count that is not published."""
+def _has_marks(table: xr.DataArray) -> bool:
+    """Whether it has 0 for small counts, as `suppress_small_cells` returns them."""
     marks = table.coords.get(SUPPRESSED)
-    marked = marks is not None and marks.dtype == np.bool_ and marks.dims == table.dims
-    return marks if marked else None
+    is_mask = marks is not None and marks.dtype == np.bool_ and marks.dims == table.dims
+    return is_mask and bool(table.coords[SUPPRESSED].any())
 
 
 def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total: str) -> Rows:
