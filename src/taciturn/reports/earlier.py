@@ -2,7 +2,7 @@
 away together with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -140,26 +140,38 @@ def _places(
     """
     place = np.zeros(sample.shape, dtype=np.int64)
     counted = np.ones(sample.shape, dtype=np.bool_)
-    values = [(axis.variable, axis.name, axis.classes, axis.labels) for axis in table.axes]
-    filters = [(name, name, mask - 1, ()) for name, mask in table.where.items()]
-    for variable, name, classes, labels in [*values, *filters]:
-        dim = variable if variable in sample.dims else name
-        if dim not in sample.dims:
-            if labels:
-                return None
-            continue
-        own = list(map(label_text, labels_of(sample[dim])))
-        codes = dict(zip(labels, range(len(labels)), strict=True))  # of merged ones or a level
-        if dim == variable and {*own} <= {*book.variables[variable]}:
-            codes = dict(zip(book.variables[variable], classes.tolist(), strict=True))
-        if not {*own} <= {*codes}:
+    for axis in table.axes:
+        places = dict(zip(book.variables[axis.variable], axis.classes.tolist(), strict=True))
+        found = _codes(sample, axis.variable, places)
+        places = {label: at for at, label in enumerate(axis.labels)}  # merged, or of a level
+        for dim in (axis.variable, axis.name):
+            found = _codes(sample, dim, places) if found is None else found
+        if found is None:
             return None
-        shape = [-1 if each == dim else 1 for each in sample.dims]
-        found = np.array([codes[label] for label in own])
-        counted &= (found >= 0).reshape(shape)
-        if labels:
-            place = place * len(labels) + found.reshape(shape)
+        place = place * len(axis.labels) + found
+        counted &= found >= 0
+    for name, mask in table.where.items():
+        if name in sample.dims:
+            inside = dict(zip(book.variables[name], mask.tolist(), strict=True))
+            if (found := _codes(sample, name, inside)) is None:
+                return None
+            counted &= found > 0
     return np.where(counted, place, -1)
+
+
+def _codes(
+    sample: xr.DataArray, dim: str, codes: Mapping[str, int]
+) -> npt.NDArray[np.int64] | None:
+    """The code of each category of a variable, to be broadcast; None where the sample
+    has it not, or a category without one.
+    """
+    if dim not in sample.dims:
+        return None
+    labels = list(map(label_text, labels_of(sample[dim])))
+    if not {*labels} <= {*codes}:
+        return None
+    shape = [-1 if each == dim else 1 for each in sample.dims]
+    return np.array([codes[label] for label in labels], dtype=np.int64).reshape(shape)
 
 
 def earlier_texts(earlier: Earlier, *, public: bool) -> dict[str, Any]:
