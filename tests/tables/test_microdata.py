@@ -224,6 +224,7 @@ def test_a_number_for_missing_labels_is_that_of_the_records(first, number):
         ([1.0, 2.0, None], 9, [1.0, 2.0], {"1.0": 1, "2.0": 1, "9.0": 1}),
         ([1.0, 9.0, None], 9, [9.0, 1.0], {"9.0": 2, "1.0": 1}),
         ([1, 2.5, None, 9], 9, None, {"1": 1, "2.5": 1, "9": 2}),
+        (["a", 5, -9.0, None], -9, ["a", 5, "-9.0"], {"a": 1, "5": 1, "-9.0": 2}),
         ([1.5, None], 2**60 + 1, None, {"1.5": 1, str(2**60 + 1): 1}),
         ([True, False, True], 1, None, {"False": 1, "True": 2}),
         ([True, None, True], 1, None, {"True": 2, "1": 1}),

@@ -81,10 +81,9 @@ class Labels:
     ) -> None:
         self.variable, self.origin, self._missing = variable, origin, missing
         self._of_records = of_records
-        # A whole number among floats, which pandas has where one is missing.
         whole = not isinstance(missing, str) and abs(missing) <= MAX_COUNT
         self._float = float(missing) if whole else None
-        self._met_float = False
+        self._met_float = False  # pandas has floats where a whole number is missing
         self._found: list[tuple[Any, int]] = []  # each label, and the row where it is first
         self._codes: dict[Any, int] = {}
 
@@ -181,12 +180,13 @@ class Labels:
         labels = [label for label, _ in self._found]
         if self._float is None:
             return labels
-        others = [label for label in labels if not (is_integer(label) and label == self._missing)]
+        own = [is_integer(label) and label == self._missing for label in labels]
+        others = [label for label, is_own in zip(labels, own, strict=True) if not is_own]
         floats = all(isinstance(label, float) for label in others) and (others or self._met_float)
         texts = {*map(str, declared or [])}
         if str(self._missing) in texts or not (floats or str(self._float) in texts):
             return labels
-        return [self._float if is_integer(label) else label for label in labels]
+        return [self._float if is_own else x for x, is_own in zip(labels, own, strict=True)]
 
     def _place(self, at: int) -> str:
         return f"the label of {self.variable!r} in row {self._found[at][1]} of {self.origin}"
