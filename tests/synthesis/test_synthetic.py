@@ -106,3 +106,11 @@ def test_what_is_refused():
     large = toy_fit(SAMPLE.values.ravel() + np.full((2, 4), 10**9), 4 * 10**9 + 6)
     with pytest.raises(ParameterError, match="fewer than"):
         synthetic_tables(large)
+
+
+def test_of_a_sample_that_is_everybody_nothing_can_be_made():
+    table = xr.DataArray([[3, 1], [2, 4]], dims=("a", "b"))
+    fit = tc.LogLinear().fit(table, population_size=10, draws=20, random_seed=1)
+    for size in ({}, {"size": 1}):
+        with pytest.raises(ParameterError, match="the sample is all of the 10 people"):
+            synthetic_tables(fit, **size, random_seed=1)

@@ -100,6 +100,11 @@ def synthetic_tables(
     sampled = int(parts.sample.sum())
     most = parts.population_size - sampled
     replicates = whole_number(replicates, "replicates", least=1)
+    if not most:
+        raise ParameterError(
+            f"the sample is all of the {sampled:,} people, so that the model adds nobody of whom a"
+            " synthetic table could be made"
+        )
     if size is None and sampled > most:
         raise ParameterError(
             f"the model adds {most:,} people to {sampled:,} sampled ones, too few for a synthetic"

@@ -60,9 +60,9 @@ def mechanism_conditional_entropy(
     -------
     DataArray
         In ``[0, H(X)]``, one value for each draw of the population, a scalar without
-        any. The error is below 1e-9, and below this part of the value for counts of up
-        to 10**7: that of the quadrature, and of totals of a probability below 1e-11 and
-        of counts of one below 1e-12, which are left out.
+        any. The error is below 1e-9: that of the quadrature, and of totals of a
+        probability below 1e-11 and of counts of one below 1e-12, which are left out. It
+        is a larger part of values near 0, of tables nearly all in one cell.
 
     Raises
     ------
