@@ -31,9 +31,7 @@ __all__ = [
 MOST_ERRORS: Final = 4.0
 """How many combined Monte Carlo errors two means of one quantity may differ by."""
 
-COUNTS: Final = ("tau1",)
-"""Measures that are whole numbers."""
-
+_COUNTS: Final = ("tau1",)  # measures that are whole numbers
 _TINY: Final = 1e-9  # relative difference that rounding leaves between equal constants
 _DIGITS: Final = 6
 
@@ -188,7 +186,7 @@ def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -
     if expected["mcse"] > expected["sd"] * (1 + _TINY):
         yield f"the Monte Carlo error {expected['mcse']:.6g} is above the sd {expected['sd']:.6g}"
     apart = (row["97.5%"] - row["2.5%"]) / 2
-    if name in COUNTS:
+    if name in _COUNTS:
         apart = max(apart, 1.0)
     for column in ("2.5%", "50%", "97.5%"):
         if not abs(row[column] - expected[column]) <= apart * (1 + _TINY) + _TINY:

@@ -17,16 +17,17 @@ from taciturn.estimators.members import check_shares
 from taciturn.estimators.mixture import member_variables
 from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
+from taciturn.tables.spelling import legible
 from taciturn.validate import real_number
 
 __all__ = [
     "Maker",
     "Member",
+    "estimator_in_words",
     "fit_makers",
     "is_stack",
     "likelihood_shares",
     "members_of",
-    "moved_shares",
     "turns_of_members",
 ]
 
@@ -119,12 +120,27 @@ def _shares_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, float]:
         raise FileFormatError(f"the shares of the pool's members cannot be read: {error}") from None
 
 
-def moved_shares(fit: xr.DataTree, estimator: Estimator) -> str:
-    """The shares of a pool's members in words, where the sample moved them."""
-    if not isinstance(estimator, LinearPool) or estimator.nested is None:
-        return ""
-    shares = _shares_of_pool(fit, estimator).items()
-    return f"\nin shares of {', '.join(f'{share:.2f} {name}' for name, share in shares)}"
+def estimator_in_words(fit: xr.DataTree, *, shares: bool = True) -> str:
+    """Who made a fit; with the shares that the sample gave to the members of a
+    mixture, or without.
+    """
+    if is_stack(fit):
+        members = members_of(fit)
+        lines = [
+            f"{f'{member.share:.3f} ' if shares else ''}{name}:"
+            f" {recorded_estimator(member.fit) or 'estimator not recorded'!r}"
+            for name, member in members.items()
+        ]
+        made = f"stack of {len(members)} fits, weighted by how they predict individuals left out"
+        return "\n".join([made, *lines])
+    estimator = recorded_estimator(fit)
+    if estimator is None:
+        return legible(str(fit.attrs.get("estimator", "not recorded in the fit")))
+    if not shares or not isinstance(estimator, LinearPool) or estimator.nested is None:
+        return estimator.title
+    moved = _shares_of_pool(fit, estimator).items()
+    told = ", ".join(f"{share:.2f} {name}" for name, share in moved)
+    return f"{estimator.title}\nin shares of {told}"
 
 
 def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:

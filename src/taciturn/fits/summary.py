@@ -16,14 +16,13 @@ from taciturn.fits.categories import category_html, category_lines, category_rec
 from taciturn.fits.cautions import cautions_of
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lines
 from taciturn.fits.diagnose import diagnose
-from taciturn.fits.mixtures import is_stack, members_of, moved_shares
+from taciturn.fits.mixtures import estimator_in_words, is_stack
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.problems import NOT_CONVERGED, not_to_be_relied_on, problems_of
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
 from taciturn.fits.table import draws_table
-from taciturn.tables.spelling import legible
 from taciturn.tables.values import json_value
 from taciturn.validate import real_number
 
@@ -330,22 +329,13 @@ def _facts(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> dict[str, str
 
 
 def _call(fit: xr.DataTree, parts: FitParts) -> dict[str, str]:
-    if is_stack(fit):
-        members = members_of(fit)
-        lines = [
-            f"{member.share:.3f} {name}:"
-            f" {recorded_estimator(member.fit) or 'estimator not recorded'!r}"
-            for name, member in members.items()
-        ]
-        made = f"stack of {len(members)} fits, weighted by how they predict individuals left out"
-        return {"Estimator": "\n".join([made, *lines])}
-    estimator = recorded_estimator(fit)
+    made = {"Estimator": estimator_in_words(fit)}
+    estimator = None if is_stack(fit) else recorded_estimator(fit)
     if estimator is None:
-        return {"Estimator": legible(str(fit.attrs.get("estimator", "not recorded in the fit")))}
+        return made
     settings = recorded_settings(fit).recorded if "settings" in fit.attrs else {}
     given = ", ".join([*parts.arguments, *(f"{name}={own!r}" for name, own in settings.items())])
-    title = estimator.title + moved_shares(fit, estimator)
-    call = {"Call": f"{estimator!r}\n.fit(sample, {given})", "Estimator": title}
+    call = {"Call": f"{estimator!r}\n.fit(sample, {given})", **made}
     if hasattr(estimator, "formula"):
         call["Formula"] = estimator.formula or f"~ {' + '.join(parts.variables)}"
     return call

@@ -166,9 +166,9 @@ class ReleaseLog:
             Counts over variables of the log or levels above them, missing where they
             are not published: `pandas.crosstab`, sizes of groups, a table in long form
             with a column ``count`` and perhaps ``status``, or intervals, ``lower`` and
-            ``upper``. A category without a row holds nobody. Of a release
-            only what it publishes; `attack.Perturbed` has its mechanism, and may hold
-            several answers.
+            ``upper``. A category without a row holds nobody. Of a release only what it
+            publishes; `attack.Perturbed` has its mechanism, and may hold several
+            answers.
         where : mapping of str to label or sequence of labels, optional
             For each variable by which records were selected the categories of those
             that are counted.

@@ -195,7 +195,7 @@ def _interval(
     lower, upper = (_count(end, names, cell) for end in pair)
     low, high = lower or 0, UNLIMITED if upper is None else upper
     if low > high or (value is not None and {lower, upper} - {None, value}):
-        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+        named = _named(names, cell)
         shown = (
             "" if value is None else f" and a count of {value}: give tc.Rounding if it is rounded"
         )
@@ -243,13 +243,18 @@ def _check_total_label(
             )
 
 
+def _named(names: Sequence[str], cell: tuple[Any, ...]) -> str:
+    """Which cell it is, for messages."""
+    return ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+
+
 def _count(value: Any, names: Sequence[str], cell: tuple[Any, ...]) -> int | None:
     """A count, or None where there is none."""
     if is_missing(value):
         return None
     count = whole_steps(value)
     if count is None:
-        named = ", ".join(f"{name}={label}" for name, label in zip(names, cell, strict=True))
+        named = _named(names, cell)
         raise TableError(
             f"counts must be whole numbers of at least 0, or missing where they are not published:"
             f" {named or 'the grand total'} holds {value!r}"

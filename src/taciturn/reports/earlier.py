@@ -120,15 +120,12 @@ def _check_counts(verdict: Verdict, book: Codebook, sample: xr.DataArray) -> Non
         if {*table.where} <= {*map(str, sample.dims)}:  # otherwise a part of these people
             wrong |= counts > table.most
         if wrong.any():
-            at = tuple(np.argwhere(wrong)[0].tolist())
-            cell = ", ".join(
-                f"{axis.name}={axis.labels[i] if i < axis.given else 'any without a row'}"
-                for axis, i in zip(table.axes, at, strict=True)
-            )
+            cell = int(np.flatnonzero(wrong)[0])
+            ends = int(table.least.flat[cell]), int(table.most.flat[cell])
             raise ParameterError(
                 f"verdict must be on a release of the fit's table: it is on one with"
-                f" {_between(int(table.least[at]), int(table.most[at]))} people in"
-                f" {cell or 'all'}, and the sample has {int(counts[at]):,}"
+                f" {_between(*ends)} people in {table.label(cell) or 'all'}, and the sample has"
+                f" {int(counts.flat[cell]):,}"
             )
 
 

@@ -16,7 +16,7 @@ from taciturn.fits.checks import (
     missed_lines,
     of_whole_fit,
 )
-from taciturn.fits.mixtures import is_stack
+from taciturn.fits.mixtures import estimator_in_words
 from taciturn.fits.parts import FitParts
 from taciturn.fits.problems import (
     NOT_ALIKE,
@@ -176,7 +176,8 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     counts = int((parts.sample == 0).sum()) - closed, contents.n_uniques
     seen = "" if public else f"; {counts[0]:,} empty, {counts[1]:,} with one person in the sample"
     yield "Table", f"{variables}: {parts.cells:,} cells{zeros}{seen}"
-    yield "Model", _model(contents, public=public)
+    # The shares that the sample gave to members tell it from others like it.
+    yield "Model", estimator_in_words(contents.fit, shares=not public)
     if "Known" in found.facts:
         yield "Known", found.facts["Known"]
     zero, entropy, size_weight = (f"{weight:g}" for weight in contents.weights)
@@ -199,19 +200,6 @@ def _sampling(parts: FitParts, *, public: bool) -> str:
     if public and parts.together:
         return "a weighted sample that says less than as many people sampled one by one"
     return legible(parts.assumed)
-
-
-def _model(contents: Contents, *, public: bool) -> str:
-    """The estimator; for the public without the shares that the sample gave to the
-    members of a mixture, which tell it from others like it.
-    """
-    text = contents.found.facts["Estimator"]
-    if not public:
-        return text
-    first, *others = text.partition("\nin shares of ")[0].split("\n")
-    if is_stack(contents.fit):
-        others = [line.partition(" ")[2] for line in others]
-    return "\n".join([first, *others])
 
 
 def _sampler(contents: Contents) -> str:

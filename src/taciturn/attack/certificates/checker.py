@@ -184,8 +184,8 @@ class _Certificate:
 
     def _sum(self, table: list[int], cells: list[int]) -> int:
         self._spend(len(cells))
-        place = self._place
-        return sum(table[place[j]] if j in place else self._lower[j] or 0 for j in cells)
+        place, fixed = self._place, self._lower
+        return sum(table[place[j]] if j in place else fixed[j] or 0 for j in cells)
 
     def _side(self, given: Any, cells: list[int], sign: int, where: str) -> tuple[int | None, bool]:
         costs = dict.fromkeys(cells, sign)
