@@ -127,11 +127,11 @@ def test_with_normal_noise_it_is_generalised_least_squares(log: tc.ReleaseLog, t
     """Of a count with variance 4, and of what is left of a total with variance 9 or 0
     by two others with 4 each: 500 and 506, in inverse proportion to their variances.
     """
-    log.add(by_age(400, 500, 600), mechanism=gaussian(2), **F)
+    log.add(by_age(400, 500, 600), mechanism=gaussian(2), keys="some", **F)
     given: dict[str, Any] = {"threshold": 10_000, "certainty": 0.2}
     variance = 4 + 4
     if total == "perturbed":
-        given |= {"mechanism": gaussian(3)}
+        given |= {"mechanism": gaussian(3), "keys": "others"}
         variance += 9
     verdict = check(log, xr.DataArray(1506), **F, **given)
     found = at_65(verdict)

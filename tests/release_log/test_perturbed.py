@@ -168,6 +168,28 @@ def test_keys_that_are_used_with_two_perturbation_tables_contradict_themselves(
     assert check(log, by_sex(5, np.nan), mechanism=narrow, keys="2027").complete
 
 
+def test_whether_keys_of_two_perturbation_tables_are_the_same_must_be_said(
+    log: tc.ReleaseLog,
+) -> None:
+    """As two keys these leave several counts, as one key only 1."""
+    old = CellKeys(tc.perturbation.perturbation_table(3, 2.0))
+    new = {"mechanism": CellKeys(tc.perturbation.perturbation_table(5, 3.0))}
+    log.add(by_sex(4, np.nan), mechanism=old, keys="2026", name="old")
+    assert check(log, by_sex(6, np.nan), keys="other", **new).passed
+    (found,) = check(log, by_sex(6, np.nan), keys="2026", **new).likely
+    assert found.likely == (1,)
+    assert found.probability > 0.999
+    assert check(log, by_sex(4, np.nan), mechanism=old).passed  # of one table: two answers
+    said = r"cell keys of release 1 and of this table.*give both releases a name"
+    for ask in (log.check, log.add):
+        with pytest.raises(ParameterError, match=said):
+            ask(by_sex(6, np.nan), **new)
+    log.remove("old")
+    log.add(by_sex(4, np.nan), mechanism=old, name="old")
+    with pytest.raises(ParameterError, match=r"cell keys of release 2 and"):
+        log.add(by_sex(6, np.nan), keys="2026", **new)
+
+
 def test_keys_that_are_used_with_two_mechanisms_are_two_answers(log: tc.ReleaseLog) -> None:
     """How rounding follows from keys is not known."""
     log.add(by_sex(3, np.nan), mechanism=RandomRounding(3), keys="2026", name="old")
@@ -254,7 +276,7 @@ def test_a_mechanism_is_stored_as_data(log: tc.ReleaseLog, mechanism: Mechanism)
     assert stored.number_of(by_sex(15, 0), mechanism=mechanism, name="first") == 1
     with pytest.raises(ParameterError, match="with another table"):
         stored.number_of(by_sex(15, 0), mechanism=GeometricNoise(epsilon=0.25), name="first")
-    assert "1 releases, 2 published counts" in repr(stored)
+    assert "1 release, 2 published counts" in repr(stored)
 
 
 class OneMore(RandomRounding):
@@ -318,15 +340,15 @@ def test_releases_that_no_count_gives_are_an_error(log: tc.ReleaseLog) -> None:
         dims=("original", "perturbed"),
         coords={"original": range(5), "perturbed": range(4)},
     )
-    log.add(by_sex(2, np.nan), where={"area": "N1"}, mechanism=CellKeys(table))
+    log.add(by_sex(2, np.nan), where={"area": "N1"}, mechanism=CellKeys(table), keys="a")
     other = table.copy(data=holes[[0, 2, 1, 2, 4]])
-    given = {"where": {"area": "N1"}, "mechanism": CellKeys(other)}
+    given = {"where": {"area": "N1"}, "mechanism": CellKeys(other), "keys": "b"}
     with pytest.raises(TableError, match="is published as 2, and can only be 2, from which"):
         check(log, by_sex(2, np.nan), **given)
     # 1 or 3 by the first, 2 or 4 by the third.
     third = table.copy(data=holes[[0, 2, 1, 2, 4]])
     third[:] = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
-    given = {"where": {"area": "N1"}, "mechanism": CellKeys(third)}
+    given = {"where": {"area": "N1"}, "mechanism": CellKeys(third), "keys": "c"}
     with pytest.raises(TableError, match="no count gives all that is published of one: sex=f"):
         check(log, by_sex(2, np.nan), **given)
 

@@ -11,14 +11,20 @@ from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.likely import Likely, likely_totals
 from taciturn.release_log.published import PublishedTable
-from taciturn.release_log.search import Limits, bounds_of_totals, candidates
+from taciturn.release_log.same_keys import refuse_unnamed_keys
+from taciturn.release_log.search import (
+    Limits,
+    bounds_of_totals,
+    candidates,
+    compatible_tables,
+)
 from taciturn.release_log.smallest import Effort, SmallestSets
 from taciturn.release_log.swapped import spelled_out, with_sizes
 from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 from taciturn.release_log.words import Taken, in_words, taken_of
 
-__all__ = ["Checked", "Finding", "check_tables"]
+__all__ = ["Checked", "Finding", "check_tables", "refuse_contradictions"]
 
 _MOST_CELLS: Final = 2_000  # of a window
 _MOST_OF_PART: Final = 1_000  # of each window, where one is not enough
@@ -125,14 +131,12 @@ def check_tables(
     ------
     TableError
         What is published contradicts itself.
+    ParameterError
+        It is not said whether cell keys of several perturbation tables are the same.
     AttackError
         The solver finds no solution.
     """
-    if codebook.total is not None:
-        everybody = np.array(codebook.total)
-        earlier = [(PUBLIC, PublishedTable((), {}, everybody, everybody)), *earlier]
-    earlier = spelled_out(earlier, codebook)
-    new = [table for _, table in spelled_out([(NEW, table) for table in new], codebook)]
+    new, earlier = _whole(new, earlier, codebook)
     windows, complete = _windows(new, earlier, codebook)
     found: list[Finding] = []
     likely: list[Likely] = []
@@ -167,6 +171,42 @@ def check_tables(
             further += more
             complete = complete and not left_out
     return Checked(found, likely, further, frozenset(combined), complete)
+
+
+def refuse_contradictions(
+    new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
+) -> None:
+    """Raise unless there are counts that have all that is published, as far as it is
+    published as it is or as intervals.
+
+    Raises
+    ------
+    TableError
+        There are none.
+    ParameterError
+        As for `check_tables`.
+    AttackError
+        The solver finds none.
+    """
+    new, earlier = _whole(new, earlier, codebook)
+    every = [*earlier, *((NEW, table) for table in new)]
+    for classes in _windows(new, earlier, codebook)[0]:
+        window = window_of(classes, told_of(classes, every), codebook)
+        next(compatible_tables(window.system)[0])
+
+
+def _whole(
+    new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
+) -> tuple[Sequence[PublishedTable], Sequence[Source]]:
+    """All that is told, with the number of records if it is public, and with what is
+    known of swapped tables.
+    """
+    refuse_unnamed_keys(new, earlier)
+    if codebook.total is not None:
+        everybody = np.array(codebook.total)
+        earlier = [(PUBLIC, PublishedTable((), {}, everybody, everybody)), *earlier]
+    fresh = spelled_out([(NEW, table) for table in new], codebook)
+    return [table for _, table in fresh], spelled_out(earlier, codebook)
 
 
 def _noisy(sources: Sequence[Source]) -> list[Source]:

@@ -6,7 +6,7 @@ was. A new file appears complete or not at all.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ from taciturn.validate import quoted
 __all__ = ["Database", "create"]
 
 _FORMAT: Final = "taciturn release log"
-_VERSION: Final = 3
+_VERSION: Final = 4
 _PATIENCE: Final = 30.0  # seconds to wait for another process
 _PAUSE: Final = 0.02
 _HELD: Final = ("Could not set lock on file", "used by another process")
@@ -49,7 +49,7 @@ _TABLES: Final = """
     CREATE TABLE project (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
     CREATE TABLE releases (
         number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, added_utc TIMESTAMP NOT NULL,
-        protection VARCHAR NOT NULL
+        protection VARCHAR NOT NULL, removed_utc TIMESTAMP
     );
     CREATE TABLE tables (
         release INTEGER NOT NULL, position INTEGER NOT NULL, definition VARCHAR NOT NULL,
@@ -174,15 +174,15 @@ class Database:
         protection: str,
         tables: Sequence[PublishedTable],
         *,
-        after: int | None = None,
+        after: Mapping[int, str] | None = None,
     ) -> int:
         """Add a release, whole or not at all, and return its number; with `after` only
-        if it is the next after that number.
+        if the log has these releases, by number, and no others.
 
         Raises
         ------
         ParameterError
-            Others were added meanwhile, or there is a release of this name.
+            The log was changed meanwhile, or there is a release of this name.
         TableError
             A name or a protection that does not show what it holds.
         """
@@ -193,18 +193,21 @@ class Database:
         with self._open(writing=True) as connection:
             connection.execute("BEGIN")
             found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
-            last = int(found[0])
-            if after is not None and last != after:
-                more = "a release was" if last - after == 1 else f"{last - after} releases were"
+            last = int(found[0])  # numbers of releases that were removed are not used again
+            names = {int(row[0]): str(row[1]) for row in _releases(connection)}
+            if after is not None and names != dict(after):
                 raise ParameterError(
-                    f"{self.path}: {more} added since the table was checked: check it again"
+                    f"{self.path}: {_changes(dict(after), names)} since the table was checked:"
+                    " check it again"
                 )
             name = str(last + 1) if name is None else name
-            same = connection.execute("SELECT number FROM releases WHERE name = ?", [name])
-            if (other := same.fetchone()) is not None:
-                raise ParameterError(f"{self.path}: release {other[0]} is called {name!r} already")
+            for number, other in names.items():
+                if other == name:
+                    raise ParameterError(
+                        f"{self.path}: release {number} is called {name!r} already"
+                    )
             connection.execute(
-                "INSERT INTO releases VALUES (?, ?, ?, ?)",
+                "INSERT INTO releases VALUES (?, ?, ?, ?, NULL)",
                 [last + 1, name, datetime.now(UTC).replace(tzinfo=None), protection],
             )
             for position, table in enumerate(tables):
@@ -214,6 +217,30 @@ class Database:
                 )
             connection.execute("COMMIT")
             return last + 1
+
+    def remove(self, name: str) -> int:
+        """Take out the release of this name, and return its number.
+
+        Raises
+        ------
+        ParameterError
+            There is none.
+        """
+        with self._open(writing=True) as connection:
+            connection.execute("BEGIN")
+            names = {str(row[1]): int(row[0]) for row in _releases(connection)}
+            if name not in names:
+                raise ParameterError(
+                    f"{self.path}: there is no release {quoted(name)}, but"
+                    f" {', '.join(map(quoted, names)) or 'none'}"
+                )
+            connection.execute("DELETE FROM tables WHERE release = ?", [names[name]])
+            connection.execute(
+                "UPDATE releases SET removed_utc = ? WHERE number = ?",
+                [datetime.now(UTC).replace(tzinfo=None), names[name]],
+            )
+            connection.execute("COMMIT")
+            return names[name]
 
     @contextmanager
     def _open(self, *, writing: bool) -> Iterator[Any]:
@@ -280,11 +307,24 @@ def _check_text(text: Any, what: str) -> None:
 
 
 def _releases(connection: Any) -> list[Row]:
-    query = "SELECT number, name, added_utc, protection FROM releases ORDER BY number"
+    query = (
+        "SELECT number, name, added_utc, protection FROM releases WHERE removed_utc IS NULL"
+        " ORDER BY number"
+    )
     return [
         (number, name, added.replace(tzinfo=UTC), protection)
         for number, name, added, protection in connection.execute(query).fetchall()
     ]
+
+
+def _changes(before: dict[int, str], now: dict[int, str]) -> str:
+    """What was done to a log, in words."""
+    changes = {"added": len(now.keys() - before.keys()), "removed": len(before.keys() - now.keys())}
+    return " and ".join(
+        f"a release was {done}" if number == 1 else f"{number} releases were {done}"
+        for done, number in changes.items()
+        if number
+    )
 
 
 def _row(table: PublishedTable) -> list[Any]:

@@ -1,6 +1,6 @@
 """A log of what was released of one project, and what the next table gives away."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -11,14 +11,15 @@ import pandas as pd
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_steps
 from taciturn.release_log.advice import Tables, advice
-from taciturn.release_log.checking import Checked, check_tables
+from taciturn.release_log.checking import Checked, check_tables, refuse_contradictions
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.database import Database, create
 from taciturn.release_log.mechanisms import Stored
-from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.published import same_tables
 from taciturn.release_log.reading import Defined, Merged, Where, published_tables
 from taciturn.release_log.search import Limits
 from taciturn.release_log.verdict import Verdict
+from taciturn.release_log.words import log_in_words
 from taciturn.schema import MAX_COUNT
 from taciturn.validate import quoted, whole_number
 
@@ -183,9 +184,8 @@ class ReleaseLog:
         keys : str, optional
             What the keys of the records are called from which the noise follows, or the
             file of swapped records. Where two releases with the same keys count the
-            same records, this is one answer. By default no other release has the same:
-            attackers learn most from answers with noise of their own, so that nothing
-            is missed.
+            same records, this is one answer. By default no other release has the same.
+            By cell keys with several perturbation tables it must be said.
         threshold : int
             Counts below it are small.
         values : int
@@ -215,8 +215,8 @@ class ReleaseLog:
             records; a table that contradicts what was released.
         ParameterError
             A variable that the log does not have; `threshold` or `values` below 2, or a
-            `certainty` that is no probability; a mechanism that is none of these, or
-            `keys` without one.
+            `certainty` that is no probability; a mechanism that is none of these,
+            `keys` without one, or none where they must be said.
         AttackError
             The solver finds no solution in whole numbers.
         """
@@ -248,7 +248,6 @@ class ReleaseLog:
             not_combined=tuple(names[release] for release in left),
             names=names,
             log=self.id,
-            last=max(names, default=0),
             tables=tables,
             advised=advise,
         )
@@ -277,8 +276,8 @@ class ReleaseLog:
         protection : str
             How it is protected, in words.
         after : Verdict, optional
-            The verdict on this table: it is logged only if nothing was released since,
-            and if the table is the one that was checked.
+            The verdict on this table: it is logged only if the log has not changed
+            since, and if the table is the one that was checked.
 
         Returns
         -------
@@ -291,19 +290,41 @@ class ReleaseLog:
             As for `check`, and the file cannot be written.
         ParameterError
             A name that is taken; a table that was not the one checked, or checked by
-            another log, or releases since it was checked.
+            another log, or a log that has changed since.
         """
         given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
         tables = published_tables(table, self.codebook, total=total, **given)
-        if after is not None and not isinstance(after, Verdict):
+        if after is None:
+            refuse_contradictions(tables, self._database.tables(), self.codebook)
+            return self._database.add(name, protection, tables)
+        if not isinstance(after, Verdict):
             raise ParameterError(f"after must be a Verdict of `check`, got {quoted(after)}")
-        if after is not None and after.log != self.id:
+        if after.log != self.id:
             raise ParameterError("after must be a verdict of this log, it is that of another")
-        if after is not None and not _same(tables, after.tables):
+        if not same_tables(tables, after.tables):
             raise ParameterError("after must be the verdict on this table, it is that on another")
-        return self._database.add(
-            name, protection, tables, after=None if after is None else after.last
-        )
+        return self._database.add(name, protection, tables, after=after.names)
+
+    def remove(self, name: str) -> int:
+        """Take out a table that was logged by mistake, and never released: with it the
+        log takes for known what nobody knows, and passes what gives that away.
+
+        Parameters
+        ----------
+        name : str
+            What the release is called.
+
+        Returns
+        -------
+        int
+            Its number, which no other release gets.
+
+        Raises
+        ------
+        ParameterError, FileFormatError
+            There is no release of this name; the file cannot be written.
+        """
+        return self._database.remove(name)
 
     def number_of(
         self,
@@ -341,7 +362,7 @@ class ReleaseLog:
         releases, logged = self._database.all()
         for number, other, _, how in releases:
             if other == name:
-                if not _same(tables, [each for release, each in logged if release == number]):
+                if not same_tables(tables, [each for release, each in logged if release == number]):
                     raise ParameterError(f"release {number} is called {name!r}, with another table")
                 if how != protection:
                     raise ParameterError(
@@ -367,34 +388,11 @@ class ReleaseLog:
 
     def lines(self) -> list[str]:
         """What the log holds, in words."""
-        book = self.codebook
-        sizes = ", ".join(f"{name} ({len(labels)})" for name, labels in book.variables.items())
-        levels = ", ".join(f"{name} above {v}" for name, (v, _) in book.levels.items())
-        tables = self._database.tables()
-        cells = sum(int(table.shown.sum()) for _, table in tables)
-        return [
-            f"Release log of {sizes}{f'; {levels}' if levels else ''}",
-            f"{len(self._database.releases()):,} releases, {cells:,} published counts or intervals"
-            " with their definitions; no records, and no counts that are not published",
-            *([] if book.total is None else [f"number of records: {book.total:,}"]),
-        ]
+        releases, tables = self._database.all()
+        return log_in_words(self.codebook, len(releases), [table for _, table in tables])
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
         return f"<p>{'<br>'.join(map(escape, self.lines()))}</p>"
-
-
-def _same(some: Iterable[PublishedTable], others: Iterable[PublishedTable]) -> bool:
-    """Whether the same is published."""
-
-    def content(tables: Iterable[PublishedTable]) -> list[Any]:
-        return [
-            (t.as_json(), t.least.tolist(), t.most.tolist())
-            if t.noise is None
-            else (t.as_json(), t.noise.as_json(), t.noise.released.tolist())
-            for t in tables
-        ]
-
-    return content(some) == content(others)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from taciturn.attack.system import UNLIMITED
 from taciturn.release_log.noise import Noise
 
-__all__ = ["Axis", "PublishedTable"]
+__all__ = ["Axis", "PublishedTable", "same_tables"]
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -290,6 +290,20 @@ class PublishedTable:
         lower, upper = (np.array(end, dtype=np.int64).reshape(shape) for end in (least, most))
         own = None if noise is None else Noise.from_json(*noise, shape)
         return cls(axes, where, lower, upper, own)
+
+
+def same_tables(some: Iterable[PublishedTable], others: Iterable[PublishedTable]) -> bool:
+    """Whether the same is published."""
+
+    def content(tables: Iterable[PublishedTable]) -> list[Any]:
+        return [
+            (t.as_json(), t.least.tolist(), t.most.tolist())
+            if t.noise is None
+            else (t.as_json(), t.noise.as_json(), t.noise.released.tolist())
+            for t in tables
+        ]
+
+    return content(some) == content(others)
 
 
 def _cover(mask: Booleans, classes: Integers | None) -> Booleans:

@@ -10,12 +10,14 @@ import numpy as np
 
 from taciturn.attack import CellKeys, Mechanism
 from taciturn.attack.mechanisms.base import Floats, Integers
-from taciturn.errors import TableError
+from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.evidence import Seen
 from taciturn.release_log.known import Hashes
 from taciturn.release_log.mechanisms import canonical
+from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.window import NEW, Source
 
-__all__ = ["once"]
+__all__ = ["once", "refuse_unnamed_keys"]
 
 _ROUNDING: Final = 1e-12  # of ends of intervals of keys
 
@@ -50,6 +52,29 @@ def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
                 " records have one answer"
             )
     return [_together([*own.values()]) for own in groups.values()]
+
+
+def refuse_unnamed_keys(new: Sequence[PublishedTable], earlier: Sequence[Source]) -> None:
+    """Raise `ParameterError` where it matters whether two releases have the same cell
+    keys, and nothing says so: by two perturbation tables one key may give away more
+    than two.
+    """
+    cell_keys = [
+        (release, table.noise)
+        for release, table in [*earlier, *((NEW, each) for each in new)]
+        if table.noise is not None and table.noise.keyed
+        if isinstance(table.noise.mechanism, CellKeys)
+    ]
+    for release, own in cell_keys:
+        for other, noise in cell_keys:
+            unnamed = own.keys is None or noise.keys is None
+            if other == NEW and unnamed and canonical(own.mechanism) != canonical(noise.mechanism):
+                whose = "this table" if release == NEW else f"release {release}"
+                raise ParameterError(
+                    f"keys must say whether the cell keys of {whose} and of this table, which have"
+                    " different perturbation tables, are the same: give both releases a name of"
+                    " their keys"
+                )
 
 
 def _together(seen: Sequence[Seen]) -> Seen:

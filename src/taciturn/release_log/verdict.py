@@ -1,7 +1,7 @@
 """The answer to a check: whether a table can go out, and if not, why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Final
 
@@ -63,8 +63,6 @@ class Verdict:
     not_combined: tuple[str, ...]
     names: Mapping[int, str]
     log: str
-    last: int = field(default=0)
-    """The number of the last release that was in the log."""
     tables: Sequence[PublishedTable] = ()
     """What was checked."""
     advised: bool = True

@@ -1,10 +1,11 @@
-"""Whom a total counts, by categories and in words."""
+"""Whom a total counts, by categories and in words, and what a log holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from taciturn.release_log.codebook import Booleans, Codebook
+from taciturn.release_log.published import PublishedTable
 
-__all__ = ["Taken", "in_words", "taken_of"]
+__all__ = ["Taken", "in_words", "log_in_words", "taken_of"]
 
 type Taken = tuple[tuple[str, tuple[str, ...]], ...]
 """Variables and the categories of each."""
@@ -34,3 +35,17 @@ def in_words(taken: Mapping[str, tuple[str, ...]], codebook: Codebook) -> str:
         else:
             parts.append(f"{name}={' or '.join(labels)}")
     return ", ".join(parts) or "everybody"
+
+
+def log_in_words(codebook: Codebook, releases: int, tables: Sequence[PublishedTable]) -> list[str]:
+    """What a log with so many releases holds."""
+    sizes = ", ".join(f"{name} ({len(labels)})" for name, labels in codebook.variables.items())
+    levels = ", ".join(f"{name} above {v}" for name, (v, _) in codebook.levels.items())
+    cells = sum(int(table.shown.sum()) for table in tables)
+    number = "1 release" if releases == 1 else f"{releases:,} releases"
+    return [
+        f"Release log of {sizes}{f'; {levels}' if levels else ''}",
+        f"{number}, {cells:,} published counts or intervals"
+        " with their definitions; no records, and no counts that are not published",
+        *([] if codebook.total is None else [f"number of records: {codebook.total:,}"]),
+    ]

@@ -101,7 +101,7 @@ def _check_verdict(
         )
     if [(str(n), x) for n, x in verdict.names.items()] != [r[:2] for r in rows]:
         raise ParameterError(
-            "verdict must be from this log as it is: something was released since, check again"
+            "verdict must be from this log as it is: the log has changed since, check again"
         )
 
 
