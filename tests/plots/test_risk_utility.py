@@ -69,6 +69,14 @@ def test_a_comparison_with_one_needs_no_reference(compared) -> None:
     assert one.get_ylabel() == "R2, less that of 'noise'"
 
 
+def test_names_that_are_shortened_alike_are_told_apart(compared, religion) -> None:
+    names = [f"random rounding to base {base}, first run of it" for base in (3, 5)]
+    found = tc.risk_utility(dict.fromkeys(names, religion), table=religion)
+    legend = tc.plot_risk_utility(found).get_legend()
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown == [f" random rounding to\N{HORIZONTAL ELLIPSIS}t run of it ({n})" for n in (1, 2)]
+
+
 def test_bad_references(compared, religion) -> None:
     with pytest.raises(ParameterError, match=r"reference must be one of 'base 3'.* got None"):
         tc.plot_risk_utility(compared)

@@ -113,6 +113,20 @@ def test_categories_of_a_code_list_that_the_table_has_not_are_left_out(hrc):
     assert found["trade_1"].values.tolist() == ["A", "A", "B"]
 
 
+def test_two_hierarchies_of_a_variable_do_not_use_one_label_for_two_groups():
+    table = table_of(LEAVES[:4])
+    one, two = (
+        pd.DataFrame({"trade": LEAVES[:4], name: own})
+        for name, own in (("s", ["N", "N", "S", "S"]), ("t", ["N", "U", "N", "U"]))
+    )
+    with pytest.raises(TableError, match="N of 's' and of 't' stand for different categories"):
+        with_levels(table, {"trade": [one, two]})
+    with pytest.raises(TableError, match="N of 's' and of 't' stand for different categories"):
+        with_levels(with_levels(table, {"trade": one}), {"trade": two})
+    same = two.assign(t=["N", "N", "U", "V"])
+    assert {"s", "t"} < set(with_levels(table, {"trade": [one, same]}).coords)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

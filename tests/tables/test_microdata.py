@@ -156,6 +156,13 @@ class TestWeights:
         found = tc.tabulate(records, "area", sampling_weights="w").item()
         assert found == float(Fraction(sum(steps), 10**6))
 
+    def test_weights_that_no_sum_holds(self):
+        """Of many records that are alike; the sum would wrap around below 0."""
+        weights = pl.DataFrame({"area": ["A"] * 3_000_000, "w": [1e6] * 3_000_000})
+        assert tc.tabulate(weights, "area", sampling_weights="w").item() == 3e12
+        with pytest.raises(TableError, match="weights add up to more than 9,000,000,000,000"):
+            tc.tabulate(pl.concat([weights] * 4), "area", sampling_weights="w")
+
     @pytest.mark.parametrize("weight", [0, 0.5, -1, np.nan, np.inf, 10**6 + 1, "1,5", "", None])
     def test_weights_that_are_none(self, weight):
         records = PEOPLE.assign(area="A", w=pd.Series([1, 2, 3, weight, 5], dtype=object))

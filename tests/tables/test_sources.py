@@ -131,11 +131,22 @@ def test_an_index_in_a_parquet_file_is_read_as_from_the_data_frame(tmp_path):
 
 def test_blank_lines_are_no_rows(tmp_path):
     path = tmp_path / "records.csv"
-    path.write_text("area\n\nA\n  \nB\n\n")
+    path.write_text("area,sex\n\nA,f\n  \nB,f\n\n")
     assert counts(path).values.tolist() == [1, 1]
-    path.write_text("area\n\n\n")
+    path.write_text("area,sex\n\n\n")
     with pytest.raises(TableError, match="is empty: it has no rows"):
         counts(path)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_in_a_single_column_a_blank_line_is_a_missing_label(tmp_path, blank):
+    """So Polars, DuckDB and Arrow write one."""
+    path = tmp_path / "records.csv"
+    path.write_text(f"area\nA\n{blank}\nB\n{blank}\n")
+    with pytest.raises(TableError, match="a label is missing: 'area' in row 2 of"):
+        counts(path)
+    assert tc.tabulate(path, "area", missing="drop").attrs["dropped"] == 2
+    assert tc.tabulate(path, "area", missing="unknown").values.tolist() == [1, 1, 2]
 
 
 @given(

@@ -18,7 +18,7 @@ from taciturn.plots.maps import (
     legend_of,
     map_size,
 )
-from taciturn.plots.shared import plain, pyplot
+from taciturn.plots.shared import plain, plain_labels, pyplot
 from taciturn.schema import SAFE
 from taciturn.suppression import SuppressionPattern
 from taciturn.validate import quoted
@@ -255,7 +255,7 @@ def _grid(
 
 def _set_titles(axes: npt.NDArray[np.object_], cells: xr.Dataset, names: list[str]) -> None:
     """Say above each map which categories it is of."""
-    labels = [[f"{plain(name)} = {plain(x)}" for x in cells[name].values] for name in names]
+    labels = [[f"{plain(name)} = {x}" for x in plain_labels(cells[name].values)] for name in names]
     titles = list(product(*labels))
     longest = max(len(", ".join(title)) for title in titles)
     for part, title in zip(axes, titles, strict=True):

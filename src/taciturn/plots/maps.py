@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import xarray as xr
 
-from taciturn.plots.shared import plain
+from taciturn.plots.shared import plain, plain_labels
 from taciturn.schema import PRIMARY, SECONDARY
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def draw_map(cells: xr.Dataset, scale: Scale, ax: "Axes") -> Any:
     for one in _OUTLINES:
         _outline(np.argwhere(status == one), one, ax)
     for axis, name in zip((ax.xaxis, ax.yaxis), reversed(names), strict=False):
-        labels = [plain(label) for label in cells[name].values]
+        labels = plain_labels(cells[name].values)
         step = -(-len(labels) // _MOST_LABELS)
         axis.set_ticks(np.arange(0, len(labels), step) + 0.5, labels[::step])
         axis.set_label_text(plain(name))

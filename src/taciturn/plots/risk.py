@@ -9,7 +9,7 @@ import xarray as xr
 from taciturn.errors import ParameterError
 from taciturn.fits.risk import RISK_BY, assess
 from taciturn.plots.rows import Row, draw_intervals, draw_rows, whole_numbers
-from taciturn.plots.shared import plain, pyplot
+from taciturn.plots.shared import plain, plain_labels, pyplot
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import RISK_MEASURES
 from taciturn.validate import quoted, real_number
@@ -134,7 +134,7 @@ def _draw_categories(ax: "Axes", draws: xr.DataArray, tails: Sequence[float]) ->
     """Intervals of (chain, draw, category), and where categories are empty."""
     (variable,) = set(draws.dims) - {"chain", "draw"}
     ends = draws.quantile(tails, ("chain", "draw")).transpose(variable, "quantile").values
-    labels = [plain(label) for label in draws.indexes[variable].tolist()]
+    labels = plain_labels(draws.indexes[variable].tolist())
     draw_intervals(ax, labels, ends, colour="C0")
     for place, empty in enumerate(reversed(draws["empty"].values.tolist())):
         if empty > 0:

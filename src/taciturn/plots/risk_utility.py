@@ -7,7 +7,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
-from taciturn.plots.shared import plain, pyplot
+from taciturn.plots.shared import plain_labels, pyplot
 from taciturn.validate import one_of, quoted
 
 if TYPE_CHECKING:
@@ -136,10 +136,11 @@ def _to_reference(result: xr.Dataset, reference: str | None) -> xr.Dataset:
 
 
 def _draw_measures(ax: "Axes", result: xr.Dataset, utility: str, risk: str) -> None:
-    for number, name in enumerate(result["protection"].values):
+    names = result["protection"].values
+    for number, (name, label) in enumerate(zip(names, plain_labels(names), strict=True)):
         x, y = (result[which].sel(protection=name) for which in (utility, risk))
         # a label that begins with "_" is left out of a legend
-        _draw_point(ax, x, y, color=f"C{number % 10}", capsize=3, label=" " + plain(name))
+        _draw_point(ax, x, y, color=f"C{number % 10}", capsize=3, label=" " + label)
     ax.set_xlabel(_in_words(utility))
     ax.set_ylabel(risk)
 
@@ -148,7 +149,9 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
     """Each protection's, with the frontier."""
     for line in (ax.axhline, ax.axvline):
         line(0, color="0.8", linewidth=0.8, zorder=0)
-    for number, name in enumerate(result["protection"].values):
+    names = result["protection"].values.tolist()
+    labels = dict(zip(names, plain_labels(names), strict=True))
+    for number, name in enumerate(names):
         own = result.sel(protection=name)
         x, y = own["loss_difference"], own["risk_difference"]
         share, color = float(own["frontier"]), f"C{number % 10}"
@@ -163,12 +166,12 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
             elinewidth=0.8,
             capsize=2,
             markerfacecolor=color if share > _MOST else "white",
-            label=f" {plain(name)} ({100 * share:.0f} %)",
+            label=f" {labels[name]} ({100 * share:.0f} %)",
         )
     on = result.where(result["frontier"] > _MOST, drop=True).sel(between="methods")
     ends = on.sel(statistic="mean").sortby("loss_difference")
     ax.plot(ends["loss_difference"], ends["risk_difference"], color="0.6", linewidth=0.8, zorder=0)
-    loss, reference = str(result.attrs["loss"]), plain(result["reference"].item())
+    loss, reference = str(result.attrs["loss"]), labels[result["reference"].item()]
     words = _LOSS_IN_WORDS.get(loss, _in_words(loss))
     ax.set_xlabel(f"{words},\nless that of '{reference}'")  # in one line too long for the axes
     ax.set_ylabel(f"R2, less that of '{reference}'")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.plots.shared import plain
+from taciturn.plots.shared import plain_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def draw_rows(ax: "Axes", rows: Sequence[Row], *, whole: bool) -> None:
             solid_capstyle="butt",
         )
         ax.plot(row.middle, place, "o", color=colour, markersize=6)
-    ax.set_yticks(range(len(rows)), [plain(row.name) for row in reversed(rows)])
+    ax.set_yticks(range(len(rows)), plain_labels([row.name for row in rows])[::-1])
     ax.set_ylim(-0.35, len(rows))
     if whole:
         whole_numbers(ax)

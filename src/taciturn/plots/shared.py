@@ -1,11 +1,13 @@
 """What all plots share: matplotlib, imported when it is needed, and labels."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 from taciturn.errors import MissingDependencyError
 from taciturn.tables.spelling import legible
 
-__all__ = ["plain", "pyplot"]
+__all__ = ["plain", "plain_labels", "pyplot"]
 
 _LONGEST: Final = 30  # letters of a label; more would leave no room for what is plotted
 _KEPT: Final = (18, 11)  # of a longer one, at its beginning and its end
@@ -35,3 +37,14 @@ def plain(label: Any) -> str:
         first, last = _KEPT
         text = f"{text[:first]}\N{HORIZONTAL ELLIPSIS}{text[-last:]}"
     return text.replace("$", r"\$")
+
+
+def plain_labels(labels: Iterable[Any]) -> list[str]:
+    """Labels as they are drawn, numbered where long ones are shortened alike."""
+    drawn = [plain(label) for label in labels]
+    times, seen = Counter(drawn), Counter[str]()
+    for place, text in enumerate(drawn):
+        if times[text] > 1:
+            seen[text] += 1
+            drawn[place] = f"{text} ({seen[text]})"
+    return drawn

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
-from taciturn.plots.shared import plain, pyplot
+from taciturn.plots.shared import plain_labels, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def plot_weights(result: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
     terms = result["R2_term"].sel(statistic="mean").transpose("protection", "term").values
-    names = result["protection"].values
+    names = plain_labels(result["protection"].values)
     for start, end, number in _least(terms[:, :2]):
         edge = [s * _CORNERS[0] + (1 - s) * _CORNERS[1] for s in (start, end)]
         ax.fill(
@@ -79,7 +79,7 @@ def plot_weights(result: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             color=f"C{number % 10}",
             alpha=0.55,
             linewidth=0,
-            label=f" {plain(names[number])}: {100 * (end - start):.0f} %",
+            label=f" {names[number]}: {100 * (end - start):.0f} %",
         )
     _draw_triangle(ax)
     at = np.asarray(result.attrs["weights"]) @ _CORNERS

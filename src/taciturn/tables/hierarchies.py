@@ -309,7 +309,12 @@ def attach(table: xr.DataArray, hierarchies: Sequence[LevelRows]) -> xr.DataArra
         categories = table.get_index(rows.variable).tolist()
         row_of = _row_of(rows, [seen(str(label)) for label in categories])
         levels = {name: [_label(rows, name, row) for row in row_of] for name in rows.levels}
-        _refuse_alike(rows, {rows.variable: list(map(str, categories))} | levels)
+        before = {
+            str(name): list(map(str, level.values.tolist()))
+            for name, level in table.coords.items()
+            if level.dims == (rows.variable,)
+        }
+        _refuse_alike(rows, before | levels)
         table = table.assign_coords(
             {name: (rows.variable, np.array(labels)) for name, labels in levels.items()}
         )

@@ -27,7 +27,8 @@ from taciturn.validate import names_of, quoted
 __all__ = ["tabulate"]
 
 _STEPS: Final = 10**6  # of a weight
-_MOST_WEIGHT: Final = 10**6  # as of magnitudes; of 9 million records the sums then fit
+_MOST_WEIGHT: Final = 10**6  # as of magnitudes
+_MOST_STEPS: Final = 9 * 10**18  # of a sum of weights, which fits in 64 bits
 
 
 def tabulate(
@@ -107,12 +108,19 @@ def tabulate(
     source.require(weighted, of="sampling weights")
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
     found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0
+    total = 0.0
     for codes, columns, number in encoded_groups(source, labels, weighted):
         found = _enlarged(found, [len(each) for each in labels.values()])
         kept = np.all([each >= 0 for each in codes], axis=0)
         own, steps = number[kept], np.ones(int(kept.sum()), dtype=np.int64)
         if weighted:
             steps = _weights(columns[0], weighted[0], source, rows)[kept]
+            total += float(steps.astype(np.float64) @ own)
+            if total >= _MOST_STEPS:
+                raise TableError(
+                    f"{source.origin}: the sampling weights add up to more than"
+                    f" {_MOST_STEPS / _STEPS:,.0f}"
+                )
         cells = np.ravel_multi_index([each[kept] for each in codes], found.shape)
         np.add.at(found.reshape(-1), cells, steps * own)
         rows, kept_rows = rows + int(number.sum()), kept_rows + int(own.sum())

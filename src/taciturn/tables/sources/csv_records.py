@@ -61,7 +61,7 @@ class CsvRecords:
 
     def columns(self, width: int, chosen: Sequence[int]) -> list[list[str]]:
         """Some columns of the records, each of which must have `width` fields or be a
-        blank line, which is none.
+        blank line, which is none; in a single column it is one whose field is missing.
         """
         separators = self._separators()
         ends = self.ends[separators]
@@ -89,6 +89,7 @@ class CsvRecords:
         start = np.concatenate([[0], last[:-1] + 1])
         fields = np.diff(np.searchsorted(separators, last, side="right"), prepend=0)
         blank = ~np.logical_or.reduceat(self.raw > _SPACE, start) & (fields == 1)
+        blank &= width > 1
         wrong = ~blank & (fields != width)
         if wrong.any():
             record = int(wrong.argmax())
