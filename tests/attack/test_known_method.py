@@ -253,9 +253,9 @@ def test_what_is_refused():
         mechanism_conditional_entropy(table, "round")
     with pytest.raises(TableError, match="nobody in it"):
         mechanism_conditional_entropy(table * 0, RandomRounding(3))
-    other = table.assign_coords(x=["a", "b"])
+    named, other = table.assign_coords(x=["a", "b"]), table.assign_coords(x=["a", "c"])
     with pytest.raises(TableError, match="categories"):
-        mechanism_conditional_entropy(table, RandomRounding(3), population=other)
+        mechanism_conditional_entropy(named, RandomRounding(3), population=other)
     halved, doubled = OneMore(), OneMore()
     halved.chance, doubled.chance = 0.25, 1.0
     with pytest.raises(ParameterError, match=r"1 sum to 0\.5 and not to 1"):

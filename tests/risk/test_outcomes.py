@@ -99,6 +99,6 @@ def test_an_error_says_of_which_release_it_is(bad, message) -> None:
 
 
 def test_a_population_of_other_cells_is_not_said_of_a_release() -> None:
-    table = xr.DataArray([[2, 0], [1, 3]], dims=("x", "y"))
+    table = xr.DataArray([[2, 0], [1, 3]], dims=("x", "y"), coords={"x": [1, 0]})
     with pytest.raises(TableError, match="'x' differ between population and table"):
         of({"good": table}, table, table.assign_coords(x=[1, 2]))

@@ -4,7 +4,7 @@ of sample information.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -30,12 +30,11 @@ from taciturn.fits.recorded import recorded_estimator
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.tables.checks import reordered
+from taciturn.tables.checks import labelled_like, reordered
+from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import check_weights, quoted, seed_number, whole_number
 
 __all__ = ["value_of_sample"]
-
-_MOST_PEOPLE: Final = 10**9  # NumPy's hypergeometric generator ends there
 
 
 def value_of_sample(
@@ -210,7 +209,7 @@ def _checked_sizes(given: Any, parts: FitParts) -> list[int]:
             "the value of a larger sample is that of a simple random one: this fit is of a"
             f" {'stratified' if parts.stratified else 'weighted'} sample"
         )
-    if parts.population_size >= _MOST_PEOPLE:
+    if parts.population_size >= MAX_SAMPLED_POPULATION:
         raise TableError(
             "samples can be drawn from fewer than 10**9 individuals, the population has"
             f" {parts.population_size}"
@@ -258,7 +257,7 @@ def _now(
 
 def _by_cell(release: xr.DataArray, sample: xr.DataArray) -> Counts:
     """Releases of shape (replicates, cells), in the order of the sample."""
-    ordered = reordered(release, sample).transpose(..., *sample.dims)
+    ordered = reordered(labelled_like(release, sample), sample).transpose(..., *sample.dims)
     return ordered.values.astype(np.int64).reshape(-1, sample.size)
 
 

@@ -14,6 +14,7 @@ from taciturn.estimators.design import Weighting, check_weighting
 from taciturn.estimators.rates import smoothed_weights
 from taciturn.schema import MAX_COUNT, WEIGHTED_COUNT, cell_label, table_dims
 from taciturn.tables.checks import aligned, check_table
+from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import is_whole, quoted
 
 __all__ = ["Problem", "check_names", "checked_fillable", "make_problem", "problem_of"]
@@ -237,7 +238,8 @@ def make_problem(
         weights together.
     """
     refuse_weighted(sample)
-    sample = check_table(sample, name="sample")
+    given = (structural_zeros, known_margins, strata, sampling_weights)
+    sample = check_table(sample, name="sample", like=given)
     check_names(table_dims(sample))
     _check_size(sample, population_size)
     fillable = np.ones(sample.shape, dtype=bool)
@@ -320,7 +322,7 @@ def _checked_margins(problem: Problem, margins: Any, name: str) -> xr.DataArray:
     """The known margins in the sample's order, checked against the rest of the data."""
     if isinstance(margins, list | tuple):
         raise TableError(f"{name} must be one DataArray: several margins at once are not supported")
-    table = check_table(margins, name=name)
+    table = check_table(margins, name=name, like=(problem.sample,))
     dims = [dim for dim in problem.variables if dim in table.dims]
     if not dims or len(dims) < table.ndim:
         raise TableError(
@@ -336,6 +338,11 @@ def _checked_margins(problem: Problem, margins: Any, name: str) -> xr.DataArray:
     total = int(table.sum())
     if total != problem.population_size:
         raise TableError(f"{name} sum to {total}, but population_size is {problem.population_size}")
+    if name == "known_margins" and total >= MAX_SAMPLED_POPULATION:
+        raise TableError(
+            f"known_margins must be of fewer than 10**9 people, which they are sampled from: they"
+            f" sum to {total}"
+        )
     bare = xr.DataArray(
         table.values, dims=dims, coords={dim: problem.sample[dim].values for dim in dims}
     )
@@ -369,14 +376,7 @@ def checked_fillable(sample: xr.DataArray, structural_zeros: Any) -> npt.NDArray
             f"structural_zeros has the sizes {dict(structural_zeros.sizes)}, the sample has"
             f" {dict(sample.sizes)}"
         )
-    labelled = structural_zeros.assign_coords(
-        {
-            d: sample[d]
-            for d in structural_zeros.dims
-            if d not in structural_zeros.coords and d in sample.dims
-        }
-    )
-    zeros = aligned(labelled, sample, names=("structural_zeros", "sample"))
+    zeros = aligned(structural_zeros, sample, names=("structural_zeros", "sample"))
     zeros = zeros.transpose(*sample.dims)
     return np.asarray(~zeros.values)
 

@@ -89,7 +89,6 @@ def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.D
                 f"{name} has {where.sizes[dim]} categories of {dim!r}, the table has"
                 f" {table.sizes[dim]}"
             )
-    where = where.assign_coords({dim: table[dim] for dim in where.dims if dim not in where.coords})
     return aligned(where, table, names=(name, "the table"))
 
 
@@ -99,8 +98,9 @@ def checked_pair(
     """Check a table and its release against each other, and give both the order of the
     table; with ``values=False`` the counts are left to `sums_of_pair`.
     """
-    table = check_table(table, draws=True, values=values)
-    released = check_table(released, name="released", draws=True, values=values)
+    given = table, released
+    table = check_table(table, draws=True, values=values, like=given)
+    released = check_table(released, name="released", draws=True, values=values, like=given)
     released = reordered(released, table)
     same_categories(table, released, names=("table", "released"))
     for dim in set(DRAW_DIMS) & set(table.dims) & set(released.dims):
@@ -108,6 +108,11 @@ def checked_pair(
             raise TableError(
                 f"both tables have the dimension {dim!r}, which pairs them one to one, but with"
                 f" {table.sizes[dim]} and {released.sizes[dim]} of them"
+            )
+        if dim in table.coords and dim in released.coords and not table[dim].equals(released[dim]):
+            raise TableError(
+                f"both tables have the dimension {dim!r}, which pairs them one to one, but with"
+                " other labels or in another order"
             )
     return table, released
 

@@ -76,7 +76,7 @@ def small_cell_share(
     mask = cell_mask(table, where)
 
     def kernel(counts: Any, cells: Any) -> Any:
-        _check_chunk(counts, table)
+        counts = _checked_chunk(counts, table)
         axes = tuple(range(-len(over), 0))
         small = ((counts > 0) & (counts < minimum)).sum(axis=axes)
         return _share(small, cells.sum(axis=axes))
@@ -175,7 +175,7 @@ def disclosive_cell_share(
     mask = cell_mask(table, where)
 
     def kernel(counts: Any, cells: Any) -> Any:
-        _check_chunk(counts, table)
+        counts = _checked_chunk(counts, table)
         found = np.zeros(counts.shape, dtype=bool)
         for dim in learnt:
             axis = variables.index(dim) - len(variables)
@@ -188,10 +188,12 @@ def disclosive_cell_share(
     return _applied(kernel, table, mask, list(variables), "disclosive_cell_share")
 
 
-def _check_chunk(counts: Any, table: xr.DataArray) -> None:
+def _checked_chunk(counts: Any, table: xr.DataArray) -> Any:
     """Lazy counts are checked where they are computed."""
-    if table.chunks is not None:
-        check_counts(counts)
+    if table.chunks is None:
+        return counts
+    check_counts(counts)
+    return counts.astype(np.int64)
 
 
 def _share(found: Any, cells: Any) -> Any:

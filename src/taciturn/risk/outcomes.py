@@ -76,10 +76,11 @@ def outcomes(
     One at a time, because all of them may be more than fits in memory.
     """
     _check_released(released)
-    table = check_table(table)
+    like = (table, population, *released.values())
+    table = check_table(table, like=like)
     whose = table
     if population is not None:
-        whose = check_table(population, name="population", draws=True, values=False)
+        whose = check_table(population, name="population", draws=True, values=False, like=(table,))
     if REPLICATE in whose.dims:
         raise TableError(
             "population must be one table or draws of one over 'chain' and 'draw': it has the"
@@ -116,7 +117,7 @@ def _check_release(
     """Raise unless it is a table of the same cells or replicates of one, by its name
     among all that are released.
     """
-    release = check_table(release, name=called, draws=True)
+    release = check_table(release, name=called, draws=True, like=(table,))
     drawn = [dim for dim in ("chain", "draw") if dim in release.dims]
     if drawn:
         raise TableError(

@@ -23,6 +23,7 @@ from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import MAX_COUNT
 from taciturn.studies.jobs import known_table
 from taciturn.tables.checks import require_array
+from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import seed_number, whole_number
 
 __all__ = ["calibrate", "rank_with_ties", "uniformity"]
@@ -300,6 +301,12 @@ def _empty_problem(
     counts = np.zeros(template.size, dtype=np.int64)
     size = whole_number(sample_size, "sample_size", least=1, most=MAX_COUNT)
     counts[np.argmax(free.ravel())] = size
-    return make_problem(
+    problem = make_problem(
         template.copy(data=counts.reshape(template.shape)), population_size, structural_zeros
     )
+    if population_size >= MAX_SAMPLED_POPULATION:
+        raise ParameterError(
+            f"population_size must be below 10**9, from which samples are drawn, got"
+            f" {population_size}"
+        )
+    return problem

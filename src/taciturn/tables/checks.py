@@ -1,7 +1,7 @@
 """Checks: an array is a frequency table, two tables have the same cells."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -22,6 +22,7 @@ __all__ = [
     "aligned",
     "check_counts",
     "check_table",
+    "labelled_like",
     "no_counts",
     "refuse_large_total",
     "reordered",
@@ -31,7 +32,12 @@ __all__ = [
 
 
 def check_table(
-    table: xr.DataArray, *, name: str = "table", draws: bool = False, values: bool = True
+    table: xr.DataArray,
+    *,
+    name: str = "table",
+    draws: bool = False,
+    values: bool = True,
+    like: Sequence[object] = (),
 ) -> xr.DataArray:
     """Check that an array is a frequency table and return it as int64 with a label on
     every category.
@@ -48,6 +54,10 @@ def check_table(
     values : bool
         Whether to check the counts, too; integers may be left to whoever reads them
         next.
+    like : sequence
+        What is given with it. Along a dimension without labels it has those of the
+        first of these that has as many: as xarray pairs arrays, by position. Others are
+        labelled 0, 1, 2 and so on.
 
     Returns
     -------
@@ -78,29 +88,13 @@ def check_table(
         if not isinstance(dim, str):
             raise TableError(f"{name}: a variable must be named by text, got {quoted(dim)}")
     check_variables(variables, name=name)
+    for other in like:
+        if isinstance(other, xr.DataArray):
+            table = labelled_like(table, other)
     missing = {dim: np.arange(table.sizes[dim]) for dim in variables if dim not in table.coords}
     table = table.assign_coords(missing)
     for dim in variables:
-        labels = table.indexes[dim]
-        if labels.nlevels > 1:
-            raise TableError(
-                f"{name}: {dim!r} has a MultiIndex; give each variable its own dimension with"
-                " unstack"
-            )
-        if labels.hasnans:
-            raise TableError(
-                f"{name}: a label of {dim!r} is missing, at position"
-                f" {int(np.argmax(labels.isna()))}"
-            )
-        if not labels.is_unique:
-            raise TableError(
-                f"{name}: category {labels[labels.duplicated()][0]!r:.80} of {dim!r} stands twice"
-            )
-        _check_labels(labels, f"{name}: a label of {dim!r}")
-        for level, coord in table.coords.items():
-            if coord.dims == (dim,) and level != dim:
-                above = [each for each in coord.to_index().unique() if isinstance(each, str)]
-                check_spelling(above, partial(_place_above, name, level))
+        _check_categories(table, dim, name)
     if not draws:
         table = table.compute()
     if table.chunks is None and (values or table.dtype != np.int64):
@@ -108,6 +102,28 @@ def check_table(
         table = table.astype(np.int64, copy=False)
         refuse_large_total(table.values, name, axes=table.get_axis_num(variables))
     return table.rename(COUNT)
+
+
+def _check_categories(table: xr.DataArray, dim: Hashable, name: str) -> None:
+    """Raise `TableError` unless the categories of a variable are told apart."""
+    labels = table.indexes[dim]
+    if labels.nlevels > 1:
+        raise TableError(
+            f"{name}: {dim!r} has a MultiIndex; give each variable its own dimension with unstack"
+        )
+    if labels.hasnans:
+        raise TableError(
+            f"{name}: a label of {dim!r} is missing, at position {int(np.argmax(labels.isna()))}"
+        )
+    if not labels.is_unique:
+        raise TableError(
+            f"{name}: category {labels[labels.duplicated()][0]!r:.80} of {dim!r} stands twice"
+        )
+    _check_labels(labels, f"{name}: a label of {dim!r}")
+    for level, coord in table.coords.items():
+        if coord.dims == (dim,) and level != dim:
+            above = [each for each in coord.to_index().unique() if isinstance(each, str)]
+            check_spelling(above, partial(_place_above, name, level))
 
 
 def require_array(table: object, *, name: str) -> None:
@@ -185,11 +201,24 @@ def _place_above(name: str, level: Hashable, at: int) -> str:
     return f"{name}: category {at + 1} of {level!r}"
 
 
-def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str]) -> xr.DataArray:
-    """An array with its categories in the order of a table's; raise `TableError` where
-    the two have other variables or categories.
+def labelled_like(given: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """An array with the labels of another along dimensions of the same size where it
+    has none.
     """
-    ordered = reordered(given, table)
+    return given.assign_coords(
+        {
+            dim: other[dim].variable
+            for dim, size in given.sizes.items()
+            if dim not in given.coords and dim in other.coords and other.sizes.get(dim) == size
+        }
+    )
+
+
+def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str]) -> xr.DataArray:
+    """An array with its categories in the order of a table's, which it has where it has
+    no labels; raise `TableError` where the two have other variables or categories.
+    """
+    ordered = reordered(labelled_like(given, table), table)
     same_categories(ordered, table, names=names)
     return ordered
 

@@ -110,7 +110,6 @@ def _same_cells(given: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.Da
         given.sizes[dim] != table.sizes[dim] for dim in table.dims
     ):
         raise TableError(f"{name} must have the sizes {dict(table.sizes)}, got {dict(given.sizes)}")
-    given = given.assign_coords({dim: table[dim] for dim in table.dims if dim not in given.coords})
     return aligned(given, table, names=(name, "the table")).transpose(*table.dims)
 
 

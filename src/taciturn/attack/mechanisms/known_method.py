@@ -107,11 +107,15 @@ def mechanism_conditional_entropy(
     >>> bool(tc.information.averaged_conditional_entropy(sex, rounded) < exact)
     True
     """
-    table = check_table(table)
+    table = check_table(table, like=(population,))
     unit = log_base(base)
     if not isinstance(mechanism, Mechanism):
         raise ParameterError(f"mechanism must be a Mechanism, got {type(mechanism).__name__}")
-    whose = table if population is None else check_table(population, name="population", draws=True)
+    whose = (
+        table
+        if population is None
+        else check_table(population, name="population", draws=True, like=(table,))
+    )
     whose = aligned(whose, table, names=("population", "table"))
     dims = [dim for dim in draw_dims(whose) if dim in whose.dims]
     whose = whose.transpose(*dims, *table_dims(table))

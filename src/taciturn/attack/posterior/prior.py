@@ -42,7 +42,6 @@ def expected_counts(prior: Any, table: xr.DataArray, decimals: int) -> Floats:
         prior.sizes[dim] != table.sizes[dim] for dim in table.dims
     ):
         raise TableError(f"prior must have the sizes {dict(table.sizes)}, got {dict(prior.sizes)}")
-    prior = prior.assign_coords({dim: table[dim] for dim in table.dims if dim not in prior.coords})
     prior = aligned(prior, table, names=("prior", "the table"))
     values = prior.transpose(*table.dims).values.astype(np.float64)
     bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
