@@ -15,6 +15,8 @@ import pytest
 import taciturn as tc
 from service.asking import by_sex, new_log
 from service.running import Running
+from taciturn.service.answers import NO_LOG
+from taciturn.service.worker import Worker
 
 
 @pytest.fixture
@@ -58,6 +60,18 @@ def test_a_port_that_is_taken_and_a_file_that_is_no_log(path: Path, tmp_path: Pa
     assert status == 1
     assert said.count("\n") == 1
     assert "other.duckdb" in said
+
+
+def test_a_process_that_is_started_again_and_cannot_have_the_log_says_so(path: Path) -> None:
+    """Not that an answer was being worked on when it ended."""
+    worker = Worker(path, 30.0)
+    worker.wait()
+    assert worker.ask("releases", {}).status == 200
+    worker.end()
+    path.unlink()
+    found = worker.ask("releases", {})
+    assert (found.status, found.content) == (503, NO_LOG.content)
+    worker.end()
 
 
 class Client:

@@ -33,7 +33,7 @@ __all__ = ["Database", "create"]
 
 _FORMAT: Final = "taciturn release log"
 _VERSION: Final = 4
-_PATIENCE: Final = 30.0  # seconds to wait for another process
+_PATIENCE: Final = 10.0  # seconds to wait for another process
 _PAUSE: Final = 0.02
 _HELD: Final = ("Could not set lock on file", "used by another process")
 """What DuckDB says of a file that another process has open."""

@@ -71,7 +71,7 @@ class ReleaseLog:
     ------
     FileFormatError
         A file that exists, where one is to be made; one that is missing, no release
-        log, damaged, or held by another process for half a minute.
+        log, damaged, or held by another process for ten seconds.
     ParameterError
         Variables without categories, or with one of them twice; levels of variables
         that there are not, or with another number of labels.

@@ -10,7 +10,7 @@ from taciturn.errors import FileFormatError, ParameterError, TaciturnError
 from taciturn.release_log import ReleaseLog, Verdict
 from taciturn.release_log.mechanisms import mechanism_of
 
-__all__ = ["Answer", "Kind", "answer"]
+__all__ = ["NO_LOG", "Answer", "Kind", "answer"]
 
 type Kind = Literal["check", "release", "releases"]
 
@@ -24,6 +24,9 @@ class Answer(NamedTuple):
     content: dict[str, Any]
 
 
+NO_LOG: Final = Answer(503, {"error": "the release log cannot be read or written at present"})
+
+
 def answer(log: ReleaseLog, kind: Kind, asked: Mapping[str, Any]) -> Answer:
     """Do what is asked. An error is what `check` says of it, and nothing else: neither
     paths nor anything of the program.
@@ -31,7 +34,7 @@ def answer(log: ReleaseLog, kind: Kind, asked: Mapping[str, Any]) -> Answer:
     try:
         return _KINDS[kind](log, asked)
     except FileFormatError:
-        return Answer(503, {"error": "the release log cannot be read or written at present"})
+        return NO_LOG
     except TaciturnError as error:
         return Answer(422, {"error": str(error)})
 

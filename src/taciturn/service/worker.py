@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from taciturn.errors import FileFormatError, TaciturnError
 from taciturn.parallel import belong_to
-from taciturn.service.answers import Answer, Kind, answer
+from taciturn.service.answers import NO_LOG, Answer, Kind, answer
 
 __all__ = ["Worker"]
 
@@ -65,6 +65,8 @@ class Worker:
             self._pipe.send((kind, asked))
             if self._pipe.poll(self._seconds):
                 return Answer(*self._pipe.recv())
+        except FileFormatError:  # of a process that is started again
+            return NO_LOG
         except (EOFError, OSError):
             self.end()
             return Answer(503, {"error": _ENDED})
