@@ -42,6 +42,17 @@ def test_suppressed_cells_are_the_small_ones():
     assert not bool(released.isel(replicate=0).where(small, 0).any())
 
 
+def test_a_margin_of_suppressed_cells_is_missing():
+    """It was published as if these were zeros."""
+    table = xr.DataArray([[0, 2, 30], [5, 3, 7]], dims=("a", "b"))
+    released = tc.perturbation.suppress_small_cells(table, minimum=3)
+    by_a = tc.margin(released, "a")
+    np.testing.assert_array_equal(by_a.values, [[np.nan, 15]])
+    assert "suppressed" not in by_a.coords
+    named = table.rename(b="suppressed")
+    assert tc.margin(named, "a").values.tolist() == [32, 15]
+
+
 def test_a_lower_minimum_suppresses_less():
     religion = tc.load_dataset("area_by_religion")
     numbers = [int(tc.perturbation.small_cells(religion, minimum=t).sum()) for t in (2, 3, 5, 10)]

@@ -2,6 +2,7 @@
 say it does not."""
 
 import re
+from dataclasses import replace
 from html import escape, unescape
 from html.parser import HTMLParser
 from itertools import product
@@ -366,6 +367,31 @@ def test_cells_that_no_released_table_has_are_attacked(page):
     assert f"22 cells are not published as they are; {disclosed} of them" in read.said
     with pytest.raises(tc.TaciturnError, match=f"{disclosed} of 22 unpublished cells"):
         page(fit, releases={"linked": release}, public=True, overwrite=True)
+
+
+def test_a_pattern_that_is_not_proved_to_protect_is_not_for_release(
+    page, fit_loglinear, religion_sample
+):
+    """However many values remain as far as the page attacks it."""
+    small = religion_sample == 1
+    pattern = tc.suppress(religion_sample, small, random_seed=1, progressbar=False)
+    number = int(small.sum())
+    for unproved, said in (
+        ({religion_sample.dims: small}, f"{number} of {number} primary cells are not proved"),
+        (
+            {},
+            f"{number} primary cells of tables that were protected together with this one are not",
+        ),
+    ):
+        doubtful = replace(pattern, unproved=unproved, unproved_in_all=number)
+        shown = page(fit_loglinear, releases={"pattern": doubtful}, overwrite=True)
+        assert shown.said.count(f"must not be released: {said}") == 2  # in the verdict, too
+        with pytest.raises(tc.TaciturnError, match=f"'pattern' must not be released: {said}"):
+            page(fit_loglinear, releases={"pattern": doubtful}, public=True, overwrite=True)
+    assert (
+        "must not be released"
+        not in page(fit_loglinear, releases={"pattern": pattern}, overwrite=True).said
+    )
 
 
 def test_totals_that_are_rounded_are_attacked(page):

@@ -76,7 +76,7 @@ def check_by_enumeration(pattern):
     if pattern.unproved:
         proved &= ~pattern.unproved["a", "b"].values.ravel()
         assert not pattern.complete
-        assert "NOT PROVED" in str(pattern)
+        assert "NOT FOR RELEASE" in str(pattern)
     assert (np.ptp(fits[:, proved], axis=0) >= 1).all()
     bounds = pattern.audit["a", "b"]
     assert (bounds["lower"].values.ravel()[primary] >= fits[:, primary].min(axis=0)).all()
@@ -161,6 +161,29 @@ def test_an_unproved_pattern_is_not_written_for_release(monkeypatch, tmp_path):
     assert "status_not_for_release" in path.read_text()
 
 
+def test_of_several_tables_none_is_for_release_as_long_as_one_is_not(monkeypatch, tmp_path):
+    """Cells of one are suppressed, or published, for those of the other."""
+    rng = np.random.default_rng(0)
+    by_a = xr.DataArray(rng.integers(1, 60, (8, 6)), dims=("a", "b"))
+    rows = [rng.multinomial(total, [1 / 7] * 7) for total in by_a.sum("a").values]
+    tables = {"by a": by_a, "by c": xr.DataArray(rows, dims=("b", "c"))}
+    short = audit._short
+    monkeypatch.setattr(audit, "_short", lambda *given: short(*given) | (np.arange(7) == 1))
+    with pytest.warns(UnprovedWarning):
+        found = tc.suppression.suppress_tables(
+            tables, {"by a": by_a < 3}, random_seed=1, progressbar=False
+        )
+    assert found["by a"].n_unproved == found["by c"].unproved_in_all > 0
+    assert found["by c"].n_unproved == 0
+    for name, pattern in found.items():
+        assert "NOT FOR RELEASE" in str(pattern)
+        with pytest.raises(ParameterError, match="not proved to be protected"):
+            pattern.intervals(progressbar=False)
+        with pytest.raises(ParameterError, match="not proved to be protected"):
+            tc.write_release(pattern, tmp_path / f"{name}.csv")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_command_shows_what_is_not_proved_and_writes_nothing(monkeypatch, tmp_path):
     CUBE.to_series().to_csv(tmp_path / "table.csv")
     with monkeypatch.context() as patch:
@@ -169,7 +192,7 @@ def test_the_command_shows_what_is_not_proved_and_writes_nothing(monkeypatch, tm
     words = ["suppress", str(tmp_path / "table.csv"), "--threshold", "5"]
     result = CliRunner().invoke(cli, [*words, "--output", str(tmp_path / "out.csv")])
     assert result.exit_code == 1
-    assert "NOT PROVED" in result.stderr
+    assert "NOT FOR RELEASE" in result.stderr
     assert not (tmp_path / "out.csv").exists()
 
 

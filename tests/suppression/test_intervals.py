@@ -82,7 +82,9 @@ def test_a_pattern_that_is_not_for_release_has_none():
     import dataclasses
 
     pattern, primary = protected(0)
-    unproved = dataclasses.replace(pattern, unproved={("a", "b"): primary["a", "b"]})
+    unproved = dataclasses.replace(
+        pattern, unproved_in_all=1, unproved={("a", "b"): primary["a", "b"]}
+    )
     with pytest.raises(ParameterError, match="are not proved to be protected"):
         unproved.intervals()
 

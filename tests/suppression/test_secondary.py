@@ -423,7 +423,7 @@ def test_the_audit_refuses_a_pattern_that_does_not_protect(monkeypatch):
     )
     with pytest.raises(AttackError, match=r"does not protect a=1, b=0$") as caught:
         protected(table, table == 8)
-    assert "NOT PROVED to protect 1 of 1 primary cells" in str(caught.value.pattern)
+    assert "NOT FOR RELEASE: 1 of 1 primary cells are not proved" in str(caught.value.pattern)
 
 
 def test_the_table_is_checked_once_at_the_door_and_once_for_the_release(monkeypatch):

@@ -16,14 +16,14 @@ __all__ = ["margins_table", "pattern_facts", "pattern_text", "show_unproved"]
 
 def show_unproved(pattern: "SuppressionPattern") -> None:
     """Print a pattern that is not proved to protect, which is then not written."""
-    if pattern.unproved:
+    if pattern.not_for_release:
         click.echo(pattern_text(pattern), err=True)
 
 
 def pattern_text(pattern: "SuppressionPattern") -> str:
     """How many cells are primary and secondary, and whether there was time for all."""
     lines = [printable(line) for line in str(pattern).splitlines()]
-    if pattern.unproved:
+    if pattern.not_for_release:
         lines.append("nothing is written; a longer time limit may do")
     elif not pattern.complete:
         lines.append("the time limit ended the search; a longer one may suppress less")

@@ -264,7 +264,7 @@ def _write(done: "Mapping[str, ProtectedTable]", outputs: Sequence[Target], **op
     for table in done.values():
         show_unproved(table.pattern)
     pairs = zip(done.values(), outputs, strict=True)
-    for table, output in sorted(pairs, key=lambda pair: not pair[0].pattern.unproved):
+    for table, output in sorted(pairs, key=lambda pair: not pair[0].pattern.not_for_release):
         write_release(table, output, **options)
 
 

@@ -81,11 +81,10 @@ def published(
     what must not be released at all; with `intervals` those of suppressed cells.
     """
     pattern = release.pattern if isinstance(release, ProtectedTable) else release
-    if isinstance(pattern, SuppressionPattern) and pattern.unproved and not internal:
+    if isinstance(pattern, SuppressionPattern) and pattern.not_for_release and not internal:
         raise ParameterError(
-            f"release must not be released: {pattern.n_unproved} of {pattern.n_primary} primary"
-            " cells are not proved to be protected; give the search a longer time_limit, or write"
-            " it with internal=True"
+            f"release must not be released: {pattern.not_for_release}; give the search a longer"
+            " time_limit, or write it with internal=True"
         )
     if intervals:
         return _with_intervals(published(release, value=value, internal=internal), pattern)

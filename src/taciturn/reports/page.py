@@ -80,8 +80,8 @@ def report(
         A threshold out of range; releases that are none, or of another table; a log of
         other variables; a verdict without its log, on a table of other variables or
         other counts, or older than the last release of the log; with `public`, a
-        release some of whose unpublished cells can be worked out, or a verdict that did
-        not pass.
+        release some of whose unpublished cells can be worked out, a pattern that is not
+        proved to protect, or a verdict that did not pass.
     MissingDependencyError
         Jinja2 or matplotlib is not installed.
 
@@ -162,6 +162,11 @@ def _check_public(contents: Contents) -> None:
                 f"{finding.disclosed} of {finding.hidden} unpublished cells of"
                 f" {finding.name!r:.80} can be worked out, which a public page must not say: leave"
                 " the release out, or write the page without public"
+            )
+        if finding.unproved:
+            raise ParameterError(
+                f"{finding.name!r:.80} must not be released: {finding.unproved}. Leave it out, or"
+                " write the page without public"
             )
     if contents.earlier is not None and contents.earlier.found:
         raise ParameterError(

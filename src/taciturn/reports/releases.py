@@ -53,6 +53,8 @@ class Finding:
     riskiest : sequence of tuples
         Label, lower and upper bound and number of possible values of the cells with the
         fewest: not for release.
+    unproved : str
+        Why a pattern is not for release although this is all that was found.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Finding:
     disclosed: int
     fewest: float
     riskiest: Sequence[tuple[str, float, float, float]]
+    unproved: str
 
 
 def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection]:
@@ -167,7 +170,8 @@ def attack_findings(
 
 def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar: bool) -> Finding:
     release = _release(protection)
-    knowledge = protection.knowledge if isinstance(protection, SuppressionPattern) else {}
+    pattern = protection if isinstance(protection, SuppressionPattern) else None
+    knowledge = None if pattern is None else pattern.knowledge
     hidden, disclosed = 0, 0
     listed: list[tuple[str, float, float, float]] = []
     for names, cells in release.unpublished_cells().items():
@@ -190,4 +194,5 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
             listed.append((label, low, high, float(found[place])))
     listed.sort(key=lambda row: row[3])
     fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
-    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS])
+    unproved = "" if pattern is None else pattern.not_for_release
+    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS], unproved)

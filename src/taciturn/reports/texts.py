@@ -145,6 +145,11 @@ def _verdict(
         for finding in contents.findings
         if finding.disclosed
     ]
+    said += [
+        f"{legible(finding.name)} must not be released: {finding.unproved}."
+        for finding in contents.findings
+        if finding.unproved
+    ]
     if contents.earlier is not None and contents.earlier.found:
         said.append(
             "Together with what was released before, small counts could be worked out from the next"
@@ -287,6 +292,8 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
             f"none of them can be worked out; at least {finding.fewest:,.0f} values remain possible"
             f" for each, a risk of at most {_at_most(1 / log2(finding.fewest)):.2f} (1/bits)."
         )
+    if finding.unproved:
+        said += f" It must not be released: {finding.unproved}."
     rows = [
         (label, [f"{low:,.10g}", _bound(high), _number(count)])
         for label, low, high, count in finding.riskiest

@@ -190,5 +190,6 @@ def _audit(task: Task, found: Found, lower: Integers, upper: Integers) -> _Audit
         "rank_decrease": task.rank_decrease(found.pattern)[0],
         "compared": found.compared,
         "complete": found.complete and not open_.any(),
+        "unproved_in_all": int(open_.sum()),
     }
     return _Audit(found.pattern, task.primaries, open_, lower, upper, together)

@@ -57,6 +57,9 @@ class SuppressionPattern:
     unproved : mapping of tuple of str to DataArray of bool
         True for primary cells that are not proved to be protected, for each margin that
         has any: not for release. As long as there are any, nothing of this pattern is.
+    unproved_in_all : int
+        How many there are in this table and in those that were protected together with
+        it: as long as there are any, nothing of these patterns is for release.
     knowledge : mapping of tuple of str to Dataset
         The ranges that the attacker is assumed to know, as `attacker_bounds` takes
         them; empty if none.
@@ -71,6 +74,7 @@ class SuppressionPattern:
     compared: int
     complete: bool
     unproved: Mapping[tuple[str, ...], xr.DataArray]
+    unproved_in_all: int
     knowledge: Mapping[tuple[str, ...], xr.Dataset]
 
     @property
@@ -123,10 +127,10 @@ class SuppressionPattern:
         >>> found["lower"].values.tolist()[1], found["upper"].values.tolist()[1]
         ([0.0, 19.0, 5.0], [25.0, 19.0, 30.0])
         """
-        if self.unproved:
+        if self.not_for_release:
             raise ParameterError(
-                f"{self.n_unproved} of {self.n_primary} primary cells are not proved to be"
-                " protected: this pattern is not for release; give the search a longer time_limit"
+                f"{self.not_for_release}: this pattern is not for release; give the search a longer"
+                " time_limit"
             )
         found = {}
         for names, table in self.tables.items():
@@ -147,6 +151,21 @@ class SuppressionPattern:
     def n_unproved(self) -> int:
         """Number of primary cells that are not proved to be protected."""
         return sum(int(cells.sum()) for cells in self.unproved.values())
+
+    @property
+    def not_for_release(self) -> str:
+        """Why nothing of this pattern is for release; empty where it is."""
+        if self.unproved:
+            return (
+                f"{self.n_unproved} of {self.n_primary} primary cells are not proved to be"
+                " protected"
+            )
+        if self.unproved_in_all:
+            return (
+                f"{self.unproved_in_all} primary cells of tables that were protected together with"
+                " this one are not proved to be protected"
+            )
+        return ""
 
     @property
     def gap(self) -> float:
@@ -175,7 +194,7 @@ class SuppressionPattern:
         """How good the pattern is, without its cost: by default that is a sum of
         suppressed values, which would give more away.
         """
-        if self.unproved:
+        if self.unproved_in_all:
             quality = "not compared with the cheapest"
         elif self.gap == 0:
             quality = "the cheapest"
@@ -184,9 +203,6 @@ class SuppressionPattern:
         else:
             quality = "not compared with the cheapest"
         lines = [f"secondary cells: {quality}; rank decrease {self.rank_decrease}"]
-        if self.unproved:
-            lines.append(
-                f"NOT PROVED to protect {self.n_unproved} of {self.n_primary} primary cells: do not"
-                " release this pattern"
-            )
+        if self.not_for_release:
+            lines.append(f"NOT FOR RELEASE: {self.not_for_release}")
         return lines

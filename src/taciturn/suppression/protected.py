@@ -50,7 +50,7 @@ class ProtectedTable:
     Attributes
     ----------
     tables : mapping of tuple of str to Dataset
-        What may be released, unless ``pattern.unproved`` names any cell: for each
+        What may be released, unless ``pattern.not_for_release`` says why not: for each
         margin, by its variables, ``value`` (float64, NaN where suppressed) and
         ``status`` (``published`` or ``suppressed``).
     value : str
@@ -81,7 +81,7 @@ class ProtectedTable:
     def _shown(self) -> Shown:
         grids = [Grid(table["value"], self.decimals) for table in self.tables.values()]
         title = f"Protected table of {self.value!r}, {sizes_label(grids[0].values, self.decimals)}"
-        if self.pattern.unproved:
+        if self.pattern.not_for_release:
             title += ": NOT FOR RELEASE, not all sensitive cells are proved to be protected"
         return Shown([title], grids)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import table_dims
+from taciturn.schema import SUPPRESSED, table_dims
 from taciturn.tables.checks import require_array
 from taciturn.validate import names_of, quoted
 
@@ -51,7 +51,7 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     -------
     DataArray
         Missing where a cell is missing that belongs to it, as in a table with
-        suppressed cells.
+        suppressed cells, or is marked as suppressed by `suppress_small_cells`.
 
     Raises
     ------
@@ -73,6 +73,8 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
         raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")
+    if SUPPRESSED in table.coords and SUPPRESSED not in table.dims:
+        table = table.where(~table[SUPPRESSED]).drop_vars(SUPPRESSED)
     if table.dtype.kind == "f":
         table = table.astype(np.float64)  # sums of shorter ones would be rounded
     return table.sum([dim for dim in table_dims(table) if dim not in keep], skipna=False)
