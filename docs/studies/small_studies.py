@@ -26,16 +26,17 @@ from taciturn.estimators import Estimator
 
 def main() -> None:
     """Run the studies and write a page of each."""
-    for name, pages in {
-        "told_even": [told_even()],
-        "strong_dependence": strong_dependence(),
-        "named_interactions": [named_interactions()],
-        "with_a_dirichlet_member": with_a_dirichlet_member(),
-    }.items():
+    studies = {
+        "told_even": told_even,
+        "strong_dependence": strong_dependence,
+        "named_interactions": named_interactions,
+        "with_a_dirichlet_member": with_a_dirichlet_member,
+    }
+    for name, study in studies.items():
         head = ["table", "n/N", "R2", "estimator", "samples", "covers R2", "bias", "RMSE"]
         head += ["width", "interval score", "covers R1", "unconverged"]
         lines = [joined(head), joined(["---", "---:", "---:", "---"] + ["---:"] * 8)]
-        page = "\n".join([*lines, *(line for lines in pages for line in lines)]) + "\n"
+        page = "\n".join([*lines, *study()]) + "\n"
         write(HERE.parent / "explanation" / f"_{name}.md", page)
         print(page, flush=True)
 
@@ -52,18 +53,19 @@ def told_even() -> list[str]:
     return rows("area by sex", found, 100)
 
 
-def strong_dependence() -> list[list[str]]:
+def strong_dependence() -> list[str]:
     """Latent classes on two variables."""
     given = {"fractions": [0.05, 0.01], "samples": 8, "draws": 500, "random_seed": 5}
     return [
-        rows(
+        line
+        for kind in ("smooth", "origin_destination")
+        for line in rows(
             kind,
             tc.study(
                 generated_population(kind, 50_000, 2027), {"classes": tc.LatentClass()}, **given
             ),
             8,
         )
-        for kind in ("smooth", "origin_destination")
     ]
 
 
@@ -77,12 +79,14 @@ def named_interactions() -> list[str]:
     return rows("household", tc.study(made(2029)["household"].population, estimators, **given), 24)
 
 
-def with_a_dirichlet_member() -> list[list[str]]:
+def with_a_dirichlet_member() -> list[str]:
     """The members of the default for three to five variables, and those for two."""
     three = replace(tc.default_estimator(tc.load_dataset("area_by_sex")), nested=None)
     given = {"fractions": [0.1, 0.02], "samples": 12, "draws": 500, "random_seed": 3}
     return [
-        rows(
+        line
+        for name, table in made(2041).items()
+        for line in rows(
             name,
             tc.study(
                 table.population,
@@ -95,7 +99,6 @@ def with_a_dirichlet_member() -> list[list[str]]:
             ),
             12,
         )
-        for name, table in made(2041).items()
     ]
 
 
