@@ -14,8 +14,8 @@ from taciturn.fits.risk import MEASURES, measures
 from taciturn.many.collection import Stack, collected
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.estimator import Populations
-from taciturn.many.shared_profile.kernels import AREAS_AT_ONCE
 from taciturn.many.shared_profile.layout import Layout
+from taciturn.many.shared_profile.populations import AREAS_AT_ONCE
 from taciturn.schema import MAX_COUNT
 
 AREAS, DRAWS = 2 * AREAS_AT_ONCE, 30

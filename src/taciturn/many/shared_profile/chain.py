@@ -26,9 +26,9 @@ from taciturn.many.shared_profile.kernels import (
     fill_usual,
     find_modes,
     log_with_outliers,
-    step_areas,
 )
 from taciturn.many.shared_profile.layout import Layout
+from taciturn.many.shared_profile.moves import step_areas
 from taciturn.many.shared_profile.slices import step_along_line, step_on_ellipse
 
 __all__ = ["Chain"]

@@ -17,9 +17,10 @@ from taciturn.estimators.specification import Specified
 from taciturn.many.collection import stacked
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.chain import Chain
-from taciturn.many.shared_profile.kernels import AREAS_AT_ONCE, draw_populations, find_modes
+from taciturn.many.shared_profile.kernels import find_modes
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.model import build_model
+from taciturn.many.shared_profile.populations import AREAS_AT_ONCE, draw_populations
 from taciturn.parallel import WITHOUT_THREADS, Workers, run_all
 from taciturn.validate import whole_number
 
@@ -31,7 +32,7 @@ __all__ = ["LearnedProfile", "Populations", "SharedProfile"]
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_STEPS: Final = 3  # of an area's effects between its populations
+_STEPS: Final = (3, 2)  # of an area's effects between its populations: near, and far
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,5 +1,5 @@
 """Compiled loops over areas and cells: the effects of an area given everything that
-areas share, which cells are outliers, and populations given these.
+areas share, their modes, and which cells are outliers.
 
 A count is negative binomial: Poisson, with a gamma factor that is integrated out. An
 area has the logarithm of its intensity and standard normal effects, one of each
@@ -14,30 +14,28 @@ import numpy as np
 from numba import njit
 
 from taciturn.estimators.mixed_poisson.kernels import one_gamma_mixed, solve_back, solve_forward
-from taciturn.estimators.sampling.kernels import split_sparse
-from taciturn.estimators.special import log_rising_over_power
 
 __all__ = [
-    "AREAS_AT_ONCE",
+    "HIGHEST",
+    "LARGEST_MEAN",
     "add_effects",
     "draw_outliers",
-    "draw_populations",
     "fill_usual",
     "find_modes",
     "log_with_outliers",
-    "step_areas",
+    "outliers_of",
+    "sum_effects",
+    "usual_and_outlier",
 ]
 
 _STEPS = 25  # of Newton's method, at most
 _NEAR = 1e-4  # a step that ends it
 _FURTHEST = 2.0  # step of an effect
-_HIGHEST = 60.0  # logarithm of a mean
-_LARGEST_MEAN = math.exp(_HIGHEST)
+HIGHEST = 60.0  # logarithm of a mean
+LARGEST_MEAN = math.exp(HIGHEST)
 _LEAST = 1e-3  # information about an intensity
 _UNLIKELY = 200.0  # logarithm of one over a probability
 _MANY = 1e100  # product of which the logarithm is taken before it has more factors
-AREAS_AT_ONCE = 16  # as many generators as are quickly compiled
-_SETTLING = 5  # draws of the shared parameters before those that are kept
 
 
 @njit(cache=True, nogil=True)
@@ -57,12 +55,13 @@ def add_effects(effects, scales, levels, sums, means):  # type: ignore[no-untype
             for v in range(variables):
                 total += logs[levels[v, i], a]
                 mean *= factors[levels[v, i], a]
-            sums[i, a] = min(total, _HIGHEST)
-            means[i, a] = min(mean, _LARGEST_MEAN)
+            sums[i, a] = min(total, HIGHEST)
+            means[i, a] = min(mean, LARGEST_MEAN)
 
 
 @njit(cache=True, nogil=True)
-def _sum_effects(effects, scales, levels, i):  # type: ignore[no-untyped-def] # pragma: no cover
+def sum_effects(effects, scales, levels, i):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the mean of a cell of one area, but for the profile."""
     total = effects[0]
     for v in range(levels.shape[0]):
         j = levels[v, i]
@@ -71,16 +70,16 @@ def _sum_effects(effects, scales, levels, i):  # type: ignore[no-untyped-def] # 
 
 
 @njit(cache=True, nogil=True)
-def _outliers_of(intensity, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+def outliers_of(intensity, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
     """Outliers of one area: logarithms of the probabilities of one and of none, of its
     mean, and of the probability that it is empty.
     """
-    log_mean = min(intensity + outliers[2], _HIGHEST)
+    log_mean = min(intensity + outliers[2], HIGHEST)
     return outliers[0], outliers[1], log_mean, -math.log1p(math.exp(log_mean))
 
 
 @njit(cache=True, nogil=True)
-def _usual_and_outlier(f, log_mean, log_shape, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
+def usual_and_outlier(f, log_mean, log_shape, outliers):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithms of the probability of a count together with its being none or one."""
     usual = outliers[1] + one_gamma_mixed(f, log_mean, log_shape)
     return usual, _outlier(f, outliers)
@@ -103,7 +102,7 @@ def fill_usual(counts, shared, effects, out, inverse):  # type: ignore[no-untype
     for a in range(counts.shape[0]):
         for i in range(profile.size):
             f = counts[a, i]
-            log_mean = min(profile[i] + _sum_effects(effects[a], scales, levels, i), _HIGHEST)
+            log_mean = min(profile[i] + sum_effects(effects[a], scales, levels, i), HIGHEST)
             out[a, i] = one_gamma_mixed(f, log_mean, log_shapes[i])
             less = math.lgamma(f + 1.0) - out[a, i]
             inverse[a, i] = math.exp(less) if less < _UNLIKELY else 0.0
@@ -117,7 +116,7 @@ def log_with_outliers(counts, usual, inverse, effects, outliers):  # type: ignor
     total, product = 0.0, 1.0
     one, none = math.exp(outliers[0]), math.exp(outliers[1])
     for a in range(counts.shape[0]):
-        own = _outliers_of(effects[a, 0], outliers)
+        own = outliers_of(effects[a, 0], outliers)
         empty, more = math.exp(own[3]), math.exp(own[2] + own[3])
         for i in range(counts.shape[1]):
             if inverse[a, i] > 0.0:
@@ -140,10 +139,10 @@ def draw_outliers(counts, shared, effects, rng, out):  # type: ignore[no-untyped
     """Fill `out`, (cells, areas), with which cells are outliers."""
     profile, log_shapes, levels, scales, outliers = shared
     for a in range(counts.shape[0]):
-        own = _outliers_of(effects[a, 0], outliers)
+        own = outliers_of(effects[a, 0], outliers)
         for i in range(profile.size):
-            log_mean = min(profile[i] + _sum_effects(effects[a], scales, levels, i), _HIGHEST)
-            usual, other = _usual_and_outlier(counts[a, i], log_mean, log_shapes[i], own)
+            log_mean = min(profile[i] + sum_effects(effects[a], scales, levels, i), HIGHEST)
+            usual, other = usual_and_outlier(counts[a, i], log_mean, log_shapes[i], own)
             out[i, a] = rng.random() * (1.0 + math.exp(usual - other)) < 1.0
 
 
@@ -176,7 +175,7 @@ def _find_mode(counts, shared, effects, root):  # type: ignore[no-untyped-def] #
 def _inform(counts, shared, effects, slopes, information):  # type: ignore[no-untyped-def] # pragma: no cover
     """Slopes of the log density of the effects, and the information about them."""
     profile, log_shapes, levels, scales, outliers = shared
-    own, variables = _outliers_of(effects[0], outliers), levels.shape[0]
+    own, variables = outliers_of(effects[0], outliers), levels.shape[0]
     columns, values = np.zeros(variables + 1, np.int64), np.ones(variables + 1)
     slopes[0], slopes[1:] = 0.0, -effects[1:]
     information[:] = 0.0
@@ -184,8 +183,8 @@ def _inform(counts, shared, effects, slopes, information):  # type: ignore[no-un
     for j in range(1, effects.size):
         information[j, j] = 1.0
     for i in range(profile.size):
-        log_mean = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
-        usual, other = _usual_and_outlier(counts[i], log_mean, log_shapes[i], own)
+        log_mean = min(profile[i] + sum_effects(effects, scales, levels, i), HIGHEST)
+        usual, other = usual_and_outlier(counts[i], log_mean, log_shapes[i], own)
         chance = 1.0 / (1.0 + math.exp(other - usual))
         slope, bend = _slope_and_bend(counts[i], own[2], 0.0, 1.0 - chance)
         slopes[0] += slope
@@ -217,143 +216,3 @@ def _factor(matrix):  # type: ignore[no-untyped-def] # pragma: no cover
             for m in range(k):
                 total -= matrix[j, m] * matrix[k, m]
             matrix[j, k] = math.sqrt(max(total, 1e-12)) if j == k else total / matrix[k, k]
-
-
-@njit(cache=True, nogil=True)
-def step_areas(counts, shared, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Move the effects of all areas by steps that leave their distribution as it is."""
-    shares, shapes = np.exp(shared[0]), np.exp(shared[1])
-    for a in range(counts.shape[0]):
-        _step(counts[a], shared, shares, shapes, effects[a], modes[a], roots[a], steps, rng)
-
-
-@njit(cache=True, nogil=True)
-def _step(counts, shared, shares, shapes, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Elliptical slice sampling relative to the normal distribution at a mode
-    (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
-    current point, drawn closer until one is accepted.
-    """
-    size = effects.size
-    now, other, tried, placed = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    for j in range(size):
-        now[j] = 0.0
-        for k in range(j, size):
-            now[j] += root[k, j] * (effects[k] - mode[k])
-    constants = _constants(counts, shared[1], shapes)
-    given = counts, shared, shares, shapes, constants, np.empty(size - 1)
-    height = _log_density(given, effects)
-    height += 0.5 * np.dot(now, now)
-    for _ in range(steps):
-        for j in range(size):
-            other[j] = rng.standard_normal()
-        least = height + math.log(1.0 - rng.random())
-        high = rng.random() * 2.0 * math.pi
-        angle, low = high, high - 2.0 * math.pi
-        while True:
-            tried[:] = now * math.cos(angle) + other * math.sin(angle)
-            placed[:] = tried
-            solve_back(root, placed)
-            placed += mode
-            height = _log_density(given, placed)
-            height += 0.5 * np.dot(tried, tried)
-            if height > least or high - low < 1e-12:
-                break
-            if angle < 0.0:
-                low = angle
-            else:
-                high = angle
-            angle = low + (high - low) * rng.random()
-        now[:], effects[:] = tried, placed
-
-
-@njit(cache=True, nogil=True)
-def _constants(counts, log_shapes, shapes):  # type: ignore[no-untyped-def] # pragma: no cover
-    """What the logarithms of the probabilities of positive counts have that does not
-    depend on means: as a usual cell's, and as an outlier's.
-    """
-    out = np.zeros((2, counts.size))
-    for i in range(counts.size):
-        if counts[i] > 0.0:
-            out[0, i] = log_rising_over_power(counts[i], shapes[i], log_shapes[i])
-            out[1, i] = log_rising_over_power(counts[i], 1.0, 0.0)
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _log_density(given, effects):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Of the effects of an area. Means are products of shares and factors of effects,
-    so that a cell takes no exponential.
-    """
-    counts, shared, shares, shapes, constants, factors = given
-    profile, _, levels, scales, outliers = shared
-    log_one, log_none, log_mean, log_empty = _outliers_of(effects[0], outliers)
-    for j in range(scales.size):
-        factors[j] = math.exp(scales[j] * effects[1 + j])
-    intensity, total, product = math.exp(effects[0]), 0.0, 1.0
-    for i in range(profile.size):
-        mean = intensity * shares[i]
-        for v in range(levels.shape[0]):
-            mean *= factors[levels[v, i]]
-        excess = math.log1p(min(mean, _LARGEST_MEAN) / shapes[i])
-        usual, other = log_none - shapes[i] * excess, log_one + log_empty
-        if counts[i] > 0.0:
-            own = min(profile[i] + _sum_effects(effects, scales, levels, i), _HIGHEST)
-            usual += constants[0, i] + counts[i] * (own - excess)
-            other += constants[1, i] + counts[i] * (log_mean + log_empty)
-        total += max(usual, other)
-        product *= 1.0 + math.exp(-abs(usual - other))
-        if product > 1e200:
-            total += math.log(product)
-            product = 1.0
-    total += math.log(product)
-    for j in range(1, effects.size):
-        total -= 0.5 * effects[j] * effects[j]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def draw_populations(counts, rests, shared, levels, start, steps, rngs, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill `out`, (areas, draws, cells), with populations: the sample of an area and
-    `rests` more individuals, given each draw of what areas share.
-
-    `shared` are the profile, the logarithms of shapes, the scales of effects and the
-    outliers at each draw; `start` are the modes of the areas' effects, and the roots of
-    the information. `rngs` are `AREAS_AT_ONCE` generators, one for each area, and more
-    where there are fewer areas: the length of a tuple is part of its type.
-    """
-    modes, roots = start
-    for a in range(out.shape[0]):
-        own = (modes[a], roots[a])
-        _draw_population(counts[a], rests[a], shared, levels, own, steps, rngs[a], out[a])
-
-
-@njit(cache=True, nogil=True)
-def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill each row of `out` with a population of one area: the sample and `rest` more
-    individuals.
-    """
-    profiles, log_shapes, scales, outliers = shared
-    mode, root = start
-    draws, cells = profiles.shape
-    effects = mode.copy()
-    drawn, left = np.empty((1, cells)), np.full(1, rest)
-    for r in range(-_SETTLING, draws):
-        d = max(r, 0)
-        own = (profiles[d], log_shapes[d], levels, scales[d], outliers[d])
-        shares, shapes = np.exp(profiles[d]), np.exp(log_shapes[d])
-        _step(counts, own, shares, shapes, effects, mode, root, steps, rng)
-        if r < 0:
-            continue
-        exceptional = _outliers_of(effects[0], outliers[d])
-        for i in range(cells):
-            log_mean = min(profiles[d, i] + _sum_effects(effects, scales[d], levels, i), _HIGHEST)
-            log_shape = log_shapes[d, i]
-            usual, other = _usual_and_outlier(counts[i], log_mean, log_shape, exceptional)
-            if rng.random() * (1.0 + math.exp(usual - other)) < 1.0:
-                log_mean, log_shape = exceptional[2], 0.0
-            mean, shape = math.exp(log_mean), math.exp(log_shape)
-            factor = rng.standard_gamma(shape + counts[i]) / (shape + mean)
-            drawn[0, i] = max(mean * factor, 1e-300)
-        split_sparse(left, drawn, rng, out[r : r + 1])
-        for i in range(cells):
-            out[r, i] += np.int64(counts[i])

@@ -1,0 +1,157 @@
+"""Compiled steps of the effects of areas that leave their distribution as it is, given
+everything that areas share: near, around a mode, and far, as the prior has it.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from taciturn.estimators.mixed_poisson.kernels import solve_back
+from taciturn.estimators.special import log_rising_over_power
+from taciturn.many.shared_profile.kernels import (
+    HIGHEST,
+    LARGEST_MEAN,
+    outliers_of,
+    sum_effects,
+)
+
+__all__ = ["step_areas", "step_far", "step_near"]
+
+
+@njit(cache=True, nogil=True)
+def step_areas(counts, shared, effects, modes, roots, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move the effects of all areas by steps that leave their distribution as it is."""
+    shares, shapes = np.exp(shared[0]), np.exp(shared[1])
+    for a in range(counts.shape[0]):
+        step_near(counts[a], shared, shares, shapes, effects[a], modes[a], roots[a], steps, rng)
+
+
+@njit(cache=True, nogil=True)
+def step_near(counts, shared, shares, shapes, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Elliptical slice sampling relative to the normal distribution at a mode
+    (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
+    current point, drawn closer until one is accepted.
+    """
+    size = effects.size
+    now, other, tried, placed = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    for j in range(size):
+        now[j] = 0.0
+        for k in range(j, size):
+            now[j] += root[k, j] * (effects[k] - mode[k])
+    constants = _constants(counts, shared[1], shapes)
+    given = counts, shared, shares, shapes, constants, np.empty(size - 1)
+    height = _log_density(given, effects)
+    height += 0.5 * np.dot(now, now)
+    for _ in range(steps):
+        for j in range(size):
+            other[j] = rng.standard_normal()
+        least = height + math.log(1.0 - rng.random())
+        high = rng.random() * 2.0 * math.pi
+        angle, low = high, high - 2.0 * math.pi
+        while True:
+            tried[:] = now * math.cos(angle) + other * math.sin(angle)
+            placed[:] = tried
+            solve_back(root, placed)
+            placed += mode
+            height = _log_density(given, placed)
+            height += 0.5 * np.dot(tried, tried)
+            if height > least or high - low < 1e-12:
+                break
+            if angle < 0.0:
+                low = angle
+            else:
+                high = angle
+            angle = low + (high - low) * rng.random()
+        now[:], effects[:] = tried, placed
+
+
+@njit(cache=True, nogil=True)
+def step_far(counts, shared, shares, shapes, effects, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same relative to the prior of the effects, with the mean of all cells
+    together as it is: from one mode to another, such as from a cell that is large as an
+    outlier to one that is so by its categories.
+    """
+    size = effects.size
+    other, tried, factors = np.empty(size), np.empty(size), np.empty(size - 1)
+    given = counts, shared, shares, shapes, _constants(counts, shared[1], shapes), factors
+    height = _log_density(given, effects) + 0.5 * np.dot(effects[1:], effects[1:])
+    for _ in range(steps):
+        mean = effects[0] + _log_total(shared, shares, effects, factors)
+        for j in range(1, size):
+            other[j] = rng.standard_normal()
+        least = height + math.log(1.0 - rng.random())
+        high = rng.random() * 2.0 * math.pi
+        angle, low = high, high - 2.0 * math.pi
+        while True:
+            tried[1:] = effects[1:] * math.cos(angle) + other[1:] * math.sin(angle)
+            tried[0] = mean - _log_total(shared, shares, tried, factors)
+            height = _log_density(given, tried) + 0.5 * np.dot(tried[1:], tried[1:])
+            if height > least or high - low < 1e-12:
+                break
+            if angle < 0.0:
+                low = angle
+            else:
+                high = angle
+            angle = low + (high - low) * rng.random()
+        effects[:] = tried
+
+
+@njit(cache=True, nogil=True)
+def _log_total(shared, shares, effects, factors):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of what an area's shares add up to, tilted by its effects."""
+    levels, scales = shared[2], shared[3]
+    for j in range(scales.size):
+        factors[j] = math.exp(scales[j] * effects[1 + j])
+    total = 0.0
+    for i in range(shares.size):
+        share = shares[i]
+        for v in range(levels.shape[0]):
+            share *= factors[levels[v, i]]
+        total += share
+    return math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _constants(counts, log_shapes, shapes):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What the logarithms of the probabilities of positive counts have that does not
+    depend on means: as a usual cell's, and as an outlier's.
+    """
+    out = np.zeros((2, counts.size))
+    for i in range(counts.size):
+        if counts[i] > 0.0:
+            out[0, i] = log_rising_over_power(counts[i], shapes[i], log_shapes[i])
+            out[1, i] = log_rising_over_power(counts[i], 1.0, 0.0)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _log_density(given, effects):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the effects of an area. Means are products of shares and factors of effects,
+    so that a cell takes no exponential.
+    """
+    counts, shared, shares, shapes, constants, factors = given
+    profile, _, levels, scales, outliers = shared
+    log_one, log_none, log_mean, log_empty = outliers_of(effects[0], outliers)
+    for j in range(scales.size):
+        factors[j] = math.exp(scales[j] * effects[1 + j])
+    intensity, total, product = math.exp(effects[0]), 0.0, 1.0
+    for i in range(profile.size):
+        mean = intensity * shares[i]
+        for v in range(levels.shape[0]):
+            mean *= factors[levels[v, i]]
+        excess = math.log1p(min(mean, LARGEST_MEAN) / shapes[i])
+        usual, other = log_none - shapes[i] * excess, log_one + log_empty
+        if counts[i] > 0.0:
+            own = min(profile[i] + sum_effects(effects, scales, levels, i), HIGHEST)
+            usual += constants[0, i] + counts[i] * (own - excess)
+            other += constants[1, i] + counts[i] * (log_mean + log_empty)
+        total += max(usual, other)
+        product *= 1.0 + math.exp(-abs(usual - other))
+        if product > 1e200:
+            total += math.log(product)
+            product = 1.0
+    total += math.log(product)
+    for j in range(1, effects.size):
+        total -= 0.5 * effects[j] * effects[j]
+    return total
