@@ -220,7 +220,11 @@ def mixture_diagnostics(
 
 
 def check_convergence(
-    posterior: xr.Dataset, sample_stats: xr.Dataset | None, *, warn: bool = False
+    posterior: xr.Dataset,
+    sample_stats: xr.Dataset | None,
+    *,
+    warn: bool = False,
+    remedy: str = "More tune and draws may help",
 ) -> Diagnostics:
     """r-hat, effective sample sizes and divergences over all parameters of a posterior.
 
@@ -232,6 +236,8 @@ def check_convergence(
         Holds ``diverging`` where the sampler reports it.
     warn : bool
         Warn of problems.
+    remedy : str
+        What a warning says may help.
 
     Warns
     -----
@@ -260,7 +266,7 @@ def check_convergence(
         text = (
             "the sampler did not converge, so its numbers must not be used: "
             + "; ".join(diagnostics.problems)
-            + ". More tune and draws may help"
+            + f". {remedy}"
         )
         noted = _NOTED.get()
         if noted is None:

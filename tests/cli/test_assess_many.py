@@ -175,6 +175,21 @@ def test_an_area_that_has_not_converged_is_a_status(census, run, monkeypatch):
     assert status == 3
     assert "did not converge" in said
     assert len(printed.splitlines()) == 7
+    status, printed, _ = run("assess-many", census / "sample.csv", *given[:-2])
+    assert "Take care: of 1 of 6 rows, where 'converged' is False" in printed
+
+
+def test_why_what_areas_share_was_not_learned_is_said(census, run, monkeypatch):
+    from taciturn.diagnostics import Diagnostics
+
+    monkeypatch.setattr(Diagnostics, "problems", property(lambda _: ["r-hat is 2"]))
+    few, exact = tc.SharedProfile(draws=20, tune=20, chains=2), tc.assess_many
+    monkeypatch.setattr(tc, "assess_many", lambda x, **how: exact(x, **how | {"estimator": few}))
+    given = ["--over", "area", "-N", "400", "--draws", "40", "--workers", "1"]
+    status, printed, said = run("assess-many", census / "sample.csv", *given)
+    assert status == 3
+    assert "r-hat is 2. More draws and tune of SharedProfile, the estimator, may help" in said
+    assert "Take care: of 5 of 6 rows" in printed
 
 
 def test_nothing_assessed_is_an_error(census, run):

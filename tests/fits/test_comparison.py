@@ -824,3 +824,19 @@ def test_urn_from_nothing_agrees_with_the_next_individual() -> None:
                 chance * following
             )
     assert found == pytest.approx(after)
+
+
+def test_a_mixed_poisson_model_of_four_people_has_terms_above_zero():
+    """Its intensity is one of the parameters. The model with gamma factors, a power of
+    1 and the same priors is the Dirichlet one."""
+    sample = xr.DataArray([[2, 1], [1, 0]], dims=("a", "b"))
+    priors = {f"margin_{name}": tc.Prior("Dirichlet", a=1.0) for name in sample.dims}
+    own = {
+        "power": tc.Prior("Uniform", lower=0.9999, upper=1.0),
+        "nu": tc.Prior("LogNormal", mu=1.0 + np.log(4 / 4), sigma=1.5),
+    }
+    given = {"population_size": 10, "draws": 4000, "random_seed": 1, "progressbar": False}
+    mixed = tc.MixedPoisson(mixing="gamma", priors=priors | own).fit(sample, **given)
+    assert float(mixed["cell_log_likelihood"]["count"].max()) > 0
+    dirichlet = tc.DirichletLogLinear(priors=priors).fit(sample, **given)
+    assert tc.loo(mixed).elpd == pytest.approx(tc.loo(dirichlet).elpd, abs=0.05)

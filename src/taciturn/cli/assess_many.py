@@ -175,15 +175,16 @@ def _check_options(
 
 
 def _assessed(stack: "xr.DataArray", store: Path | None, **given: Any) -> "xr.Dataset":
-    """The risk of each table, without a warning of what the exit status says."""
-    import warnings
-
+    """The risk of each table; why a sampler did not converge goes to standard error."""
     import taciturn as tc
+    from taciturn.diagnostics import noted_failures
 
     quantiles, shown = tuple(_ENDS.values()), sys.stderr.isatty()
-    with continued_from(store), warnings.catch_warnings():
-        warnings.simplefilter("ignore", tc.ConvergenceWarning)
-        return tc.assess_many(stack, quantiles=quantiles, store=store, progressbar=shown, **given)
+    with continued_from(store), noted_failures() as noted:
+        risk = tc.assess_many(stack, quantiles=quantiles, store=store, progressbar=shown, **given)
+    for text in dict.fromkeys(noted):
+        click.echo(f"taciturn: {text}", err=True)
+    return risk
 
 
 def _known_sizes(
@@ -296,7 +297,14 @@ def _facts(rows: "pd.DataFrame", draws: int) -> dict[str, Any]:
     """All that is said, for JSON."""
     from taciturn.fits.problems import of_few_draws
 
-    return {"draws": draws, "problems": of_few_draws(draws), "tables": rows.to_dict("records")}
+    unsure = int(((rows["reason"] == "") & ~rows["converged"]).sum())
+    problems = of_few_draws(draws)
+    if unsure:
+        problems.append(
+            f"of {unsure:,} of {len(rows):,} rows, where 'converged' is False, the sampler did not"
+            " converge, so that their numbers must not be used"
+        )
+    return {"draws": draws, "problems": problems, "tables": rows.to_dict("records")}
 
 
 def _text(rows: "pd.DataFrame", over: str, by: tuple[str, ...], facts: dict[str, Any]) -> str:

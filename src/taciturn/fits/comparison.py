@@ -74,7 +74,8 @@ def loo(fit: xr.DataTree) -> "ELPDData":
     arviz.ELPDData
         In nats, over `n` individuals: ``elpd``, its standard error ``se`` over
         individuals, ``p`` (how much lower it is than the log density of the same
-        individuals with nobody left out), and by individual ``elpd_i`` and
+        individuals with nobody left out; the intensity of a mixed Poisson model counts
+        as a parameter, too), and by individual ``elpd_i`` and
         ``pareto_k``, in the order of the cells, whose categories are coordinates.
         ``pareto_k`` is the largest of the members' for a pool, and None for a plug-in
         estimator, whose ``n_samples`` is 0. Where a plug-in estimator gives an

@@ -177,16 +177,17 @@ def _refuse_impossible(
     cells: npt.NDArray[np.int64],
     name: Hashable,
     whose: str,
+    most: float = _ROUNDING,
 ) -> None:
     """Raise `TableError` unless values (chain, draw, column) can be logarithms of the
-    probability of the cell of each column.
+    probability of the cell of each column, or of terms whose harmonic mean is one.
     """
     if values.dtype.kind not in "iuf" or not values.size:
         raise TableError(
             f"the log likelihood {name!r} of {whose} must hold numbers, got {values.dtype} of shape"
             f" {values.shape}"
         )
-    bad = np.argwhere(~(np.isfinite(values) & (values <= _ROUNDING)))
+    bad = np.argwhere(~(np.isfinite(values) & (values <= most)))
     if len(bad):
         chain, draw, column = (int(i) for i in bad[0])
         at = cell_label(sample, tuple(map(int, np.unravel_index(cells[column], sample.shape))))
@@ -222,7 +223,8 @@ def _estimated(fit: xr.DataTree, terms: xr.Dataset, sample: xr.DataArray, whose:
     found = []
     for name in shares:
         values = terms[name].values
-        _refuse_impossible(values, sample, np.flatnonzero(sample), name, whose)
+        # A mixed Poisson model has its intensity in them: they may be above 0.
+        _refuse_impossible(values, sample, np.flatnonzero(sample), name, whose, inf)
         found.append(_psis(values.astype(float), relative))
     elpd, lppd, k_hat = (np.stack(part) for part in zip(*found, strict=True))
     log_shares = np.log(list(shares.values()))[:, None]

@@ -121,11 +121,11 @@ def assess_many(
         By table (the dimension `over`, or ``table``): ``R1``, ``R2`` and ``tau1`` with
         the dimension ``quantile``; their means ``R1_mean`` and so on; with `by`
         ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category; with
-        `keep_draws` ``R2_draws``, by ``draw``. ``converged`` says whether the draws can
-        be relied on. A table that cannot be assessed, such as one with a count that is
-        missing, has NaN, and the ``reason`` in words; others have an empty one.
-        ``sample_size`` and ``population_size`` are 0 where they are not known. The
-        attribute ``settings`` is JSON.
+        `keep_draws` ``R2_draws``, by ``draw``. ``converged`` is whether the sampler of
+        the table, or of what areas share, did. A table that cannot be assessed, such as
+        one with a count that is missing, has NaN, and the ``reason`` in words; others
+        have an empty one. ``sample_size`` and ``population_size`` are 0 where they are
+        not known. The attribute ``settings`` is JSON.
 
     Raises
     ------

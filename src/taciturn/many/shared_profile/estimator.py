@@ -108,8 +108,9 @@ class SharedProfile(Specified):
     inverse, counts are negative binomial once the factors are integrated out, or a
     mixture of two with outliers. What areas share is drawn by a Markov chain of slice
     samplers, in which the effects of an area are moved together by elliptical slice
-    sampling relative to a normal distribution at their mode. `build` returns the same
-    model in PyMC.
+    sampling relative to a normal distribution at their mode. Between the populations of
+    an area its effects are moved so, too, and relative to their prior, as there may be
+    several modes. `build` returns the same model in PyMC.
 
     References
     ----------
@@ -262,9 +263,9 @@ class LearnedProfile:
     def diagnostics(self, *, warn: bool = False) -> Diagnostics:
         """r-hat and effective draws of all parameters; the profile's are shares."""
         shares = self.posterior["profile"] - _log_sum(self.posterior["profile"])
-        return check_convergence(
-            self.posterior.drop_vars("log_shape").assign(profile=shares), None, warn=warn
-        )
+        remedy = "More draws and tune of SharedProfile, the estimator, may help"
+        found = self.posterior.drop_vars("log_shape").assign(profile=shares)
+        return check_convergence(found, None, warn=warn, remedy=remedy)
 
     def populations(self, draws: int) -> "Populations":
         """Return what draws so many populations of an area, each at one of so many
