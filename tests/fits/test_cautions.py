@@ -116,7 +116,8 @@ def test_weights_that_contradict_the_size_of_the_population():
     factors = xr.ones_like(sample).astype(float)
     factors[0, 1] = 1000
     said = []
-    for weights, size in ((sample * factors, 400), (sample * 17.4, 400), (sample * 1.0, 400)):
+    several = (sample * factors, sample * 17.4, sample * 1.0, sample * 500.0)
+    for weights, size in ((each, 400) for each in several):
         fit = tc.MixedPoisson().fit(
             sample,
             population_size=size,
@@ -130,3 +131,5 @@ def test_weights_that_contradict_the_size_of_the_population():
     assert "In 6 of the 9 cells more people were sampled" in said[0]
     assert "add up to 3,020 for a population of 400" in said[0]
     assert all("weights, which" not in text for text in said[1:])
+    other = "The sampling weights add up to 11,500, and the population has 400 people"
+    assert [other in text for text in said] == [False, False, False, True]

@@ -365,6 +365,7 @@ def test_cells_that_no_released_table_has_are_attacked(page):
     read = page(fit, releases={"linked": release})
     disclosed = int(inner["disclosed"].sum())
     assert f"22 cells are not published as they are; {disclosed} of them" in read.said
+    assert "12 more are not shown" in read.said
     with pytest.raises(tc.TaciturnError, match=f"{disclosed} of 22 unpublished cells"):
         page(fit, releases={"linked": release}, public=True, overwrite=True)
 

@@ -34,6 +34,8 @@ _WEIGHTED_LARGE: Final = (
     "With weights intervals of tables of more than five variables were hardly tried: of three with"
     " eight, R2 of one was outside."
 )
+_OTHER: Final = 2.0  # times the population, or a part of it, that weights add up to
+_RELATIVE: Final = 0.01
 _CONTRADICTED: Final = 1.5  # as many people as weights say there are, and they are wrong
 _ZERO_INFLATED: Final = (
     "Of a model with zero_inflated=True R1 and R2 are often too high where somebody can be in every"
@@ -80,19 +82,27 @@ def _of_weights(known: Known) -> list[str]:
 
 
 def _of_contradicted(known: Known) -> list[str]:
-    """Whether the weights leave fewer people in some cells than were sampled there."""
+    """Whether the weights leave fewer people in some cells than were sampled there, or
+    are those of another population altogether.
+    """
     weights = known.sampling_weights
     if weights is None:
         return []
-    people = weights / weights.sum() * known.population_size
-    number = int((known.sample > _CONTRADICTED * people).sum())
+    added, size = float(weights.sum()), known.population_size
+    number = int((known.sample > _CONTRADICTED * size * weights / added).sum())
+    sampled = int(known.sample.sum())
+    relative = abs(added - sampled) < _RELATIVE * sampled  # weights that are 1 on average
+    if not number and not relative and max(added / size, size / added) > _OTHER:
+        return [
+            f"The sampling weights add up to {added:,.0f}, and the population has {size:,} people:"
+            " are these the weights? Only their proportions are used."
+        ]
     if not number:
         return []
     return [
         f"In {number:,} of the {known.cells:,} cells more people were sampled than there are by the"
-        f" sampling weights, which add up to {float(weights.sum()):,.0f} for a population of"
-        f" {known.population_size:,}: intervals are not to be relied on where these contradict each"
-        " other."
+        f" sampling weights, which add up to {added:,.0f} for a population of"
+        f" {size:,}: intervals are not to be relied on where these contradict each other."
     ]
 
 

@@ -206,5 +206,5 @@ def propagated(system: LinearSystem) -> tuple[Integers, Integers]:
     try:
         propagate(system.matrix, system.least, system.most, lower, upper)
     except ContradictionError:
-        raise TableError(contradiction(system)) from None
+        raise TableError(contradiction(system, "what is published")) from None
     return lower, upper

@@ -305,6 +305,7 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
             f" {finding.hidden:,} cells are not published as they are; {said}"
         ),
         "rows": [] if public else rows,
+        "left_out": finding.hidden - len(rows),
     }
 
 

@@ -10,9 +10,9 @@ from taciturn.errors import AttackError
 __all__ = ["contradiction"]
 
 
-def contradiction(system: LinearSystem) -> str:
+def contradiction(system: LinearSystem, what: str = "the release") -> str:
     """Name a minimal set of totals that contradict each other: without any one of them
-    there is a table.
+    there is a table. `what` is that which they are published by.
     """
     rows = np.arange(system.matrix.shape[0])
     whole = _feasible(system, rows, whole=False)
@@ -33,7 +33,7 @@ def contradiction(system: LinearSystem) -> str:
     named = [_interval(system, int(row)) for row in rows]
     kind = "of whole numbers of steps " if whole else ""
     return (
-        f"the release contradicts itself: no table {kind}with its cells in their bounds has, at"
+        f"{what} contradicts itself: no table {kind}with its cells in their bounds has, at"
         " once, " + "; ".join(named)
     )
 
