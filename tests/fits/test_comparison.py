@@ -840,3 +840,6 @@ def test_a_mixed_poisson_model_of_four_people_has_terms_above_zero():
     assert float(mixed["cell_log_likelihood"]["count"].max()) > 0
     dirichlet = tc.DirichletLogLinear(priors=priors).fit(sample, **given)
     assert tc.loo(mixed).elpd == pytest.approx(tc.loo(dirichlet).elpd, abs=0.05)
+    mixed["cell_log_likelihood"]["count"] += 8.0
+    with pytest.raises(TableError, match="at most 0"):
+        tc.loo(mixed)

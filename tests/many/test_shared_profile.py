@@ -154,8 +154,8 @@ def test_effects_of_an_area_are_drawn_given_its_sample():
 def test_an_area_moves_between_a_large_cell_of_its_categories_and_an_outlier():
     """What areas share is as 60 generated areas had it, and this one departs from that
     a lot: cells of 9 and 5 people are outliers, or large as their categories are. Steps
-    around one mode stay there: 1,000 populations were as good as 100. Against a million
-    draws from the model, weighted. Tolerance: five standard errors of both."""
+    around one mode stay there: 1,000 populations were worth 100 of this seed. Against a
+    million draws from the model, weighted. Tolerance: five standard errors of both."""
     layout = Layout({"a": 3, "b": 4}, np.ones(12, dtype=bool))
     sample = np.array([0, 1, 0, 9, 0, 5, 0, 1, 0, 0, 0, 0])
     profile = np.array(

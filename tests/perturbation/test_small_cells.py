@@ -49,6 +49,10 @@ def test_a_margin_of_suppressed_cells_is_missing():
     by_a = tc.margin(released, "a")
     np.testing.assert_array_equal(by_a.values, [[np.nan, 15]])
     assert "suppressed" not in by_a.coords
+    kept = tc.margin(tc.perturbation.suppress_small_cells(table + 9, minimum=3), "a")
+    assert kept.dtype == np.int64
+    level = table.assign_coords(suppressed=("b", ["x", "y", "y"]))
+    assert tc.margin(level, "a").values.tolist() == [32, 15]
     named = table.rename(b="suppressed")
     assert tc.margin(named, "a").values.tolist() == [32, 15]
 

@@ -186,6 +186,38 @@ def test_a_table_that_contradicts_the_log_is_not_logged(log: tc.ReleaseLog) -> N
     assert check(log, by_sex(3, 8), where={"age": "65"}).found
 
 
+def test_what_others_add_meanwhile_is_not_contradicted(log: tc.ReleaseLog, monkeypatch) -> None:
+    """Of two processes that look at once one looks again."""
+    other, every, looked = tc.ReleaseLog(log.path), type(log._database).all, []
+
+    def meanwhile(self):
+        found = every(self)
+        if self is log._database and not looked:
+            looked.append("")
+            other.add(by_sex(51, 48), name="other")
+        return found
+
+    monkeypatch.setattr(type(log._database), "all", meanwhile)
+    with pytest.raises(TableError, match="is published as 52"):
+        log.add(by_sex(52, 48))
+    looked.clear()
+    monkeypatch.setattr(other._database, "add", other._database.add)
+    with pytest.raises(ParameterError, match="'other' already"):
+        log.add(by_sex(51, 48), name="other")
+
+
+def test_a_pattern_that_is_not_for_release_is_refused(log: tc.ReleaseLog) -> None:
+    from dataclasses import replace
+
+    table = by_sex(51, 48).to_xarray()
+    pattern = tc.suppress(table, table == 48, linked=["sex"], random_seed=1, progressbar=False)
+    log.add(pattern, name="sex")
+    doubtful = replace(pattern, unproved_in_all=1)
+    for ask in (log.check, log.add):
+        with pytest.raises(ParameterError, match="must not be released: 1 primary cells of"):
+            ask(doubtful)
+
+
 def test_what_was_logged_by_mistake_is_taken_out(log: tc.ReleaseLog) -> None:
     """It hides what gives away what it gives away; who checked before checks again."""
     log.add(by_sex(51, 48), name="all")

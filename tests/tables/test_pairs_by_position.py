@@ -89,3 +89,33 @@ def test_lazy_draws_of_small_numbers_are_added_up_as_whole_numbers():
     table = xr.DataArray(np.array([[2**24, 1, 0]], dtype=np.float32), dims=("draw", "x"))
     lazy = tc.risk.disclosive_cell_share(table.chunk(draw=1), coalition=0)
     assert lazy.values.tolist() == [0.0]
+
+
+def test_labels_that_differ_between_what_is_given_are_not_chosen_from():
+    turned = LABELLED.isel(sex=[1, 0])
+    said = r"table has no labels of 'sex'.*\[1, 0\] and \[0, 1\]; give it the labels"
+    with pytest.raises(TableError, match=said):
+        tc.risk_utility({"a": LABELLED, "b": turned}, table=BARE)
+    margins = xr.DataArray([1200, 250], dims="sex", coords={"sex": [1, 0]})
+    with pytest.raises(TableError, match="sample has no labels of 'sex'"):
+        tc.MixedPoisson().fit(
+            BARE, population_size=1450, known_margins=margins, structural_zeros=turned == 99
+        )
+    twice = LABELLED.assign_coords(sex=["f", "f"])
+    with pytest.raises(TableError, match="released: category 'f' of 'sex' stands twice"):
+        tc.disclosure_risk(BARE, twice)
+
+
+def test_draws_with_other_coordinates_are_paired():
+    """A fit's population has the number of its chain where one chain is chosen."""
+    draws = xr.DataArray([[5, 1], [3, 3]], dims=("draw", "x"), coords={"draw": [0, 1]})
+    marked = draws.assign_coords(chain=0, member=("draw", [0, 1]))
+    risk = tc.disclosure_risk(marked, draws)
+    assert risk["R2"].values.tolist() == tc.disclosure_risk(draws, draws)["R2"].values.tolist()
+
+
+def test_a_transition_has_labels_and_its_table_none():
+    stays = xr.DataArray([[0.9, 0.1], [0.5, 0.5]], dims=("sex", "after"), coords={"sex": [1, 0]})
+    given = tc.information.conditional_entropy_from_transition
+    by_sex = LABELLED.sum("age")
+    assert float(given(by_sex.drop_vars("sex"), stays)) == float(given(by_sex, stays))

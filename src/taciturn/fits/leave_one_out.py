@@ -25,6 +25,7 @@ __all__ = ["first_cell", "leave_one_out", "observed_sample"]
 
 Floats = npt.NDArray[np.float64]
 
+_NOISE: Final = 0.05  # of the logarithm of a probability near 1, from draws
 _ROUNDING: Final = 1e-6  # of a logarithm
 
 
@@ -223,9 +224,12 @@ def _estimated(fit: xr.DataTree, terms: xr.Dataset, sample: xr.DataArray, whose:
     found = []
     for name in shares:
         values = terms[name].values
-        # A mixed Poisson model has its intensity in them: they may be above 0.
+        # A mixed Poisson model has its intensity in them: they may be above 0, and only
+        # their harmonic mean is a probability.
         _refuse_impossible(values, sample, np.flatnonzero(sample), name, whose, inf)
-        found.append(_psis(values.astype(float), relative))
+        own = _psis(values.astype(float), relative)
+        _refuse_impossible(own[0][None, None], sample, np.flatnonzero(sample), name, whose, _NOISE)
+        found.append(own)
     elpd, lppd, k_hat = (np.stack(part) for part in zip(*found, strict=True))
     log_shares = np.log(list(shares.values()))[:, None]
     return _scores(

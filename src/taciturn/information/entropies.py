@@ -228,7 +228,7 @@ def conditional_entropy_from_transition(
     >>> float(tc.information.conditional_entropy_from_transition(table, swap, base=2))
     1.0
     """
-    table = check_table(table, draws=True)
+    table = check_table(table, draws=True, like=(transition,))
     if not isinstance(transition, xr.DataArray):
         raise TableError(f"transition must be an xarray.DataArray, got {type(transition).__name__}")
     variables = table_dims(table)

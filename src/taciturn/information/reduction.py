@@ -109,7 +109,8 @@ def checked_pair(
                 f"both tables have the dimension {dim!r}, which pairs them one to one, but with"
                 f" {table.sizes[dim]} and {released.sizes[dim]} of them"
             )
-        if dim in table.coords and dim in released.coords and not table[dim].equals(released[dim]):
+        ours, theirs = table.indexes.get(dim), released.indexes.get(dim)
+        if ours is not None and theirs is not None and not ours.equals(theirs):
             raise TableError(
                 f"both tables have the dimension {dim!r}, which pairs them one to one, but with"
                 " other labels or in another order"

@@ -23,6 +23,7 @@ from taciturn.schema import (
 from taciturn.suppression.pattern import SuppressionPattern
 from taciturn.suppression.protected import ProtectedTable
 from taciturn.tables.checks import check_table
+from taciturn.tables.margins import without_suppressed
 
 __all__ = ["Published", "Releasable", "published"]
 
@@ -185,8 +186,6 @@ def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Publishe
     if not several and REPLICATE in release.dims:
         release = release.isel(replicate=0)
     counts = check_table(release, name="release", draws=several)
-    values = counts.astype(np.float64)
-    if SUPPRESSED in counts.coords and SUPPRESSED not in counts.dims:
-        values = values.where(~counts[SUPPRESSED]).drop_vars(SUPPRESSED)
+    values = without_suppressed(counts.astype(np.float64))
     column = f"{value}_{MARK}" if why else value
     return Published([(values, _status(values))], column, STATUS, 0, "; ".join(why))

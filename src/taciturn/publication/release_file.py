@@ -74,8 +74,8 @@ def write_release(
     ParameterError
         No release, or one of no table; a table without the coordinate ``replicate``,
         which may be the true one; several replicates, a table drawn with a seed or a
-        pattern with `unproved` cells, without `internal`; `total` is a category of a
-        variable; two categories, also of a variable and a level above it, would be
+        pattern that is `not_for_release`, without `internal`; `total` is a category of
+        a variable; two categories, also of a variable and a level above it, would be
         written alike; a variable has the name of another column; `intervals` of
         something else.
     FileFormatError

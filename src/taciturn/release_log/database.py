@@ -6,7 +6,7 @@ was. A new file appears complete or not at all.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -217,6 +217,24 @@ class Database:
                 )
             connection.execute("COMMIT")
             return last + 1
+
+    def add_checked(
+        self,
+        name: str | None,
+        protection: str,
+        tables: Sequence[PublishedTable],
+        check: Callable[[list[tuple[int, PublishedTable]]], None],
+    ) -> int:
+        """Add a release that `check` does not refuse beside all that are there then."""
+        while True:
+            releases, earlier = self.all()
+            check(earlier)
+            names = {int(row[0]): str(row[1]) for row in releases}
+            try:
+                return self.add(name, protection, tables, after=names)
+            except ParameterError:
+                if self.releases() == releases:
+                    raise  # not because others changed the log meanwhile
 
     def remove(self, name: str) -> int:
         """Take out the release of this name, and return its number.

@@ -1,6 +1,7 @@
 """A log of what was released of one project, and what the next table gives away."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -295,8 +296,8 @@ class ReleaseLog:
         given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
         tables = published_tables(table, self.codebook, total=total, **given)
         if after is None:
-            refuse_contradictions(tables, self._database.tables(), self.codebook)
-            return self._database.add(name, protection, tables)
+            check = partial(refuse_contradictions, tables, codebook=self.codebook)
+            return self._database.add_checked(name, protection, tables, check)
         if not isinstance(after, Verdict):
             raise ParameterError(f"after must be a Verdict of `check`, got {quoted(after)}")
         if after.log != self.id:
@@ -306,8 +307,9 @@ class ReleaseLog:
         return self._database.add(name, protection, tables, after=after.names)
 
     def remove(self, name: str) -> int:
-        """Take out a table that was logged by mistake, and never released: with it the
-        log takes for known what nobody knows, and passes what gives that away.
+        """Take out a table that was logged by mistake and never released, or that is
+        logged again with what was left out. With the former the log takes for known
+        what nobody knows, and passes what gives that away.
 
         Parameters
         ----------

@@ -66,6 +66,11 @@ def published_tables(
     if isinstance(given, ProtectedTable):
         given = given.pattern
     if isinstance(given, SuppressionPattern):
+        if given.not_for_release:
+            raise ParameterError(
+                f"table must not be released: {given.not_for_release}; what was released all the"
+                " same is the attribute `release` of the pattern"
+            )
         given = given.release
     if isinstance(given, Release):
         if mechanism is not None:

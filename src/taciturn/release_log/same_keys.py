@@ -73,7 +73,7 @@ def refuse_unnamed_keys(new: Sequence[PublishedTable], earlier: Sequence[Source]
                 raise ParameterError(
                     f"keys must say whether the cell keys of {whose} and of this table, which have"
                     " different perturbation tables, are the same: give both releases a name of"
-                    " their keys"
+                    " their keys, one that is logged when it is removed and added again"
                 )
 
 

@@ -166,7 +166,7 @@ def suppress(
     -----
     UnprovedWarning
         Some primary cells are not proved to be protected, as there was no time or the
-        solver failed. They are in ``pattern.unproved``.
+        solver failed. They are in ``pattern.unproved``, and nothing is for release.
 
     Notes
     -----

@@ -55,9 +55,9 @@ def check_table(
         Whether to check the counts, too; integers may be left to whoever reads them
         next.
     like : sequence
-        What is given with it. Along a dimension without labels it has those of the
-        first of these that has as many: as xarray pairs arrays, by position. Others are
-        labelled 0, 1, 2 and so on.
+        What is given with it. Along a dimension without labels it has those of what
+        has as many: as xarray pairs arrays, by position. Without any they are 0, 1, 2
+        and so on.
 
     Returns
     -------
@@ -88,9 +88,7 @@ def check_table(
         if not isinstance(dim, str):
             raise TableError(f"{name}: a variable must be named by text, got {quoted(dim)}")
     check_variables(variables, name=name)
-    for other in like:
-        if isinstance(other, xr.DataArray):
-            table = labelled_like(table, other)
+    table = _labelled_like_all(table, like, name)
     missing = {dim: np.arange(table.sizes[dim]) for dim in variables if dim not in table.coords}
     table = table.assign_coords(missing)
     for dim in variables:
@@ -203,15 +201,35 @@ def _place_above(name: str, level: Hashable, at: int) -> str:
 
 def labelled_like(given: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """An array with the labels of another along dimensions of the same size where it
-    has none.
+    has none; none that are no labels, which is said where the other is checked.
     """
     return given.assign_coords(
         {
             dim: other[dim].variable
             for dim, size in given.sizes.items()
-            if dim not in given.coords and dim in other.coords and other.sizes.get(dim) == size
+            if dim not in given.coords
+            if (labels := other.indexes.get(dim)) is not None
+            if len(labels) == size and labels.is_unique and labels.nlevels == 1
         }
     )
+
+
+def _labelled_like_all(table: xr.DataArray, others: Sequence[object], name: str) -> xr.DataArray:
+    """The same of several, or `TableError` where these differ in their labels."""
+    found = table
+    for other in others:
+        if not isinstance(other, xr.DataArray):
+            continue
+        own = labelled_like(table, other)
+        for dim in set(own.coords) & set(found.coords) - set(table.coords):
+            if not own.indexes[dim].equals(found.indexes[dim]):
+                raise TableError(
+                    f"{name} has no labels of {dim!r}, and what is given with it has different"
+                    f" ones, or in another order: {labels_of(found[dim])[:5]} and"
+                    f" {labels_of(own[dim])[:5]}; give it the labels"
+                )
+        found = labelled_like(found, other)
+    return found
 
 
 def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str]) -> xr.DataArray:

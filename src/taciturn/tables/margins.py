@@ -29,6 +29,7 @@ __all__ = [
     "margin_of",
     "named_margins",
     "without_implied",
+    "without_suppressed",
 ]
 
 Integers = npt.NDArray[np.int64]
@@ -73,11 +74,19 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
     unknown = [dim for dim in keep if dim not in table_dims(table)]
     if unknown:
         raise ParameterError(f"no variable {unknown} in the table: it has {table_dims(table)}")
-    if SUPPRESSED in table.coords and SUPPRESSED not in table.dims:
-        table = table.where(~table[SUPPRESSED]).drop_vars(SUPPRESSED)
+    table = without_suppressed(table)
     if table.dtype.kind == "f":
         table = table.astype(np.float64)  # sums of shorter ones would be rounded
     return table.sum([dim for dim in table_dims(table) if dim not in keep], skipna=False)
+
+
+def without_suppressed(table: xr.DataArray) -> xr.DataArray:
+    """A table with the cells missing that `suppress_small_cells` marked."""
+    marks = table.coords.get(SUPPRESSED)
+    if marks is None or marks.dtype != np.bool_:
+        return table
+    bare = table.drop_vars(SUPPRESSED)
+    return bare.where(~marks) if marks.any() else bare
 
 
 def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:
