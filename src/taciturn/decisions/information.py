@@ -30,7 +30,7 @@ from taciturn.fits.recorded import recorded_estimator
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.tables.checks import labelled_like, reordered
+from taciturn.tables.checks import reordered
 from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import check_weights, quoted, seed_number, whole_number
 
@@ -257,7 +257,7 @@ def _now(
 
 def _by_cell(release: xr.DataArray, sample: xr.DataArray) -> Counts:
     """Releases of shape (replicates, cells), in the order of the sample."""
-    ordered = reordered(labelled_like(release, sample), sample).transpose(..., *sample.dims)
+    ordered = reordered(release, sample).transpose(..., *sample.dims)
     return ordered.values.astype(np.int64).reshape(-1, sample.size)
 
 

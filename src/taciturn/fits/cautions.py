@@ -90,19 +90,19 @@ def _of_contradicted(known: Known) -> list[str]:
         return []
     added, size = float(weights.sum()), known.population_size
     number = int((known.sample > _CONTRADICTED * size * weights / added).sum())
+    if number:
+        return [
+            f"In {number:,} of the {known.cells:,} cells more people were sampled than there are by"
+            f" the sampling weights, which add up to {added:,.0f} for a population of {size:,}:"
+            " intervals are not to be relied on where these contradict each other."
+        ]
     sampled = int(known.sample.sum())
     relative = abs(added - sampled) < _RELATIVE * sampled  # weights that are 1 on average
-    if not number and not relative and max(added / size, size / added) > _OTHER:
-        return [
-            f"The sampling weights add up to {added:,.0f}, and the population has {size:,} people:"
-            " are these the weights? Only their proportions are used."
-        ]
-    if not number:
+    if relative or max(added / size, size / added) <= _OTHER:
         return []
     return [
-        f"In {number:,} of the {known.cells:,} cells more people were sampled than there are by the"
-        f" sampling weights, which add up to {added:,.0f} for a population of"
-        f" {size:,}: intervals are not to be relied on where these contradict each other."
+        f"The sampling weights add up to {added:,.0f}, and the population has {size:,} people: are"
+        " these the weights? Only their proportions are used."
     ]
 
 

@@ -17,7 +17,7 @@ from taciturn.information.reduction import (
     sums_of_table,
 )
 from taciturn.schema import draw_dims, table_dims
-from taciturn.tables.checks import check_counts, check_table, labelled_like, reordered
+from taciturn.tables.checks import check_counts, check_table, reordered
 from taciturn.validate import names_of
 
 __all__ = [
@@ -246,7 +246,7 @@ def conditional_entropy_from_transition(
                 f"transition has {transition.sizes[dim]} categories of {dim!r}, the table"
                 f" {table.sizes[dim]}"
             )
-    transition = reordered(labelled_like(transition, table), table)
+    transition = reordered(transition, table)
     for dim in variables:
         if not np.array_equal(transition[dim].values, table[dim].values):
             raise TableError(

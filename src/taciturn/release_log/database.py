@@ -29,7 +29,7 @@ from taciturn.release_log.published import PublishedTable
 from taciturn.tables.spelling import check_spelling
 from taciturn.validate import quoted
 
-__all__ = ["Database", "create"]
+__all__ = ["Database", "create", "names_of"]
 
 _FORMAT: Final = "taciturn release log"
 _VERSION: Final = 4
@@ -174,10 +174,10 @@ class Database:
         protection: str,
         tables: Sequence[PublishedTable],
         *,
-        after: Mapping[int, str] | None = None,
+        after: Mapping[int, str],
     ) -> int:
-        """Add a release, whole or not at all, and return its number; with `after` only
-        if the log has these releases, by number, and no others.
+        """Add a release, whole or not at all, and return its number; only if the log
+        has the releases `after`, by number, and no others.
 
         Raises
         ------
@@ -194,8 +194,8 @@ class Database:
             connection.execute("BEGIN")
             found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
             last = int(found[0])  # numbers of releases that were removed are not used again
-            names = {int(row[0]): str(row[1]) for row in _releases(connection)}
-            if after is not None and names != dict(after):
+            names = names_of(_releases(connection))
+            if names != dict(after):
                 raise ParameterError(
                     f"{self.path}: {_changes(dict(after), names)} since the table was checked:"
                     " check it again"
@@ -229,9 +229,8 @@ class Database:
         while True:
             releases, earlier = self.all()
             check(earlier)
-            names = {int(row[0]): str(row[1]) for row in releases}
             try:
-                return self.add(name, protection, tables, after=names)
+                return self.add(name, protection, tables, after=names_of(releases))
             except ParameterError:
                 if self.releases() == releases:
                     raise  # not because others changed the log meanwhile
@@ -246,19 +245,19 @@ class Database:
         """
         with self._open(writing=True) as connection:
             connection.execute("BEGIN")
-            names = {str(row[1]): int(row[0]) for row in _releases(connection)}
-            if name not in names:
+            numbers = {own: number for number, own in names_of(_releases(connection)).items()}
+            if name not in numbers:
                 raise ParameterError(
                     f"{self.path}: there is no release {quoted(name)}, but"
-                    f" {', '.join(map(quoted, names)) or 'none'}"
+                    f" {', '.join(map(quoted, numbers)) or 'none'}"
                 )
-            connection.execute("DELETE FROM tables WHERE release = ?", [names[name]])
+            connection.execute("DELETE FROM tables WHERE release = ?", [numbers[name]])
             connection.execute(
                 "UPDATE releases SET removed_utc = ? WHERE number = ?",
-                [datetime.now(UTC).replace(tzinfo=None), names[name]],
+                [datetime.now(UTC).replace(tzinfo=None), numbers[name]],
             )
             connection.execute("COMMIT")
-            return names[name]
+            return numbers[name]
 
     @contextmanager
     def _open(self, *, writing: bool) -> Iterator[Any]:
@@ -333,6 +332,11 @@ def _releases(connection: Any) -> list[Row]:
         (number, name, added.replace(tzinfo=UTC), protection)
         for number, name, added, protection in connection.execute(query).fetchall()
     ]
+
+
+def names_of(releases: Sequence[Row]) -> dict[int, str]:
+    """The names of releases, by number."""
+    return {int(row[0]): str(row[1]) for row in releases}
 
 
 def _changes(before: dict[int, str], now: dict[int, str]) -> str:

@@ -14,7 +14,7 @@ from taciturn.progress import progress_steps
 from taciturn.release_log.advice import Tables, advice
 from taciturn.release_log.checking import Checked, check_tables, refuse_contradictions
 from taciturn.release_log.codebook import Codebook
-from taciturn.release_log.database import Database, create
+from taciturn.release_log.database import Database, create, names_of
 from taciturn.release_log.mechanisms import Stored
 from taciturn.release_log.published import same_tables
 from taciturn.release_log.reading import Defined, Merged, Where, published_tables
@@ -235,7 +235,7 @@ class ReleaseLog:
             if not found.nothing and advise:
                 on("looking for what would be enough")
                 changes = advice(tables, found, self.codebook, check)
-        names = {int(row[0]): str(row[1]) for row in releases}
+        names = names_of(releases)
         left = [] if found.complete else found.not_combined(tables, earlier)
         return Verdict(
             findings=found.findings,

@@ -65,10 +65,11 @@ def refuse_unnamed_keys(new: Sequence[PublishedTable], earlier: Sequence[Source]
         if table.noise is not None and table.noise.keyed
         if isinstance(table.noise.mechanism, CellKeys)
     ]
+    fresh = [(noise, canonical(noise.mechanism)) for release, noise in cell_keys if release == NEW]
     for release, own in cell_keys:
-        for other, noise in cell_keys:
+        for noise, table in fresh:
             unnamed = own.keys is None or noise.keys is None
-            if other == NEW and unnamed and canonical(own.mechanism) != canonical(noise.mechanism):
+            if unnamed and canonical(own.mechanism) != table:
                 whose = "this table" if release == NEW else f"release {release}"
                 raise ParameterError(
                     f"keys must say whether the cell keys of {whose} and of this table, which have"

@@ -17,7 +17,7 @@ from taciturn.information.reduction import (
     sums_of_table,
 )
 from taciturn.schema import cell_label, table_dims
-from taciturn.tables.checks import check_table, labelled_like, reordered
+from taciturn.tables.checks import check_table, reordered
 from taciturn.validate import check_weights, one_of
 
 __all__ = [
@@ -231,7 +231,7 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
         raise ParameterError(
             f"{name} must be a DataArray with dimensions among {entropy.dims}, got {shown}"
         )
-    given = reordered(labelled_like(given, entropy), entropy)
+    given = reordered(given, entropy)
     for dim in given.dims:
         if given.sizes[dim] != entropy.sizes[dim] or not np.array_equal(given[dim], entropy[dim]):
             raise ParameterError(f"the labels of {dim!r} differ between {name} and the tables")

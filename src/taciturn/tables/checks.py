@@ -22,7 +22,6 @@ __all__ = [
     "aligned",
     "check_counts",
     "check_table",
-    "labelled_like",
     "no_counts",
     "refuse_large_total",
     "reordered",
@@ -199,7 +198,7 @@ def _place_above(name: str, level: Hashable, at: int) -> str:
     return f"{name}: category {at + 1} of {level!r}"
 
 
-def labelled_like(given: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+def _labelled_like(given: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """An array with the labels of another along dimensions of the same size where it
     has none; none that are no labels, which is said where the other is checked.
     """
@@ -220,7 +219,7 @@ def _labelled_like_all(table: xr.DataArray, others: Sequence[object], name: str)
     for other in others:
         if not isinstance(other, xr.DataArray):
             continue
-        own = labelled_like(table, other)
+        own = _labelled_like(table, other)
         for dim in set(own.coords) & set(found.coords) - set(table.coords):
             if not own.indexes[dim].equals(found.indexes[dim]):
                 raise TableError(
@@ -228,7 +227,7 @@ def _labelled_like_all(table: xr.DataArray, others: Sequence[object], name: str)
                     f" ones, or in another order: {labels_of(found[dim])[:5]} and"
                     f" {labels_of(own[dim])[:5]}; give it the labels"
                 )
-        found = labelled_like(found, other)
+        found = _labelled_like(found, other)
     return found
 
 
@@ -236,15 +235,16 @@ def aligned(given: xr.DataArray, table: xr.DataArray, *, names: tuple[str, str])
     """An array with its categories in the order of a table's, which it has where it has
     no labels; raise `TableError` where the two have other variables or categories.
     """
-    ordered = reordered(labelled_like(given, table), table)
+    ordered = reordered(given, table)
     same_categories(ordered, table, names=names)
     return ordered
 
 
 def reordered(given: xr.DataArray, table: xr.DataArray) -> xr.DataArray:
     """An array with its categories in the order of a table's, along each dimension of
-    both where they are the same.
+    both where they are the same, or where it has no labels.
     """
+    given = _labelled_like(given, table)
     order: dict[Hashable, list[int]] = {}
     for dim in set(table_dims(table)) & set(table_dims(given)):
         ours, wanted = labels_of(given[dim]), labels_of(table[dim])

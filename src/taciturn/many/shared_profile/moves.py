@@ -58,12 +58,18 @@ def step_near(counts, shared, shares, shapes, effects, mode, root, steps, rng): 
             height += 0.5 * np.dot(tried, tried)
             if height > least or high - low < 1e-12:
                 break
-            if angle < 0.0:
-                low = angle
-            else:
-                high = angle
-            angle = low + (high - low) * rng.random()
+            angle, low, high = _closer(angle, low, high, rng)
         now[:], effects[:] = tried, placed
+
+
+@njit(cache=True, nogil=True)
+def _closer(angle, low, high, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """An angle nearer to where the ellipse began, at 0, and the ends it is between."""
+    if angle < 0.0:
+        low = angle
+    else:
+        high = angle
+    return low + (high - low) * rng.random(), low, high
 
 
 @njit(cache=True, nogil=True)
@@ -89,11 +95,7 @@ def step_far(counts, shared, shares, shapes, effects, steps, rng):  # type: igno
             height = _log_density(given, tried) + 0.5 * np.dot(tried[1:], tried[1:])
             if height > least or high - low < 1e-12:
                 break
-            if angle < 0.0:
-                low = angle
-            else:
-                high = angle
-            angle = low + (high - low) * rng.random()
+            angle, low, high = _closer(angle, low, high, rng)
         effects[:] = tried
 
 

@@ -66,7 +66,7 @@ class CsvRecords:
         separators = self._separators()
         ends = self.ends[separators]
         regular = ends.size == width * ends.sum() and ends[width - 1 :: width].all()
-        if regular and width > 1:
+        if regular:
             return self._cut(separators, width, chosen)
         kept = self._without_blank_lines(separators, width)
         return kept._cut(kept._separators(), width, chosen)
@@ -89,7 +89,6 @@ class CsvRecords:
         start = np.concatenate([[0], last[:-1] + 1])
         fields = np.diff(np.searchsorted(separators, last, side="right"), prepend=0)
         blank = ~np.logical_or.reduceat(self.raw > _SPACE, start) & (fields == 1)
-        blank &= width > 1
         wrong = ~blank & (fields != width)
         if wrong.any():
             record = int(wrong.argmax())
