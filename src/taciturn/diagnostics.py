@@ -13,6 +13,7 @@ from math import log10
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ConvergenceWarning, FileFormatError
@@ -30,6 +31,7 @@ __all__ = [
     "PooledDiagnostics",
     "array_stats",
     "check_convergence",
+    "effective_draws",
     "highest_k_hat",
     "mixture_diagnostics",
     "noted_failures",
@@ -217,6 +219,16 @@ def mixture_diagnostics(
         ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
         variance += shares[name] / min(draws, ess)
     return PooledDiagnostics(members, 1 / variance)
+
+
+def effective_draws(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """How many independent draws those of a chain, along the last axis, are worth for
+    their mean: at most all of them, NaN of fewer than four.
+    """
+    chains = draws[..., None, :]
+    with np.errstate(all="ignore"):
+        found = array_stats().ess(chains, method="mean", chain_axis=-2, draw_axis=-1)
+    return np.asarray(np.minimum(found, draws.shape[-1]))
 
 
 def check_convergence(

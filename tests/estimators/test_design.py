@@ -314,6 +314,31 @@ def test_rates_give_back_the_population():
     assert (make_problem(sample, size, sampling_weights=calibrated).rates[:8] > 0.95).all()
 
 
+@pytest.mark.parametrize("size", [20, 20.001, 20.02, 20.5, 22])
+def test_people_who_stand_for_hardly_more_than_themselves(size):
+    """Equal weights are those of a simple random sample, however near to 1: there is no
+    cell from which all the others are missing, and not from empty ones alone."""
+    sample = table([[8_000, 2_000], [0, 10_000]])
+    problem = make_problem(sample, round(size * 1000), sampling_weights=sample * 1.0)
+    rates = [20 / size] * 2 + [problem.rates[2]] + [20 / size]
+    np.testing.assert_allclose(problem.rates, rates, rtol=1e-6)
+    mixed = sample * table([1.0, 1.0 + 2 * (size / 20 - 1)], "a")
+    rates = make_problem(sample, round(size * 1000), sampling_weights=mixed).rates
+    assert rates[:2].tolist() == [1.0, 1.0]  # so that it is the second row they miss
+    assert size == 20 or rates[3] < 1.0
+
+
+def test_a_variable_may_be_called_stratum():
+    shape = (2, 3, 4)
+    intensity = xr.DataArray(np.ones(shape), dims=("chain", "draw", "stratum"))
+    intensity[..., 1] = 0.0
+    intensity = intensity.assign_coords(stratum=list("abcd"))
+    posterior = xr.Dataset({"intensity": intensity, "nu": intensity.isel(stratum=0, drop=True)})
+    margin = intensity.isel(chain=0, draw=0, drop=True)
+    found = tc.MixedPoisson().monitored(posterior.assign(margin_stratum=margin))
+    assert found["intensity"].shape == (2, 3, 3)
+
+
 def test_whom_the_sample_leaves():
     """Of a cell that was sampled whole nobody is left; of others those whom the sample
     was less likely to take."""

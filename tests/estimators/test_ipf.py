@@ -220,6 +220,26 @@ def test_known_margins_that_no_table_has_are_an_error() -> None:
         fit_margins(counts, ("a", "b"), (("a",), ("b",)), fillable, known)
 
 
+def test_known_margins_of_terms_that_share_other_variables() -> None:
+    """Given c, a and b are independent: known shares of a times those of c given a and
+    of b given c, in closed form. Scaled margins of a:c and b:c would say different
+    things of c. Without a closed form the sample's margins hold within strata."""
+    counts = np.random.default_rng(0).poisson(3, (3, 2, 4))
+    names, everywhere = ("a", "b", "c"), np.ones(counts.shape, dtype=bool)
+    known = xr.DataArray([500, 300, 200], dims="a")
+    shares = (known.values / 1000)[:, None, None]
+    given_a = counts.sum(1) / counts.sum((1, 2))[:, None]
+    given_c = counts.sum(0) / counts.sum((0, 1))
+    fitted = fit_margins(counts, names, parse_formula("~ a*c + b*c", names), everywhere, known)
+    np.testing.assert_allclose(fitted, shares * given_a[:, None, :] * given_c, rtol=1e-9)
+    terms = parse_formula("~ a*b + a*c + b*c", names)
+    fitted = fit_margins(counts, names, terms, everywhere, known)
+    np.testing.assert_allclose(fitted.sum((1, 2)), known / 1000, rtol=1e-12)
+    of_sample = fitted / fitted.sum((1, 2), keepdims=True) * counts.sum((1, 2), keepdims=True)
+    for axis in range(3):
+        np.testing.assert_allclose(of_sample.sum(axis), counts.sum(axis), atol=1e-6)
+
+
 @pytest.mark.parametrize("known", ["strata", "known_margins"])
 def test_known_margins_that_nearly_agree_with_those_of_the_sample(known) -> None:
     """As sizes of strata do that were sampled in proportion: the terms without the

@@ -29,6 +29,7 @@ from taciturn.many import lazily
 from taciturn.many.assessing import _chosen
 from taciturn.many.collection import collected
 from taciturn.many.seeds import seed_of_table
+from taciturn.many.shared_profile import estimator as shared_profile
 
 QUICK = {"draws": 60, "random_seed": 3, "progressbar": False, "workers": 1}
 URN = tc.ChineseRestaurant()
@@ -88,6 +89,20 @@ def test_categories_are_those_of_assess(alone):
     found = alone["R2_by_age_mean"].sel(area=area)
     assert found.values == pytest.approx(risk["R2"].mean(("chain", "draw")).values)
     assert alone["R2_by_age"].sizes == {"area": 7, "age": 4, "quantile": 3}
+
+
+def test_draws_with_nobody_in_a_category_are_counted():
+    """As `assess` counts them: a mean of R2 with zeros in it says nothing of them."""
+    table = sample().copy()
+    table[{"area": 0, "age": 3}] = 0
+    found = assess(table, by="age", draws=400)
+    assert found["empty_by_age"].dims == ("area", "age")
+    seed, area = seed_of_table(3, "g"), table[0].drop_vars("area")
+    fit = fit_draws(URN, make_problem(area, 100), 400, seed, "fast")
+    nobody = (fit.population.reshape(-1, 2, 4).sum(axis=1) == 0).mean(axis=0)
+    assert found["empty_by_age"].values[0].tolist() == nobody.tolist()
+    assert 0 < nobody[3] < 1
+    assert (nobody[:3] == 0).all()
 
 
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
@@ -398,6 +413,91 @@ def test_settings_do_not_tell_the_tables(alone):
     assert "tables" not in json.loads(alone.attrs["settings"])
 
 
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_nothing_is_learned_from_an_area_that_cannot_be_assessed(chunks):
+    """One with more people than its population, or with some in a structural zero."""
+    zeros = (sample()[0] * 0).astype(bool).drop_vars("area")
+    zeros[1, 3] = True
+    fine = sample() * ~zeros
+    one, other = fine.copy(), fine.copy()
+    one[{"area": 2, "sex": 0, "age": 0}] = 900  # of 300
+    other[{"area": 2, "sex": 1, "age": 3}] = 5
+    missing = fine.astype(float)
+    missing[2] = np.nan
+    how = {"estimator": SHARED, "structural_zeros": zeros}
+    found = [
+        assess(table if chunks is None else table.chunk(area=chunks), **how).compute()
+        for table in (one, other, missing)
+    ]
+    for each in found:
+        assert (
+            each["R2"].isnull().all("quantile").values.tolist()
+            == [False, False, True] + [False] * 4
+        )
+        assert each.drop_isel(area=2)["R2"].equals(found[-1].drop_isel(area=2)["R2"])
+
+
+def test_weighted_counts_from_a_file_are_no_sample(tmp_path):
+    path = tmp_path / "weighted.csv"
+    path.write_text("area,sex,weighted_count\nA,f,10\nA,m,5\nB,f,5\nB,m,10\n")
+    table = tc.read_table(path, count="weighted_count")
+    assert table.name == "weighted_count"
+    with pytest.raises(TableError, match="sums of weights"):
+        assess(table, population_size=100)
+
+
+def test_a_store_of_ragged_tables_knows_their_labels(tmp_path):
+    one = sample()[0].drop_vars("area")
+    how = {"over": None, "population_size": 90, "store": tmp_path / "store"}
+    assess({"A": one, "B": one}, **how)
+    for changed in (one.rename("weighted_count"), one.assign_coords(sex=["f", "f"])):
+        with pytest.raises(FileFormatError, match="its tables"):
+            assess({"A": one, "B": changed}, **how)
+
+
+def test_a_store_without_its_log_begins_again(tmp_path):
+    store = tmp_path / "store"
+    assess(store=store)
+    (store / "log.jsonl").unlink()
+    fewer = assess(sample()[:4], population_size=SIZES[:4], store=store, quantiles=[0.5])
+    again = assess(sample()[:4], population_size=SIZES[:4], quantiles=[0.5])
+    assert fewer.equals(again)
+
+
+def test_a_store_keeps_each_chain(tmp_path, together, monkeypatch):
+    """Over what areas share: of two, one is drawn again if its arrays are lost."""
+    store, drawn = tmp_path / "store", []
+    with pytest.warns(tc.ConvergenceWarning):
+        assess(estimator=SHARED, store=store)
+    log = store / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    assert [b'"chain": ' in line for line in lines] == [False, True, True, False]
+    log.write_bytes(b"".join(lines[:2]))  # as if killed while the second was drawn
+    run = shared_profile._run
+
+    def noted(task):
+        drawn.append(task.chain)
+        return run(task)
+
+    monkeypatch.setattr(shared_profile, "_run", noted)
+    with pytest.warns(tc.ConvergenceWarning):
+        assert assess(estimator=SHARED, store=store).equals(together)
+    assert drawn == [1]
+
+
+def test_effective_draws_are_those_of_arviz(together):
+    import arviz as az
+
+    with pytest.warns(tc.ConvergenceWarning):
+        found = assess(estimator=SHARED, keep_draws=True)
+    for area in "gfa":
+        draws = found["R2_draws"].sel(area=area).values
+        expected = min(float(az.ess(draws[None], method="mean")), 60)
+        assert float(found["R2_ess"].sel(area=area)) == pytest.approx(expected)
+    assert found["R2_ess"].equals(together["R2_ess"])
+
+
 def test_a_store_goes_on(tmp_path, together):
     store = tmp_path / "store"
     with pytest.warns(tc.ConvergenceWarning):
@@ -488,7 +588,7 @@ def test_the_default_by_what_is_given():
         ({"tables": {}, "over": None}, ParameterError, "at least one table"),
         ({"tables": {1.5: sample()}, "over": None}, ParameterError, "labels of tables"),
         ({"tables": [sample()]}, ParameterError, "over is for tables in one DataArray"),
-        ({"tables": sample() * 0, "estimator": SHARED}, TableError, "0 of 7 areas has a sample"),
+        ({"tables": sample() * 0, "estimator": SHARED}, TableError, "0 of 7 areas can be assessed"),
         ({"tables": sample() - 5}, TableError, "tables"),
         ({"tables": sample().rename(sex="theta")}, TableError, "is a name that fits use"),
     ],
@@ -698,7 +798,7 @@ def test_a_store_knows_which_table_is_none(tmp_path):
 
 
 def test_areas_without_a_sample_leave_no_store(tmp_path):
-    with pytest.raises(TableError, match="0 of 7 areas has a sample"):
+    with pytest.raises(TableError, match="0 of 7 areas can be assessed"):
         assess(sample() * 0, estimator=SHARED, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 

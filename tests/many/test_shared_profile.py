@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy.special import gammaln
-from scipy.stats import chisquare, geom, multinomial, nbinom
+from scipy.stats import chisquare, geom, ks_2samp, multinomial, nbinom
 
 import taciturn as tc
 from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
@@ -13,6 +13,7 @@ from shared_areas import ranks
 from taciturn.errors import ParameterError, PriorError, TableError
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.cells import log_probability
+from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.shared_profile.kernels import (
     add_effects,
@@ -195,6 +196,56 @@ def areas(seed: int = 5, number: int = 8) -> xr.DataArray:
     )
     coords = {"area": [f"A{k}" for k in range(number)]}
     return xr.DataArray(counts.reshape(number, 2, 3), dims=("area", "a", "b"), coords=coords)
+
+
+def started(seed):
+    """A chain at values that are drawn from the prior."""
+    priors, rng = tc.SharedProfile().priors_for(LAYOUT), np.random.default_rng(seed)
+    chain = Chain(areas().values.reshape(8, 6).astype(float), LAYOUT, priors, rng)
+    chain.warming = False
+    for name, prior in priors.items():
+        chain.parameters[name] = prior.quantile(rng.random())
+    chain.shared[:] = rng.standard_normal(len(chain.shared))
+    chain.spreads[:] = rng.standard_normal(len(chain.spreads))
+    return chain
+
+
+def test_a_level_moves_and_what_counts_depend_on_stays():
+    for seed in range(20):
+        chain = started(seed)
+        chain._add_effects()
+        before = chain.shared.copy()
+        expected = state(chain)
+        chain._level()
+        assert not np.allclose(chain.shared[:5], before[:5])
+        np.testing.assert_allclose(state(chain), expected, rtol=1e-9, atol=1e-9)
+
+
+def state(chain):
+    """Logarithms of means, shapes and the means of outliers."""
+    profile, levels = chain.profile, chain.effects[:, :1]
+    outlier = levels + np.log(chain.parameters["outlier_size"])
+    shapes = chain._free_log_shapes(profile)[None]
+    return np.concatenate([levels + profile, np.tile(shapes, (8, 1)), outlier], axis=1)
+
+
+def test_a_scale_moves_with_its_level_as_the_prior_has_it():
+    """From draws of the prior to draws of it: 4,000 chains, a Kolmogorov-Smirnov test
+    at 1e-6 for each of the parameters, the level and a difference."""
+    before, after = [], []
+    for seed in range(4_000):
+        chain = started(seed)
+        own = chain.shared[LAYOUT.effects["main_b"]]
+        following = {"nu": -chain.parameters["power"], "outlier_size": 1.0}
+        for found in (before, after):
+            if found is after:
+                chain._move_scale_and_level("main_b", own, following)
+            values = [np.log(chain.parameters[k]) for k in ("main_b", "nu", "outlier_size")]
+            found.append([*values, own.mean(), own[0] - own[1]])
+    moved = np.abs(np.subtract(before, after))
+    assert (moved[:, 0] > 1e-6).mean() > 0.99
+    for one, other in zip(np.transpose(before), np.transpose(after), strict=True):
+        assert ks_2samp(one, other).pvalue > 1e-6
 
 
 @pytest.mark.slow

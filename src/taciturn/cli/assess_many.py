@@ -51,6 +51,7 @@ _ENDS: Final = {"lower": 0.025, "median": 0.5, "upper": 0.975}
 _SIZE: Final = "population_size"
 _NUMBERS: Final = [f"{name}_{end}" for name in ("R1", "R2", "tau1") for end in ("mean", *_ENDS)]
 """Columns of the output."""
+_ESS: Final = "R2_ess"
 _SHOWN: Final = 10  # areas, in text
 
 
@@ -168,7 +169,7 @@ def _check_options(
         raise click.UsageError("--table needs --variables, by which the records are counted")
     if isinstance(variables, tuple) and over in variables:
         raise click.UsageError(f"--over {over} is counted by already: leave it out of --variables")
-    own = {*_NUMBERS, *(("variable", "category") if by else ())}
+    own = {*_NUMBERS, _ESS, *(("variable", "category", "empty") if by else ())}
     taken = [name for name in (over, *by) if name in own]
     if taken:
         raise click.UsageError(f"the output has a column {taken[0]!r}: rename the variable")
@@ -270,7 +271,7 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
 
     from taciturn.fits.unlabelled import MEASURES
 
-    known = risk[["sample_size", _SIZE, "converged", "reason"]]
+    known = risk[["sample_size", _SIZE, _ESS, "converged", "reason"]]
     parts = []
     for variable in (None, *by):
         own = "" if variable is None else f"_by_{variable}"
@@ -280,16 +281,18 @@ def _rows(risk: "xr.Dataset", over: str, by: tuple[str, ...]) -> "pd.DataFrame":
             for end, probability in _ENDS.items():
                 found = risk[f"{measure}{own}"].sel(quantile=probability, drop=True)
                 columns[f"{measure}_{end}"] = found
+        if variable is not None:
+            columns["empty"] = risk[f"empty{own}"]
         part = known.assign(columns).to_dataframe().reset_index()
         if variable is not None:  # known of areas, not of their categories
-            part[["sample_size", _SIZE]] = None
+            part[["sample_size", _SIZE, _ESS]] = None
         if by:
             part.insert(1, "category", "" if variable is None else part.pop(variable))
             part.insert(1, "variable", variable or "")
         parts.append(part)
     rows = pd.concat(parts, ignore_index=True)
     first = [over, *(["variable", "category"] if by else [])]
-    last = ["converged", "reason"]
+    last = [_ESS, *(["empty"] if by else []), "converged", "reason"]
     return rows[[*first, "sample_size", _SIZE, *_NUMBERS, *last]]
 
 

@@ -1,6 +1,7 @@
 """Iterative proportional fitting of hierarchical log-linear models."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -56,7 +57,9 @@ def fit_margins(
         False at structural zeros.
     known : DataArray, optional
         The population's table over some of the variables, which replaces the sample's
-        wherever a margin depends on it.
+        wherever a margin depends on it. Where terms with known variables share others,
+        of which they would then say different things, the sample is fitted first, and
+        the fitted table is scaled to what is known.
 
     Returns
     -------
@@ -81,8 +84,13 @@ def fit_margins(
     axes_of = {name: axis for axis, name in enumerate(variables)}
     kept = [tuple(axes_of[name] for name in term) for term in generating_class(terms)]
     summed = [tuple(axis for axis in range(counts.ndim) if axis not in keep) for keep in kept]
+    start = fillable / fillable.sum()
     targets = [_target(counts, axes, variables, known) for axes in summed]
-    fitted, off = _scale(fillable / fillable.sum(), targets, summed, _FIRST_CYCLES, _TOLERANCE)
+    if known is not None and _contradict(targets, summed):
+        start = fit_margins(counts, variables, terms, fillable)
+        summed = [tuple(sorted({*axes, *_unknown(variables, known)})) for axes in summed]
+        targets = [_target(counts, axes, variables, known) for axes in summed]
+    fitted, off = _scale(start, targets, summed, _FIRST_CYCLES, _TOLERANCE)
     accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / counts.sum())
     if off >= _TOLERANCE and known is None:
         margins = [counts.sum(axis=axes, keepdims=True).astype(float) for axes in summed]
@@ -99,6 +107,21 @@ def fit_margins(
             " each other; use fewer terms"
         )
     return fitted / fitted.sum()
+
+
+def _unknown(variables: tuple[str, ...], known: xr.DataArray) -> list[int]:
+    """Axes of the variables of which nothing is known."""
+    return [axis for axis, name in enumerate(variables) if name not in known.dims]
+
+
+def _contradict(targets: Sequence[Floats], summed: Sequence[tuple[int, ...]]) -> bool:
+    """Whether two margins differ in what they say of the variables they share."""
+    for one, other in combinations(range(len(targets)), 2):
+        axes = tuple({*summed[one], *summed[other]})
+        differences = targets[one].sum(axis=axes) - targets[other].sum(axis=axes)
+        if np.abs(differences).max() > _TOLERANCE:
+            return True
+    return False
 
 
 def _scale(

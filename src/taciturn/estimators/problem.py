@@ -33,6 +33,7 @@ _TAKEN: Final = frozenset(
         "population_size",
         "probability",
         "sample",
+        "sampled_stratum",
         "sampling_weights",
         "stratified",
         "structural_zeros",
@@ -43,8 +44,10 @@ _TAKEN: Final = frozenset(
 ``sample``, ArviZ's name for chain and draw combined."""
 
 
-_NOBODY_ELSE: Final = 1.001
-"""A weight up to which somebody stands for nobody else."""
+_NOBODY_ELSE: Final = 0.001
+"""People that somebody stands for at most beside themselves, if for nobody else,"""
+_OF_AVERAGE: Final = 0.1
+"""and as a part of those for whom people stand on average."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,9 @@ class Problem:
         totals *= self.population_size / totals.sum()
         weights = smoothed_weights(self.sample.values, totals)
         weights *= self.population_size / (self.sample.values * weights).sum()
-        whole = (self.counts > 0) & (totals.ravel() < self.counts * _NOBODY_ELSE)
+        average = self.population_size / self.sample_size - 1
+        others = min(_NOBODY_ELSE, _OF_AVERAGE * average)
+        whole = (self.counts > 0) & (totals.ravel() - self.counts < self.counts * others)
         return np.where(whole, 1.0, 1 / np.maximum(weights.ravel(), 1.0))
 
     @property

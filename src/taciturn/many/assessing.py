@@ -23,7 +23,7 @@ from taciturn.many.collection import Collection, Stack, collected, named_over
 from taciturn.many.lazily import Block, assess_lazily
 from taciturn.many.results import Results
 from taciturn.many.seeds import seed_of_table
-from taciturn.many.shared_profile.estimator import LearnedProfile, Populations, SharedProfile
+from taciturn.many.shared_profile.estimator import Populations, SharedProfile
 from taciturn.many.tasks import Kept, Task, run_task
 from taciturn.parallel import Workers, run_all
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
@@ -85,7 +85,7 @@ def assess_many(
         An estimator is fitted to each table by itself. `SharedProfile` learns what all
         tables have in common, which narrows what is said of each; it needs tables in
         one DataArray with the same structural zeros, and is the default there from five
-        tables with a sample on.
+        tables on that can be assessed. From others nothing is learned.
         Otherwise the default is `default_estimator` of each table.
     structural_zeros : DataArray of bool, optional
         True where a cell cannot be filled: in all tables of a DataArray or, with the
@@ -112,16 +112,21 @@ def assess_many(
     progressbar : bool
         Show progress, on standard error or below the cell of a notebook.
     store : path, optional
-        A folder for what is done. The same call goes on from there after an
-        interruption; the folder of another call is refused. Needs ``taciturn[many]``.
+        A folder for what is done, each chain over what areas share included. The same
+        call goes on from there after an interruption; the folder of another call is
+        refused. Needs ``taciturn[many]``.
 
     Returns
     -------
     Dataset
         By table (the dimension `over`, or ``table``): ``R1``, ``R2`` and ``tau1`` with
         the dimension ``quantile``; their means ``R1_mean`` and so on; with `by`
-        ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category; with
-        `keep_draws` ``R2_draws``, by ``draw``. ``converged`` is whether the sampler of
+        ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category, and
+        ``empty_by_<variable>``, the share of draws with nobody in it, in which all
+        measures are 0, as in `assess`; with
+        `keep_draws` ``R2_draws``, by ``draw``. ``R2_ess`` is how many independent draws
+        those of R2 are worth for its mean, at most `draws`: few where an area departs a
+        lot from what all share. ``converged`` is whether the sampler of
         the table, or of what areas share, did. A table that cannot be assessed, such as
         one with a count that is missing, has NaN, and the ``reason`` in words; others
         have an empty one. ``sample_size`` and ``population_size`` are 0 where they are
@@ -131,7 +136,7 @@ def assess_many(
     ------
     TableError
         A DataArray none of whose tables is one; for `SharedProfile`, fewer than two
-        areas with a sample.
+        areas that can be assessed.
     ParameterError
         Population sizes that do not match the tables, labels that are no text or
         numbers, or what else is out of its range.
@@ -246,44 +251,43 @@ class _Run:
         if not isinstance(self.estimator, SharedProfile):
             return self.estimator, True
         assert isinstance(self.tables.tables, Stack)
-        layout = self.tables.tables.layout
-        if (arrays := results.shared() if results is not None else None) is not None:
-            learned = LearnedProfile.of_arrays(arrays, layout)
-        else:
-            learned = self.estimator.learn(
-                self._learned_from,
-                layout,
-                seed=self.seed,
-                workers=self.workers,
-                progressbar=self.progressbar,
-            )
-            if results is not None:
-                results.add_shared({str(k): v.values for k, v in learned.posterior.items()})
+        learned = self.estimator.learn(
+            self._learned_from,
+            self.tables.tables.layout,
+            seed=self.seed,
+            workers=self.workers,
+            progressbar=self.progressbar,
+            kept=results,
+        )
         return learned.populations(self.kept.draws), learned.diagnostics(warn=True).converged
 
     @cached_property
     def _learned_from(self) -> Counts:
-        """Samples of areas, in an order of their own, so that the one in which they are
-        given decides nothing.
+        """Samples of areas that can be assessed, in an order of their own, so that the
+        one in which they are given decides nothing.
         """
         stack = self.tables.tables
         assert isinstance(self.estimator, SharedProfile)
         assert isinstance(stack, Stack)
         most = self.estimator.areas
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
-        first = stack.part(order[:most])
-        counts, rest = first.counts[first.sampled], order[most:]
+        counts, rest = self._fine(order[:most]), order[most:]
         if len(counts) < most and len(rest):  # else no more of lazy tables are read
             rest = rest[stack.sampled[rest]]
         while len(counts) < most and len(rest):  # what is wrong of lazy tables shows in memory
             missing = most - len(counts)
-            more, rest = stack.part(rest[:missing]), rest[missing:]
-            counts = np.concatenate([counts, more.counts[more.sampled]])
+            counts, rest = np.concatenate([counts, self._fine(rest[:missing])]), rest[missing:]
         if len(counts) < 2:
             raise TableError(
-                f"{len(counts)} of {len(order)} areas has a sample; what areas share needs two"
+                f"{len(counts)} of {len(order)} areas can be assessed; what areas share needs two"
             )
         return counts
+
+    def _fine(self, numbers: npt.NDArray[np.int64]) -> Counts:
+        """Samples of those of some areas that can be assessed."""
+        own = self.tables.chosen(numbers)
+        assert isinstance(own.tables, Stack)
+        return own.tables.counts[own.fine]
 
     def lazily(self) -> xr.Dataset:
         """A result that is computed when it is asked for, but for what areas share."""
@@ -368,7 +372,7 @@ def _chosen(tables: Collection, estimator: Any) -> Estimator | SharedProfile | N
         zeros = stack.structural_zeros
         if zeros is not None and tables.over in zeros.dims:
             return None
-        if not tables.lazy and stack.sampled.sum() < _FEWEST_AREAS:
+        if not tables.lazy and tables.fine.sum() < _FEWEST_AREAS:
             return None
         return SharedProfile()
     if isinstance(estimator, SharedProfile):

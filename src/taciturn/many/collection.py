@@ -131,6 +131,12 @@ class Collection:
         """Whether the tables are in chunks of Dask."""
         return isinstance(self.tables, Stack) and self.tables.tables.chunks is not None
 
+    def chosen(self, numbers: npt.NDArray[np.int64]) -> "Collection":
+        """Return some of the tables of a stack in this order, in memory."""
+        assert isinstance(self.tables, Stack)
+        own = self.tables.part(numbers)
+        return Collection(self.over, own.labels, own, [self.sizes[k] for k in numbers.tolist()])
+
     def part(self, start: int, stop: int) -> "Collection":
         """Return some of the tables."""
         tables = self.tables
@@ -180,7 +186,9 @@ class Collection:
             parts = [parts.tables, parts.structural_zeros]
         for part in parts:
             if isinstance(part, xr.DataArray):
-                found.update(repr((part.dims, part.shape, str(part.dtype))).encode())
+                named = [(name, part.indexes[name].tolist()) for name in part.indexes]
+                own = (part.name, part.dims, named) if parts is self.tables else part.dims
+                found.update(repr((own, part.shape, str(part.dtype))).encode())
                 found.update(np.ascontiguousarray(part.values).tobytes())
             else:  # no table, for a reason that names it
                 found.update(f"{type(part).__name__} {quoted(part)}".encode())

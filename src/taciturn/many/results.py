@@ -94,9 +94,11 @@ class Results:
         with self._readable():
             group = zarr.open_group(place, mode="a")
             for name, (kind, shape) in self._shapes.items():
-                if name not in group:
+                held: Any = group.get(name)
+                if held is None or (held.shape, held.dtype) != (shape, kind):
                     chunks = (min(self._step, shape[0]), *shape[1:])
-                    group.create_array(name, shape=shape, dtype=kind, chunks=chunks)
+                    how: Any = {"shape": shape, "dtype": kind, "chunks": chunks}
+                    group.create_array(name, overwrite=True, **how)
         return group
 
     @contextmanager
@@ -136,27 +138,28 @@ class Results:
         if self._path is not None:
             self._log.add({"start": start, "sha256": self._hash(start)})
 
-    def shared(self) -> dict[str, npt.NDArray[Any]] | None:
-        """What the areas share, if that is there and is what was written."""
+    def chains(self) -> dict[int, Arrays]:
+        """The chains over what areas share that are there, and are what was written."""
+        chains: dict[int, Arrays] = {}
         for record in self._log.records:
-            if "shared" in record:
-                names = [name for name in record["shared"] if f"shared_{name}" in self._arrays]
-                with suppress(FileFormatError), self._readable():  # damaged: learned again
-                    found = {name: self._arrays[f"shared_{name}"][:] for name in names}
+            if "chain" in record:
+                own = {name: _of_chain(record["chain"], name) for name in record["arrays"]}
+                with suppress(FileFormatError), self._readable():  # damaged: drawn again
+                    found = {k: self._arrays[v][:] for k, v in own.items() if v in self._arrays}
                     if _hash(found) == record["sha256"]:
-                        return found
-        return None
+                        chains[record["chain"]] = found
+        return chains
 
-    def add_shared(self, arrays: Arrays) -> None:
-        """Keep what the areas share, where an interrupted call can go on from it."""
+    def add_chain(self, number: int, arrays: Arrays) -> None:
+        """Keep a chain over what areas share, where an interrupted call goes on."""
         if self._path is None:
             return
         try:
             for name, values in arrays.items():
-                self._arrays.create_array(f"shared_{name}", data=values, overwrite=True)
+                self._arrays.create_array(_of_chain(number, name), data=values, overwrite=True)
         except OSError as error:
             raise self._log.unwritable(error) from error
-        self._log.add({"shared": list(arrays), "sha256": _hash(arrays)})
+        self._log.add({"chain": number, "arrays": list(arrays), "sha256": _hash(arrays)})
 
     def __enter__(self) -> Self:
         return self
@@ -169,6 +172,11 @@ class Results:
         arrays = {name: np.asarray(self._arrays[name][:]) for name in self._shapes}
         found = labelled(arrays, tables, kept)
         return found.assign(reason=found["reason"].astype(object))  # which may be missing, in where
+
+
+def _of_chain(number: int, name: str) -> str:
+    """Name of the array that holds a parameter of a chain."""
+    return f"chain_{number}_{name}"
 
 
 def _hash(arrays: Arrays) -> str:

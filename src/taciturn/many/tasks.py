@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.diagnostics import effective_draws
 from taciturn.errors import TableError, TaciturnError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.default import default_estimator
@@ -60,6 +61,7 @@ class Kept:
         found: dict[str, tuple[str, tuple[str, ...]]] = {
             "sample_size": ("int64", ()),
             "converged": ("bool", ()),
+            "R2_ess": ("float64", ()),
             "reason": ("uint8", ("reason",)),
         }
         for measure in MEASURES:
@@ -68,6 +70,8 @@ class Kept:
                 found[f"{name}_mean"] = ("float64", own)
             if self.every_draw:
                 found[f"{measure}_draws"] = ("float64", ("draw",))
+        for variable in self.by:
+            found[f"empty_by_{variable}"] = ("float64", (variable,))
         return found
 
     def check_names(self, over: str) -> None:
@@ -250,4 +254,8 @@ def _measured(
             found[f"{name}_mean"] = draws.mean(axis=0)
             if kept.every_draw and variable is None:
                 found[f"{name}_draws"] = risk[measure]
+        if variable is None:
+            found["R2_ess"] = effective_draws(risk["R2"])
+        else:
+            found[f"empty_by_{variable}"] = (risk["size_term"] == 0).mean(axis=1)
     return found

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
-from taciturn.schema import COUNT, PUBLISHED, STATUS, SUPPRESSED
+from taciturn.schema import COUNT, PUBLISHED, STATUS, SUPPRESSED, WEIGHTED_COUNT
 from taciturn.tables.checks import check_table, refuse_large_total
 from taciturn.tables.records import Records, code_records
 from taciturn.tables.sources import open_source, refuse_dialect
@@ -58,7 +58,8 @@ def read_table(
     Returns
     -------
     DataArray
-        int64, named ``count``, dims = variables.
+        int64, named ``count``, or ``weighted_count`` if that is the name of its column,
+        which no estimator takes for a sample; dims = variables.
 
     Raises
     ------
@@ -128,7 +129,8 @@ def read_steps(
             f"{opened.origin}: {cell} stands in more than one row, and can be given once"
         )
     coords = {name: rows.categories[name] for name in variables}
-    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=COUNT)
+    name = value if value == WEIGHTED_COUNT else COUNT  # no sample, as fits know by its name
+    table = xr.DataArray(flat.reshape(shape), dims=variables, coords=coords, name=name)
     refuse_totals(table, opened.origin)
     return table
 

@@ -174,8 +174,9 @@ def test_more_than_the_draws_can_open_is_an_error(new: float, size: int) -> None
         solve_theta(new, 10, size)
 
 
-def test_nobody_left_to_open_a_cell_needs_no_black_ball() -> None:
-    assert solve_theta(5.0, 10, 10) == 0.0
+def test_nobody_left_opens_no_cell() -> None:
+    with pytest.raises(EstimationError, match="at most 0"):
+        solve_theta(5.0, 10, 10)
 
 
 def test_theta_of_a_national_population() -> None:

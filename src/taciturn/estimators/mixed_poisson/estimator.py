@@ -203,7 +203,7 @@ class MixedPoisson(LogLinearEstimator):
         flat = intensity.values.reshape(*intensity.shape[:2], -1)
         sampled = flat[..., flat.any(axis=(0, 1))]
         own = posterior.drop_vars("intensity")
-        return own.assign(intensity=(("chain", "draw", "stratum"), sampled))
+        return own.assign(intensity=(("chain", "draw", "sampled_stratum"), sampled))
 
     def _mixes(self, problem: Problem) -> bool:
         """Whether factors may be of either kind: counts that are not whole need gamma

@@ -37,14 +37,18 @@ class PolyaUrn(PlugInEstimator):
               |\hat D| = \sum_i (1 - \hat p_i)^N
 
     with :math:`\hat p` from a log-linear model. Once the last empty cell has opened,
-    the black balls are removed. The intervals ignore that :math:`\theta` is estimated.
+    the black balls are removed. The equation is that of an urn with as many cells to
+    open as it likes: where hardly any cell stays empty, more do in the draws than
+    :math:`|\hat D|`, by half a cell or a few. The intervals ignore that :math:`\theta`
+    is estimated.
 
     Parameters
     ----------
     theta : float, optional
         The number of black balls, at least 0, if it is not to be estimated.
     empty_cells : int, optional
-        `|D|`, the number of empty cells in the population, if it is known.
+        `|D|`, the number of empty cells in the population, if it is known; in the
+        draws it holds on average, as far as the equation does.
     formula : str, optional
         Log-linear formula for :math:`\hat p`; main effects by default.
 
@@ -59,7 +63,8 @@ class PolyaUrn(PlugInEstimator):
     Notes
     -----
     If :math:`|E| - |\hat D| \le 0`, no cell opens and :math:`\theta = 0`. The cost
-    grows with the number of cells opened, not with `N`.
+    grows with the number of cells opened, not with `N`. ``expected_empty_cells`` in
+    ``constant_data`` is the :math:`|\hat D|` of the equation.
 
     References
     ----------
@@ -118,7 +123,8 @@ class PolyaUrn(PlugInEstimator):
             p = fit_margins(problem.sample.values, problem.variables, terms, problem.fillable)
             with np.errstate(divide="ignore"):
                 log_empty = problem.population_size * np.log1p(-p[problem.fillable])
-            expected = float(np.exp(log_empty).sum())
+            everybody = problem.population_size == problem.sample_size
+            expected = float(empty if everybody else np.exp(log_empty).sum())
         theta = solve_theta(empty - expected, problem.sample_size, problem.population_size)
         return Parameters(constants={"theta": theta, "expected_empty_cells": expected})
 
@@ -172,10 +178,10 @@ def expected_new_colours(theta: float, sample_size: int, population_size: int) -
 
 def solve_theta(new_colours: float, sample_size: int, population_size: int) -> float:
     """Number of black balls that opens `new_colours` colours on average; 0 if there are
-    none to open, or nobody is left to draw.
+    none to open.
     """
     draws = population_size - sample_size
-    if new_colours <= 0 or draws == 0:
+    if new_colours <= 0:
         return 0.0
 
     def excess(log_theta: float) -> float:

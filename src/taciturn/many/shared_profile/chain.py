@@ -167,7 +167,9 @@ class Chain:
             name, where = f"tilt_{variable}", self.layout.of_variable[variable]
             hints = self.hints[name]
             hints = replace(hints, known=hints.known * heard[:, where])
-            self._move_scale(name, self.effects[:, 1:][:, where], likelihood, hints)
+            own = self.effects[:, 1:][:, where]
+            self._move_scale(name, own)
+            self._move_scale_and_effects(name, own, likelihood, hints)
 
     def _heard(self, profile: Floats, log_shapes: Floats) -> Floats:
         """The part of what counts would say of the effects of each area, (areas,
@@ -213,7 +215,10 @@ class Chain:
         self._exchange()
         self._level()
         for name, where in layout.effects.items():
-            self._move_scale(name, self.shared[where], self._likelihood, self.hints[name])
+            own = self.shared[where]
+            if name == "interactions":
+                self._move_scale(name, own)
+            self._move_scale_and_effects(name, own, self._likelihood, self.hints[name])
 
     def _move_spreads(self) -> None:
         """Move by how much more the cells of each category depart, what this is on
@@ -226,7 +231,8 @@ class Chain:
             logs = (profile, self._free_log_shapes(profile))
             self._move_effects(f"main_{variable}", own, logs, (0.0, scale))
             self._shift(own, scale, {"nu": -1.0})
-            self._move_scale(name, own, self._likelihood, self.hints[name])
+            self._move_scale_and_level(name, own, {"nu": -1.0})
+            self._move_scale_and_effects(name, own, self._likelihood, self.hints[name])
 
     def _move_effects(
         self, name: str, effects: Floats, logs: tuple[Floats, Floats], slopes: tuple[float, float]
@@ -275,14 +281,16 @@ class Chain:
             interactions -= members @ move / scale
 
     def _level(self) -> None:
-        """Move the level of each variable's main effects, and with it the size of the
-        departures, that of outliers and the intensities, which leaves all means and
-        shapes as they are.
+        """Move the level of each variable's main effects, by itself and as their scale
+        moves, and with it the size of the departures, that of outliers and the
+        intensities, which leaves all means and shapes as they are.
         """
         following = {"nu": -self.parameters["power"], "outlier_size": 1.0}
         for variable, where in self.layout.of_variable.items():
             scale = self.parameters[f"main_{variable}"]
-            self.effects[:, 0] -= self._shift(self.shared[where], scale, following)
+            own = self.shared[where]
+            self.effects[:, 0] -= self._shift(own, scale, following)
+            self.effects[:, 0] -= self._move_scale_and_level(f"main_{variable}", own, following)
         self._add_effects()
 
     def _move_between(self) -> None:
@@ -312,16 +320,44 @@ class Chain:
         tilts -= move / scales
         self._add_effects()
 
-    def _move_scale(
-        self, name: str, standard: Floats, likelihood: Callable[[], float], hints: Hints
-    ) -> None:
+    def _move_scale(self, name: str, standard: Floats) -> None:
         """Move a scale with its effects held, which changes the standardised effects in
-        place, and then with the effects following it as the data let them.
+        place.
         """
         square = float((standard**2).sum()) * self.parameters[name] ** 2
         number, before = standard.size, self.parameters[name]
         self._move_line(name, lambda y: -number * y - 0.5 * square * exp(-2 * y))
         standard *= before / self.parameters[name]
+
+    def _move_scale_and_level(
+        self, name: str, standard: Floats, following: Mapping[str, float]
+    ) -> float:
+        """Move a scale with the differences of its effects held: their level moves with
+        it, as nothing else knows it, and the logarithms of parameters follow as in
+        `_shift`. Returns by how much the level moves.
+        """
+        before, middle = self.parameters[name], float(standard.mean())
+        square = float(((standard - middle) ** 2).sum()) * before**2
+        logs = {other: log(self.parameters[other]) for other in following}
+
+        def height(y: float) -> float:
+            density = -(len(standard) - 1) * y - 0.5 * square * exp(-2 * y)
+            for other, times in following.items():
+                moved = logs[other] + times * middle * (exp(y) - before)
+                density += self._log_prior(other, moved)
+            return density
+
+        self._move_line(name, height)
+        standard[:] = middle + (standard - middle) * before / self.parameters[name]
+        level = middle * (self.parameters[name] - before)
+        for other, times in following.items():
+            self.parameters[other] = exp(logs[other] + times * level)
+        return level
+
+    def _move_scale_and_effects(
+        self, name: str, standard: Floats, likelihood: Callable[[], float], hints: Hints
+    ) -> None:
+        """Move a scale with its effects following it as the data let them."""
         before = self.parameters[name]
         middle, spread = hints.given(before)
         rest = (before * standard - middle) / spread

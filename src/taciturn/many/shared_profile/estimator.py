@@ -1,9 +1,10 @@
 """Areas that share a profile: what they have in common is learned from all of them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -197,16 +198,35 @@ class SharedProfile(Specified):
         seed: int,
         workers: Workers,
         progressbar: bool,
+        kept: "KeptChains | None" = None,
     ) -> "LearnedProfile":
-        """Learn what areas share from their samples, (areas, cells), none empty."""
+        """Learn what areas share from their samples, (areas, cells), none empty; chains
+        that are kept are not drawn again.
+        """
         priors = self.priors_for(layout)
         task = _Task(counts.astype(float), layout, priors, self.tune, self.draws, seed, 0)
-        tasks = [replace(task, chain=chain) for chain in range(self.chains)]
-        title = f"what {len(counts)} areas share: {self.chains} chains"
-        found = dict(run_all(_run, tasks, workers=workers, progressbar=progressbar, title=title))
+        found = {} if kept is None else dict(kept.chains())
+        tasks = [replace(task, chain=chain) for chain in range(self.chains) if chain not in found]
+        title = f"what {len(counts)} areas share: {len(tasks)} chains"
+        how: Any = {"workers": workers, "progressbar": progressbar, "title": title}
+        with closing(run_all(_run, tasks, **how)) as drawn:
+            for chain, arrays in drawn:
+                found[chain] = arrays
+                if kept is not None:
+                    kept.add_chain(chain, arrays)
         chains = [found[chain] for chain in range(self.chains)]
         arrays = {name: np.stack([chain[name] for chain in chains]) for name in chains[0]}
         return LearnedProfile.of_arrays(arrays, layout)
+
+
+class KeptChains(Protocol):
+    """Where chains go that an interrupted call goes on from, by their number."""
+
+    def chains(self) -> Mapping[int, Mapping[str, Floats]]:
+        """Those that are there."""
+
+    def add_chain(self, number: int, arrays: Mapping[str, Floats]) -> None:
+        """Keep one."""
 
 
 @dataclass(frozen=True)
