@@ -112,6 +112,22 @@ def test_what_suppression_publishes():
     assert interval(bounds_of(named, margin=("a", "c")), a=1, c=1) == (7 + 9 - 1 - 5, 7 + 9)
 
 
+def test_a_level_with_a_group_for_each_category_is_published_with_its_variable():
+    table = xr.DataArray([[1, 2], [3, 4]], dims=("a", "b"), coords={"L": ("b", ["u", "v"])})
+    for totals in ([("a",)], True):
+        release = tc.Suppression(table, table == 1, totals=totals)
+        bounds = bounds_of(release, margin=("a", "L"))
+        assert bounds["published"].values.tolist() == [[False, True], [True, True]]
+        assert (bounds["disclosed"] & ~bounds["published"]).values.sum() == 1
+    for totals, names in (("b", "L"), ("L", "b"), (("a", "L"), ("b", "a"))):
+        release = tc.Suppression(table, table == 1, totals=[totals])
+        assert bounds_of(release, margin=names)["published"].all()
+    merged = table.assign_coords(L=("b", ["u", "u"]))
+    release = tc.Suppression(merged, table == 1, totals=[("a",)])
+    assert bounds_of(release, margin=("a", "L"))["published"].all()
+    assert not bounds_of(release, margin="L")["published"].any()
+
+
 def test_rounded_totals():
     released = xr.DataArray([[5, 5], [0, 10]], dims=("a", "b"))
     bounds = bounds_of(tc.Rounding(released, 5), margin="a")

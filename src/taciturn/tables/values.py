@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
-from math import isfinite
+from math import isfinite, ulp
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _INCONVERTIBLE: Final = (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError)
+_OFF: Final = 1e-3  # steps
 _QUICK: Final = 16  # digits that need no further look
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _COMMA: Final = re.compile(r"[+-]?[0-9.' \u00a0\u202f]*,[0-9]*")
@@ -83,7 +84,8 @@ def is_integer(value: Any) -> bool:
 
 def whole_steps(raw: Any, decimals: int = 0) -> int | None:
     """The number that text or a number stands for, exactly, in steps of
-    ``10**-decimals``; None unless it is a whole number of steps from 0 to 2**53.
+    ``10**-decimals``; None unless it is a whole number of steps from 0 to 2**53. A
+    float with decimals may be off by a few units in its last place, as sums are.
     """
     if type(raw) is str and len(raw) < _QUICK and raw.isascii() and raw.isdigit():
         return whole_steps(int(raw), decimals)
@@ -95,7 +97,9 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
             return None
         number = Decimal(raw.strip(" "))
     elif isinstance(raw, float | np.floating) and isfinite(raw):
-        number = Decimal(repr(float(raw)))
+        near = round(float(raw), decimals) if decimals else raw
+        off = min(8 * ulp(raw), _OFF / 10**decimals)
+        number = Decimal(repr(float(near if abs(raw - near) <= off else raw)))
     elif isinstance(raw, Decimal) and raw.is_finite():
         number = raw
     else:

@@ -121,15 +121,16 @@ class Suppression(Release):
         return build_system(table, ~self._hidden, totals, decimals=self.decimals)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """The cells that are not suppressed; of a margin all totals or none."""
+        """The cells that are not suppressed; of a margin all totals or none. A level
+        with a group for each category has the sums of its variable.
+        """
         table = self._steps
         labels, group = margin_of(table, names)
-        if set(names) == set(table.dims):
-            published = np.empty(table.size, dtype=np.bool_)
-            published[group] = ~self._hidden
-            return published
         margins = every_margin(table) if self.totals is True else self._margins
-        return np.full(labels.size, set(names) in map(set, margins))
+        published = np.full(labels.size, any(_same(table, names, other) for other in margins))
+        if labels.size == table.size:
+            published[group] |= ~self._hidden
+        return published
 
     def shown(self) -> Shown:
         """The cells that are not suppressed, and which totals are published."""
@@ -152,3 +153,14 @@ class Suppression(Release):
             *self.shown().grids,
             *(whole_grid(margin_of(table, names)[0], self.decimals) for names in totals),
         ]
+
+
+def _same(table: xr.DataArray, names: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether two margins are sums of the same cells."""
+    if set(names) == set(others):
+        return True
+    if {*names, *others} <= set(table.dims):
+        return False
+    (one, first), (other, second) = margin_of(table, names), margin_of(table, others)
+    together = len(np.unique(first * other.size + second))
+    return one.size == other.size == together
