@@ -92,6 +92,22 @@ def test_checks_of_the_model(run, tmp_path, religion_sample):
     assert [row["quantity"] for row in found["checks"] if not row["passed"]] != []
 
 
+def test_draws_of_which_nothing_is_known(fit, run, tmp_path):
+    """Their own population draws: neither checked nor said to be reliable."""
+    assessed, _ = fit
+    groups = ("posterior_predictive", "observed_data", "constant_data")
+    own = {name: assessed[name].to_dataset() for name in groups}
+    own["posterior_predictive"] = own["posterior_predictive"][["population"]]
+    tree = xr.DataTree.from_dict(own)
+    tc.save_fit(tree, tmp_path / "own.nc")
+    status, text, _ = run("diagnose", tmp_path / "own.nc")
+    assert status == 0
+    assert text.startswith("Nothing could be checked.\n\nno diagnostics or checks\n")
+    assert "whether its draws can be relied on is not known here" in text
+    _, text, _ = run("diagnose", tmp_path / "own.nc", "--format", "json")
+    assert json.loads(text)["reliable"] is None
+
+
 def test_a_disclosed_cell(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b,count\nx,1,1\nx,2,2\ny,1,3\ny,2,4\n")

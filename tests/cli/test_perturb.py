@@ -1,5 +1,6 @@
 """``taciturn perturb``: the release as a file, the report, and what it refuses."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -289,6 +290,21 @@ def test_without_a_population_size_the_report_says_whose_risk_it_is(capsys, monk
     table = tc.read_table(SAMPLE)
     risk = float(tc.disclosure_risk(table, table)["R2"])
     assert f"{risk:.4f}" in shown
+
+
+def test_one_random_release_has_no_range(capsys, monkeypatch) -> None:
+    arguments = ["--method", "random-round", "--seed", 1, "--report"]
+    _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
+    assert "95 % of releases" not in shown
+    assert "--replicates shows in which range they are" in shown
+    assert "this release" in shown
+    _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments, "--format", "json")
+    rows = json.loads(shown)["measures"]
+    assert {row["lower"] for row in rows} == {row["probability"] for row in rows} == {None}
+    for more in (["--replicates", 2], ["--method", "conventional-round"]):
+        own = [x for x in arguments if x not in ("--seed", 1)] if "--method" in more else arguments
+        _, shown, _ = run(capsys, monkeypatch, SAMPLE, *own, *more)
+        assert "95 % of releases" in shown
 
 
 @pytest.mark.slow  # two fits by the default estimator

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 import taciturn as tc
 from strategies import tables
 from taciturn.decisions.choice import decided
+from taciturn.decisions.decision import _probability
 from taciturn.decisions.expectations import Expectation, Question
 from taciturn.decisions.monte_carlo import Means
 from taciturn.errors import ParameterError
@@ -391,3 +392,12 @@ def test_all_draws_are_all():
     )
     assert found.candidates["best"].max() == 1 - 1 / 25_000
     assert "the best in more than 99.99 % of the draws" in repr(found)
+
+
+def test_a_probability_is_1_only_where_it_is() -> None:
+    assert _probability(0.9999967, 0.071) == "more than 0.9999 (Monte Carlo error 0.071)"
+    assert _probability(1.0, 0.0) == "1 (Monte Carlo error 0)"
+    assert _probability(0.9999, 0.001) == "0.9999 (Monte Carlo error 0.001)"
+    bound = tc.Constraint("R2", at_most=0.12345678, probability=0.9999999)
+    assert str(bound) == "P(R2 <= 0.12345678) >= 0.9999999"
+    assert str(tc.Constraint("R2", at_most=1, probability=1)) == "P(R2 <= 1) >= 1"

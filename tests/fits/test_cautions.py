@@ -1,5 +1,7 @@
 """What a summary says besides its numbers: where cells may be impossible."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -133,3 +135,23 @@ def test_weights_that_contradict_the_size_of_the_population():
     assert all("weights, which" not in text for text in said[1:])
     other = "The sampling weights add up to 11,500, and the population has 400 people"
     assert [other in text for text in said] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.filterwarnings("ignore::taciturn.errors.ComparisonWarning")  # of so few draws
+def test_of_the_members_of_a_stack_that_made_draws(turn):
+    """A model without weight neither warns nor keeps the others from it."""
+    models = {"zeros": tc.MixedPoisson(mixing="gamma", zero_inflated=True), "plug": tc.LogLinear()}
+    sample = table([[40, 0], [20, 20]])
+    fits = {
+        name: model.fit(sample, population_size=1_000, **QUICK) for name, model in models.items()
+    }
+    stack = tc.fits.stack(fits, random_seed=1)
+    shares = [1.0 - turn, float(turn)]
+    stack.attrs["stack"] = json.dumps({"weights": dict(zip(models, shares, strict=True))})
+    member = stack["posterior"]["member"]
+    stack["posterior"]["member"] = xr.full_like(member, turn)
+    found = cautions_of(stack, known_parts(stack), quoting=True)
+    assert any("zero_inflated=True R1" in said for said in found) == (turn == 0)
+    assert any(SAID in said for said in found) == (turn == 1)
+    assert any("prefer a Bayesian" in said for said in found) == (turn == 1)

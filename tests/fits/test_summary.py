@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.fits.summary import _exceedance_text
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,14 @@ def test_summary_reads_like_a_call_with_its_table(plug_in):
 
 def test_a_threshold_no_draw_reaches_is_not_given_a_false_error(plug_in):
     assert "none of 400 draws" in str(tc.summary(plug_in, threshold=0.9))
+
+
+def test_a_threshold_that_one_draw_reaches_is_not_given_as_certain():
+    for first, rest, said in ((0.5, 0.1, "3 of 10000 draws"), (0.1, 0.5, "9997 of 10000 draws")):
+        values = np.full((4, 2500), rest)
+        values[0, :3] = first
+        above = xr.DataArray(values, dims=("chain", "draw")) > 0.2
+        assert _exceedance_text(above, 0.2, None) == f"P(R2 > 0.2): {said}"
 
 
 def test_summary_of_a_bayesian_fit_reports_its_sampler(fit_as_chain):

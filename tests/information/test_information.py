@@ -489,3 +489,18 @@ class TestPairs:
             MEASURES[name](cells(1, 2), xr.DataArray([1, 2], dims="y"))
         with pytest.raises(TableError, match="released: counts must not be negative: x=1 holds -2"):
             MEASURES[name](cells(1, 2), cells(1, -2))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(60_000, "float16"), (2**62, "int64"), (1 / 4, "float32"), (1, "bool")]
+)
+def test_a_joint_of_any_type_is_taken_in_doubles(value, kind) -> None:
+    joint = xr.DataArray(np.full((2, 2), value, dtype=kind), dims=("x", "y"))
+    found = float(tc.information.conditional_entropy_from_joint(joint, given="y"))
+    assert found == pytest.approx(log(2), rel=1e-12)
+
+
+def test_a_joint_beyond_doubles_is_refused() -> None:
+    joint = xr.DataArray(np.full((2, 2), 1e308), dims=("x", "y"))
+    with pytest.raises(TableError, match="more than a double holds"):
+        tc.information.conditional_entropy_from_joint(joint, given="y")

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.reports.texts import _probability
 from taciturn.reports.yardstick import between, yardstick
 
 SILENT = {"progressbar": False}
@@ -450,3 +451,11 @@ def test_labels_in_pictures_stay_as_they_are(page):
     for label in labels[:3]:
         assert f">{escape(label, quote=False)}</text>" in read.html
     assert "x" * 200 not in "".join(re.findall("<text.*?</text>", read.html, re.S))
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0.00"), (0.001, "below 0.01"), (0.01, "0.01"), (0.997, "above 0.99"), (1.0, "1.00")],
+)
+def test_a_probability_is_certain_only_where_it_is(share, text) -> None:
+    assert _probability(share) == text

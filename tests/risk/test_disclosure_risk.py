@@ -382,3 +382,13 @@ class TestPublished:
         mean, error = mean_and_error(risk.R2)
         assert abs(mean - ours) <= STANDARD_ERRORS * error + PRINTED
         assert mean < printed - STANDARD_ERRORS * error
+
+
+def test_a_known_entropy_that_is_off_by_rounding_gives_no_negative_risk() -> None:
+    table = xr.DataArray([10**9, 1], dims="x")
+    entropy = float(tc.information.entropy(table))  # 2e-8
+    given = xr.DataArray(entropy + 9e-10)
+    risk = tc.disclosure_risk(table, table, weights=(0, 1, 0), conditional_entropy=given)
+    assert float(risk["R2"]) == 0
+    with pytest.raises(ParameterError, match="must hold numbers"):
+        tc.disclosure_risk(table, table, conditional_entropy=xr.DataArray("x"))

@@ -1,6 +1,8 @@
 """What a calibration takes and refuses; whether estimators are calibrated is in
 `test_calibration.py`."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -57,3 +59,19 @@ def test_structural_zeros_are_found_by_their_labels():
         for each in (zeros, zeros[::-1].transpose())
     )
     assert as_it_is["rank"].equals(turned["rank"])
+
+
+def test_settings_say_of_which_table_it_is():
+    template = xr.DataArray(np.zeros((2, 3), int), dims=("a", "b"))
+    zeros = template.copy(data=[[False, True, False], [False] * 3])
+    how = {"sample_size": 8, "population_size": 60, "simulations": 1, "draws": 5, "workers": 1}
+    found = [
+        json.loads(
+            tc.calibrate(
+                tc.ChineseRestaurant(), template, structural_zeros=own, random_seed=1, **how
+            ).attrs["settings"]
+        )
+        for own in (zeros, None)
+    ]
+    assert [own["structural_zeros"] for own in found] == [[1], []]
+    assert found[0]["categories"] == {"a": 2, "b": 3}

@@ -1,6 +1,7 @@
 """``taciturn diagnose``: whether a saved fit can be relied on."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,6 +45,7 @@ def diagnose(fit: Path, form: Format) -> None:
     from taciturn.fits.cautions import cautions_of
     from taciturn.fits.parts import known_parts
     from taciturn.fits.problems import problems_of
+    from taciturn.fits.recorded import recorded_estimator
 
     read = tc.read_fit(fit)
     found = tc.summary(read)
@@ -57,17 +59,13 @@ def diagnose(fit: Path, form: Format) -> None:
         ],
         columns=["check", "of", "quantity", "value", "least", "most", "passed", "decides"],
     )
-    verdict = (
-        f"Do not rely on this fit: {'; and '.join(problems)}."
-        if problems
-        else "No check failed. That is no proof: checks see the sample, not what lies behind it."
-    )
+    known = found.diagnostics is not None or recorded_estimator(read) is not None
     cautions = cautions_of(read, known_parts(read), quoting=True)
     print_as(
         form,
-        text="\n".join([verdict, "", _aligned(rows), *_notes(found, cautions)]),
+        text="\n".join([_verdict(problems, rows), "", _aligned(rows), *_notes(found, cautions)]),
         facts={
-            "reliable": not problems,
+            "reliable": False if problems else True if known else None,
             "problems": list(problems),
             "facts": found.facts,
             "findings": found.findings,
@@ -79,6 +77,14 @@ def diagnose(fit: Path, form: Format) -> None:
     if problems:
         click.echo("taciturn: the fit is not to be relied on", err=True)
         sys.exit(EXIT_NOT_CONVERGED)
+
+
+def _verdict(problems: Sequence[str], rows: "pd.DataFrame") -> str:
+    if problems:
+        return f"Do not rely on this fit: {'; and '.join(problems)}."
+    if rows.empty:
+        return "Nothing could be checked."
+    return "No check failed. That is no proof: checks see the sample, not what lies behind it."
 
 
 def _row(
@@ -183,7 +189,7 @@ def _left_out(fit: "xr.DataTree") -> list[Row]:
 def _aligned(rows: "pd.DataFrame") -> str:
     """The rows for a terminal."""
     if rows.empty:
-        return "no diagnostics or checks: the draws are independent, and none are needed"
+        return "no diagnostics or checks"
     shown = rows.drop(columns="decides").assign(
         passed=[
             "yes" if passed else "NO" if decides else "note"

@@ -273,13 +273,16 @@ def _measures(
 
     import taciturn as tc
 
+    # One random release tells nothing of others.
+    alone = population is None and method not in _CERTAIN and measured.sizes["replicate"] == 1
     released = {"as it is": table, method: measured}
     found = tc.risk_utility(released, table=table, population=population)
     rows = []
     for name, values in found.data_vars.items():
         after, low, high = (float(v) for v in values.sel(protection=method))
         before = float(values.sel(protection="as it is", statistic="mean"))
-        rows.append([str(name), before, after, low, high, found.attrs["probability"]])
+        ends = [low, high, found.attrs["probability"]]
+        rows.append([str(name), before, after, *([None] * 3 if alone else ends)])
     columns = ["measure", "as_it_is", "released", "lower", "upper", "probability"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -299,6 +302,14 @@ def _facts(
 def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | None") -> str:
     """A line for each measure, after a warning where the fit is not to be relied on."""
     warning = [found.sentence, ""] if found is not None and found.problems else []
+    if rows["lower"].isna().all():
+        heading = f"{'':<24}{'as it is':>12}{'this release':>14}"
+        own = [
+            f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>14.4f}"
+            for name, before, after, *_ in rows.itertuples(index=False)
+        ]
+        more = "Another release has other numbers: --replicates shows in which range they are."
+        return "\n".join([title, "", heading, *own, "", more])
     of = "of releases" if found is None else "interval"
     percent = f"{100 * rows['probability'][0]:g} % {of}"
     heading = f"{'':<24}{'as it is':>12}{'released':>12}{percent:>28}"

@@ -66,4 +66,7 @@ class Constraint:
         real_number(self.probability, "probability", above=0, most=1)
 
     def __str__(self) -> str:
-        return f"P({named(self.measure)} <= {self.at_most:g}) >= {self.probability:g}"
+        at_most, probability = (
+            repr(float(x)).removesuffix(".0") for x in (self.at_most, self.probability)
+        )
+        return f"P({named(self.measure)} <= {at_most}) >= {probability}"

@@ -79,7 +79,7 @@ class Decision:
             none = f"Nothing is chosen: none of {number} candidates keeps {self.constraint}."
             order = np.lexsort([-self.candidates[name].values for name in ("kept_mcse", "kept")])
             nearest = self.candidates.isel(protection=order[0])  # of ties the least certain
-            kept = _number(nearest["kept"], nearest["kept_mcse"])
+            kept = _probability(nearest["kept"], nearest["kept_mcse"])
             name = nearest["protection"].item()
             return [none, f"The bound holds with probability {kept} at most, of {name!r}."]
         own = self.candidates.sel(protection=self.chosen)
@@ -118,6 +118,14 @@ class Decision:
 def _percent(share: float) -> str:
     """A share in per cent, which is 100 for all of them alone."""
     return f"{100 * share:.4g}" if share == 1 or share <= 0.9999 else "more than 99.99"
+
+
+def _probability(value: object, error: object) -> str:
+    """A probability with its Monte Carlo error, which is 1 only where it is."""
+    share = float(value)  # type: ignore[arg-type]
+    if 0.9999 < share < 1:
+        return f"more than 0.9999 (Monte Carlo error {float(error):.2g})"  # type: ignore[arg-type]
+    return _number(value, error)
 
 
 def _number(value: object, error: object) -> str:

@@ -101,7 +101,9 @@ class Estimator(Specified, ABC):
             margins would make the strata depend on each other.
         strata : DataArray, optional
             The same where the sample was drawn by these variables: a simple random one
-            in each of their cells, with sampling fractions of any size.
+            in each of their cells, with sampling fractions of any size. Cells of a
+            stratum without people still count as cells, which are empty: name them as
+            `structural_zeros`, or leave them out, if nobody can be there.
         sampling_weights : DataArray, optional
             Sum of the weights of the sampled individuals of each cell, where not
             everybody was equally likely to be sampled. A weight is the number of

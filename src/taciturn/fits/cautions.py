@@ -14,7 +14,7 @@ import xarray as xr
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.mixed_poisson import MixedPoisson
 from taciturn.estimators.pool import LinearPool
-from taciturn.fits.mixtures import is_stack, members_of
+from taciturn.fits.mixtures import is_stack, members_of, turns_of_members
 from taciturn.fits.parts import Known
 from taciturn.fits.recorded import recorded_estimator
 from taciturn.schema import cell_label
@@ -51,8 +51,7 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     """
     if known.is_census:
         return ()
-    members = members_of(fit).values() if is_stack(fit) else ()
-    made_by = [recorded_estimator(own) for own in (fit, *(member.fit for member in members))]
+    made_by = [recorded_estimator(own) for own in (fit, *_members_with_draws(fit))]
     found = [own.caution for own in made_by if own is not None and own.caution]
     found += _of_weights(known)
     found += _of_contradicted(known) if quoting else []
@@ -61,6 +60,14 @@ def cautions_of(fit: xr.DataTree, known: Known, *, quoting: bool) -> tuple[str, 
     elif quoting and not any(map(_fits_zeros, _pooled(made_by))):
         found += _of_empty_cells(known)
     return tuple(dict.fromkeys(found))
+
+
+def _members_with_draws(fit: xr.DataTree) -> list[xr.DataTree]:
+    """Members of a stack that made some of its draws."""
+    if not is_stack(fit):
+        return []
+    made = np.unique(turns_of_members(fit))
+    return [own.fit for k, own in enumerate(members_of(fit).values()) if k in made]
 
 
 def _pooled(estimators: Iterable[Estimator | None]) -> list[Estimator]:

@@ -110,8 +110,9 @@ def _terms(fit: xr.DataTree, sample: xr.DataArray, whose: str) -> xr.Dataset:
     raise TableError(
         f"{whose} has no log likelihood, in neither 'cell_log_likelihood' nor 'log_likelihood':"
         " estimators give it for up to fifty million values, draws times occupied cells (cells"
-        " times occupied cells for plug-in estimators), and not for a sample with weights or of one"
-        " person"
+        " times occupied cells for plug-in estimators), not for a sample with weights, nor where"
+        " one person was sampled, or one in a category of known margins or in a stratum, who cannot"
+        " be left out; LatentClass has none"
     )
 
 

@@ -300,6 +300,8 @@ def _exceedance_text(above: xr.DataArray, threshold: float, independent: float |
     share = float(above.mean())
     if share in (0, 1):
         return f"P(R2 > {threshold:g}): {'none' if share == 0 else 'all'} of {above.size} draws"
+    if f"{share:.3f}" in ("0.000", "1.000"):
+        return f"P(R2 > {threshold:g}): {int(above.sum())} of {above.size} draws"
     draws = above.transpose("chain", "draw").values.astype(float)
     effective = independent or float(
         array_stats().ess(draws, chain_axis=0, draw_axis=1, method="mean")

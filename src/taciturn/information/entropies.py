@@ -162,7 +162,8 @@ def conditional_entropy_from_joint(
     Raises
     ------
     TableError
-        Negative or non-finite entries, or a joint that sums to 0.
+        Negative or non-finite entries, or a joint that sums to 0 or to more than a
+        double holds.
     ParameterError
         `given` names no variable of `joint`, or all of them.
 
@@ -184,9 +185,13 @@ def conditional_entropy_from_joint(
             f" {after}"
         )
     _refuse_bad_mass(joint, "joint")
-    total = joint.sum(before + after)
-    if bool((total <= 0).any()):
-        raise TableError("joint sums to 0: there is nobody in it")
+    joint = joint.astype(np.float64)
+    with np.errstate(over="ignore"):
+        total = joint.sum(before + after)
+        if bool((total <= 0).any()):
+            raise TableError("joint sums to 0: there is nobody in it")
+        if not bool(np.isfinite(total).all()):
+            raise TableError("joint sums to more than a double holds")
     probability = joint / total
     released = probability.sum(before)
     both = xr.apply_ufunc(entr, probability, dask="allowed").sum(before + after)

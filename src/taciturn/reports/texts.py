@@ -85,7 +85,7 @@ def texts(
         "measure_columns": list(found.table.columns[:5]),
         "categories": list(_categories(contents, public=public)),
         "uniques": [
-            (cell.label, [f"{cell.p_unique:.2f}", f"{cell.p_match:.2f}"])
+            (cell.label, [_probability(cell.p_unique), _probability(cell.p_match)])
             for cell in contents.uniques
         ],
         "n_uniques": contents.n_uniques,
@@ -159,11 +159,15 @@ def _verdict(
 
 
 def _with_probability(share: float) -> str:
-    if share < 0.005:
-        return "with probability below 0.01"
-    if share > 0.995:
-        return "with probability above 0.99"
-    return f"with probability {share:.2f}"
+    return f"with probability {_probability(share)}"
+
+
+def _probability(share: float) -> str:
+    """In two decimals; neither 0 nor 1 where it only is about so."""
+    text = f"{share:.2f}"
+    if share in (0, 1) or text not in ("0.00", "1.00"):
+        return text
+    return "below 0.01" if text == "0.00" else "above 0.99"
 
 
 def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
@@ -295,7 +299,7 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
     if finding.unproved:
         said += f" It must not be released: {finding.unproved}."
     rows = [
-        (label, [f"{low:,.10g}", _bound(high), _number(count)])
+        (label, [_bound(low), _bound(high), _number(count)])
         for label, low, high, count in finding.riskiest
     ]
     return {
@@ -315,7 +319,7 @@ def _at_most(value: float) -> float:
 
 
 def _bound(value: float) -> str:
-    return "∞" if value == inf else f"{value:,.10g}"
+    return "∞" if value == inf else f"{value:,.16g}"
 
 
 def _number(count: float) -> str:

@@ -235,6 +235,8 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
     for dim in given.dims:
         if given.sizes[dim] != entropy.sizes[dim] or not np.array_equal(given[dim], entropy[dim]):
             raise ParameterError(f"the labels of {dim!r} differ between {name} and the tables")
+    if given.dtype.kind not in "biuf":
+        raise ParameterError(f"{name} must hold numbers, got {given.dtype}")
     known: xr.DataArray = given.broadcast_like(entropy).transpose(*entropy.dims)
     bad = np.argwhere(~((known >= 0) & (known <= entropy + 1e-9)).values)
     if len(bad):
@@ -244,7 +246,7 @@ def _checked_entropy(given: Any, entropy: xr.DataArray) -> xr.DataArray:
             f"{float(known.values[position]):.6g}, H(X) is {float(entropy.values[position]):.6g}"
         )
         raise ParameterError(f"{name} must be from 0 to H(X), in nats: {at} holds {found}")
-    return known
+    return known.clip(max=entropy)  # off by rounding, which may be much of a small one
 
 
 def _after_release(

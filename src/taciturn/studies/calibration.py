@@ -160,7 +160,7 @@ def calibrate(
         run_all(run_simulation, jobs, workers=workers, progressbar=progressbar, title="simulations")
     )
     settings = {
-        **({} if margins is None else {"known_margins": list(margins.dims)}),
+        **_table_settings(problem, margins),
         "estimator": estimator.spec(),
         "sample_size": sample_size,
         "population_size": population_size,
@@ -285,6 +285,15 @@ def uniformity(ranks: Floats, bins: int) -> tuple[float, float, float]:
     counts, _ = np.histogram(ranks, bins=bins, range=(0, 1))
     test = chisquare(counts)
     return float(test.statistic), float(test.pvalue), float(kstest(ranks, "uniform").pvalue)
+
+
+def _table_settings(problem: Problem, margins: xr.DataArray | None) -> dict[str, Any]:
+    """Of which table the simulations are."""
+    return {
+        **({} if margins is None else {"known_margins": list(margins.dims)}),
+        "categories": {str(dim): problem.sample.sizes[dim] for dim in problem.sample.dims},
+        "structural_zeros": np.flatnonzero(~problem.fillable).tolist(),
+    }
 
 
 def _empty_problem(

@@ -432,3 +432,20 @@ def test_a_large_sample_overrules_the_prior_of_kappa():
     # 300 effective draws each at the least: five standard errors.
     assert abs(a.mean() - b.mean()) < 5 * np.hypot(a.std(), b.std()) / np.sqrt(300)
     assert 0.75 < a.std() / b.std() < 1.33
+
+
+def test_equal_shares_of_cells_that_can_be_filled():
+    """A formula without terms and a structural zero: the fit of a table without that
+    cell."""
+    how = {"population_size": 21, "draws": 100, "random_seed": 1, "progressbar": False}
+    counts = np.array([[3, 0, 1], [1, 2, 0]])
+    coords = {"a": ["x", "y"], "b": ["u", "v", "w"]}
+    sample = xr.DataArray(counts, dims=("a", "b"), coords=coords)
+    zeros = sample.copy(data=[[False, True, False], [False] * 3])
+    model = tc.DirichletLogLinear("~ 1")
+    fit = model.fit(sample, structural_zeros=zeros, **how)
+    without = xr.DataArray(np.delete(counts.ravel(), 1), dims="c", coords={"c": list("12345")})
+    other = model.fit(without, **how)
+    drawn = fit["posterior_predictive"]["population"].values.reshape(4, 100, 6)
+    expected = other["posterior_predictive"]["population"].values
+    np.testing.assert_array_equal(np.delete(drawn, 1, axis=-1), expected)

@@ -209,7 +209,7 @@ class _Target:
         """Log-linear values of all cells that can be filled, not normalised."""
         assert self.fillable is not None
         whole = np.full(
-            (len(log_margins[0]) if log_margins else 1, len(self.fillable[0])), self.constant
+            (len(log_margins[0]) if log_margins else 1, self.problem.cells), self.constant
         )
         for margin, level in zip(log_margins, self.fillable, strict=True):
             whole += margin[:, level]
@@ -311,7 +311,7 @@ class _Evidence:
         beside those that there are; these say nothing of a margin, but what they leave
         is only in proportion to it together with them.
         """
-        if self.target.fillable is None:
+        if self.target.fillable is None or not margins:
             return [np.zeros(margin.shape) for margin in margins]
         sample, axes = self.target.problem.sample, self.target.axes
         inside = np.zeros((len(margins[0]), sample.size))

@@ -103,7 +103,9 @@ class SharedProfile(Specified):
 
     *Where it does not hold.* Where a group lives in few of the areas and a handful of
     people of each is sampled, R2 can be understated, as the sample does not always show
-    the group: see the page on areas that share a profile.
+    the group. Intervals are too narrow where areas depart by more than normal effects
+    and gamma factors do, and for tables of one variable with two or three people of an
+    area. The page on areas that share a profile has the numbers.
 
     *Computation.* Given an intensity for each area, with a density proportional to its
     inverse, counts are negative binomial once the factors are integrated out, or a
