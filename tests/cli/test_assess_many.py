@@ -65,7 +65,7 @@ def test_rows_are_those_of_the_function(census, run):
     empty = float(risk["empty_by_age"].sel(area="4", age="2"))
     assert one["empty"].tolist() == pytest.approx([empty])
     whole = rows[(rows["area"] == 4) & rows["variable"].isna()]
-    assert whole["R2_ess"].tolist() == pytest.approx([float(risk["R2_ess"].sel(area="4"))])
+    assert whole["R2_ess"].isna().all()  # of fits to single tables
     assert whole["empty"].isna().all()
     status, text, _ = run("assess-many", *files, *QUICK)
     assert text.startswith("5 of 6 tables assessed\n  area=3: TableError: the sample is empty")

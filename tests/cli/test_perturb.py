@@ -297,7 +297,7 @@ def test_one_random_release_has_no_range(capsys, monkeypatch) -> None:
     _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
     assert "95 % of releases" not in shown
     assert "--replicates shows in which range they are" in shown
-    assert "this release" in shown
+    assert "one release" in shown
     _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments, "--format", "json")
     rows = json.loads(shown)["measures"]
     assert {row["lower"] for row in rows} == {row["probability"] for row in rows} == {None}

@@ -496,6 +496,7 @@ def test_effective_draws_are_those_of_arviz(together):
         expected = min(float(az.ess(draws[None], method="mean")), 60)
         assert float(found["R2_ess"].sel(area=area)) == pytest.approx(expected)
     assert found["R2_ess"].equals(together["R2_ess"])
+    assert assess()["R2_ess"].isnull().all()  # draws of single fits have no order
 
 
 def test_a_store_goes_on(tmp_path, together):

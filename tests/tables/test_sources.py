@@ -173,6 +173,7 @@ def test_a_sum_of_floats_is_the_sum_of_decimals(steps, decimals):
     assert whole_steps(0.1 + 0.2, 1) == 3
     assert whole_steps(np.float64(0.1) + 0.2) is whole_steps(0.301, 2) is None
     assert whole_steps(str(0.1 + 0.2), 1) is None
+    assert whole_steps(np.float32(1234567.125), 2) is None
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | Non
     """A line for each measure, after a warning where the fit is not to be relied on."""
     warning = [found.sentence, ""] if found is not None and found.problems else []
     if rows["lower"].isna().all():
-        heading = f"{'':<24}{'as it is':>12}{'this release':>14}"
+        heading = f"{'':<24}{'as it is':>12}{'one release':>14}"
         own = [
             f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>14.4f}"
             for name, before, after, *_ in rows.itertuples(index=False)

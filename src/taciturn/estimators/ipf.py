@@ -1,7 +1,6 @@
 """Iterative proportional fitting of hierarchical log-linear models."""
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -41,9 +40,9 @@ def fit_margins(
     model, zeros included.
 
     Margins that fit to a hundredth of an individual are accepted in three cases: with
-    known margins, which those of the sample need not agree with; where more than 5,000
-    cells have no margin of 0, too many for the program; and where 10,000 cycles without
-    the zeros are not enough, as the maximum is next to a boundary.
+    known margins that no term has together; where more than 5,000 cells have no margin
+    of 0, too many for the program; and where 10,000 cycles without the zeros are not
+    enough, as the maximum is next to a boundary.
 
     Parameters
     ----------
@@ -56,10 +55,12 @@ def fit_margins(
     fillable : array of bool, shape of `counts`
         False at structural zeros.
     known : DataArray, optional
-        The population's table over some of the variables, which replaces the sample's
-        wherever a margin depends on it. Where terms with known variables share others,
-        of which they would then say different things, the sample is fitted first, and
-        the fitted table is scaled to what is known.
+        The population's table over some of the variables, in each of whose cells
+        people were as likely to be sampled: the model is fitted to the sample with
+        these variables together as one more term, and scaled to what is known. If a
+        term of the model has them all, that is the maximum; if not, the margins of
+        that table are those to which the model is fitted, and it has of what is known
+        what its terms have.
 
     Returns
     -------
@@ -81,23 +82,35 @@ def fit_margins(
     """
     if not counts.any():
         raise EstimationError("nobody is in the sample: it has no margins to fit")
-    axes_of = {name: axis for axis, name in enumerate(variables)}
-    kept = [tuple(axes_of[name] for name in term) for term in generating_class(terms)]
-    summed = [tuple(axis for axis in range(counts.ndim) if axis not in keep) for keep in kept]
+    if known is not None:
+        return _fit_known(counts, variables, terms, fillable, known)
+    summed = _summed(variables, generating_class(terms))
+    targets = [_margin(counts / counts.sum(), axes) for axes in summed]
     start = fillable / fillable.sum()
-    targets = [_target(counts, axes, variables, known) for axes in summed]
-    if known is not None and _contradict(targets, summed):
-        start = fit_margins(counts, variables, terms, fillable)
-        summed = [tuple(sorted({*axes, *_unknown(variables, known)})) for axes in summed]
-        targets = [_target(counts, axes, variables, known) for axes in summed]
     fitted, off = _scale(start, targets, summed, _FIRST_CYCLES, _TOLERANCE)
-    accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / counts.sum())
-    if off >= _TOLERANCE and known is None:
+    if off >= _TOLERANCE:
         margins = [counts.sum(axis=axes, keepdims=True).astype(float) for axes in summed]
         support = find_support(margins, fillable, counts)
         if support is not None:
             start = support / support.sum()
             fitted, off = _scale(start, targets, summed, _MOST_CYCLES, _TOLERANCE)
+    if off >= _TOLERANCE:
+        fitted = _scaled_further(fitted, targets, summed, int(counts.sum()))
+    return fitted / fitted.sum()
+
+
+def _scaled_further(
+    fitted: Floats,
+    targets: Sequence[Floats],
+    summed: Sequence[tuple[int, ...]],
+    sample_size: int,
+) -> Floats:
+    """A table that fits to a hundredth of an individual."""
+    accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / sample_size)
+    off = max(
+        float(np.abs(_margin(fitted, axes) - target).max())
+        for axes, target in zip(summed, targets, strict=True)
+    )
     if off >= accepted:
         fitted, off = _scale(fitted, targets, summed, _MOST_CYCLES, accepted)
     if off >= accepted:
@@ -106,22 +119,51 @@ def fit_margins(
             f" difference of a margin {off:.2g}): the margins contradict the structural zeros, or"
             " each other; use fewer terms"
         )
+    return fitted
+
+
+def _fit_known(
+    counts: npt.NDArray[np.int64],
+    variables: tuple[str, ...],
+    terms: Terms,
+    fillable: npt.NDArray[np.bool_],
+    known: xr.DataArray,
+) -> Floats:
+    """The same where the population's table over some of the variables is known."""
+    names = tuple(map(str, known.dims))
+    unknown = tuple(axis for axis, name in enumerate(variables) if name not in names)
+    fitted = fit_margins(counts, variables, (*terms, names), fillable)
+    of_sample = fitted.sum(axis=unknown, keepdims=True)
+    shares = (known / known.sum()).values.reshape(of_sample.shape)
+    fitted = fitted * np.divide(
+        shares, of_sample, out=np.zeros_like(of_sample), where=of_sample > 0
+    )
+    classes = generating_class(terms)
+    whole = not (shares[of_sample == 0] > 0).any()
+    if whole and any(set(names) <= set(term) for term in classes):
+        return np.asarray(fitted)
+    summed = _summed(variables, classes)
+    targets = [
+        _margin(shares if set(term) <= set(names) else fitted / fitted.sum(), axes)
+        for term, axes in zip(classes, summed, strict=True)
+    ]
+    start = fillable / fillable.sum()
+    fitted, off = _scale(start, targets, summed, _FIRST_CYCLES, _TOLERANCE)
+    if off >= _TOLERANCE:
+        fitted = _scaled_further(fitted, targets, summed, int(counts.sum()))
     return fitted / fitted.sum()
 
 
-def _unknown(variables: tuple[str, ...], known: xr.DataArray) -> list[int]:
-    """Axes of the variables of which nothing is known."""
-    return [axis for axis, name in enumerate(variables) if name not in known.dims]
+def _summed(variables: tuple[str, ...], classes: Terms) -> list[tuple[int, ...]]:
+    """Axes that the margin of each term sums over."""
+    return [
+        tuple(axis for axis, name in enumerate(variables) if name not in term) for term in classes
+    ]
 
 
-def _contradict(targets: Sequence[Floats], summed: Sequence[tuple[int, ...]]) -> bool:
-    """Whether two margins differ in what they say of the variables they share."""
-    for one, other in combinations(range(len(targets)), 2):
-        axes = tuple({*summed[one], *summed[other]})
-        differences = targets[one].sum(axis=axes) - targets[other].sum(axis=axes)
-        if np.abs(differences).max() > _TOLERANCE:
-            return True
-    return False
+def _margin(shares: Floats, axes: tuple[int, ...]) -> Floats:
+    """Sums over axes, which stay as of one category."""
+    return np.asarray(shares.sum(axis=axes, keepdims=True))
 
 
 def _scale(
@@ -146,30 +188,3 @@ def _scale(
         if largest < accepted:
             break
     return fitted, largest
-
-
-def _target(
-    counts: npt.NDArray[np.int64],
-    summed: tuple[int, ...],
-    variables: tuple[str, ...],
-    known: xr.DataArray | None,
-) -> Floats:
-    """Margin of a term: the sample's, scaled to the population's margin over those of
-    its variables for which that is known.
-    """
-    target: Floats = (counts / counts.sum()).sum(axis=summed, keepdims=True)
-    if known is None:
-        return target
-    shared = [
-        axis for axis, name in enumerate(variables) if name in known.dims and axis not in summed
-    ]
-    others = tuple(axis for axis in range(counts.ndim) if axis not in shared)
-    of_sample = target.sum(axis=others, keepdims=True)
-    elsewhere = [dim for dim in known.dims if variables.index(str(dim)) not in shared]
-    of_population = (known.sum(elsewhere) / known.sum()).values.reshape(of_sample.shape)
-    if target.shape == of_sample.shape:
-        return np.asarray(of_population)
-    scale: Floats = np.divide(
-        of_population, of_sample, out=np.zeros_like(of_sample), where=of_sample > 0
-    )
-    return target * scale

@@ -31,6 +31,7 @@ from taciturn.store import recorded
 from taciturn.tables.tabulation import tabulate
 from taciturn.validate import (
     check_weights,
+    is_whole,
     names_of,
     quoted,
     real_number,
@@ -123,13 +124,13 @@ def assess_many(
         the dimension ``quantile``; their means ``R1_mean`` and so on; with `by`
         ``R2_by_<variable>`` and ``R2_by_<variable>_mean``, by category, and
         ``empty_by_<variable>``, the share of draws with nobody in it, in which all
-        measures are 0, as in `assess`; with
-        `keep_draws` ``R2_draws``, by ``draw``. ``R2_ess`` is how many independent draws
-        those of R2 are worth for its mean, at most `draws`: few where an area departs a
-        lot from what all share. ``converged`` is whether the sampler of
-        the table, or of what areas share, did. A table that cannot be assessed, such as
-        one with a count that is missing, has NaN, and the ``reason`` in words; others
-        have an empty one. ``sample_size`` and ``population_size`` are 0 where they are
+        measures are 0, as in `assess`; with `keep_draws` ``R2_draws``, by ``draw``.
+        ``R2_ess`` is how many independent draws those of R2 are worth for its mean, by
+        their autocorrelation, where areas share a profile: few where one departs a lot;
+        NaN of fits to single tables. ``converged`` is whether the sampler of the table,
+        or of what areas share, did. A table that cannot be assessed, such as one with a
+        count that is missing, has NaN, and the ``reason`` in words; others have an
+        empty one. ``sample_size`` and ``population_size`` are 0 where they are
         not known. The attribute ``settings`` is JSON.
 
     Raises
@@ -271,15 +272,17 @@ class _Run:
         assert isinstance(stack, Stack)
         most = self.estimator.areas
         order = np.argsort([seed_of_table(self.seed, label) for label in self.tables.labels])
+        order = order[[is_whole(self.tables.sizes[k]) for k in order.tolist()]]
         counts, rest = self._fine(order[:most]), order[most:]
         if len(counts) < most and len(rest):  # else no more of lazy tables are read
             rest = rest[stack.sampled[rest]]
         while len(counts) < most and len(rest):  # what is wrong of lazy tables shows in memory
-            missing = most - len(counts)
-            counts, rest = np.concatenate([counts, self._fine(rest[:missing])]), rest[missing:]
+            more, rest = self._fine(rest[:most]), rest[most:]
+            counts = np.concatenate([counts, more])[:most]
         if len(counts) < 2:
             raise TableError(
-                f"{len(counts)} of {len(order)} areas can be assessed; what areas share needs two"
+                f"{len(counts)} of {len(self.tables)} areas can be assessed; what areas share needs"
+                " two"
             )
         return counts
 

@@ -143,6 +143,7 @@ def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
         samples = np.stack([each.problem.sample.values for each in own])
         variables, fillable = own[0].problem.variables, own[0].problem.fillable
         measured = _measured(population, samples, variables, fillable, task.kept)
+        del measured["R2_ess"]  # resampled, their order says nothing
         for name, values in measured.items():
             out[name][[each.number for each in own]] = values
 

@@ -97,9 +97,10 @@ def whole_steps(raw: Any, decimals: int = 0) -> int | None:
             return None
         number = Decimal(raw.strip(" "))
     elif isinstance(raw, float | np.floating) and isfinite(raw):
-        near = round(float(raw), decimals) if decimals else raw
+        raw = float(raw)
+        near = round(raw, decimals) if decimals else raw
         off = min(8 * ulp(raw), _OFF / 10**decimals)
-        number = Decimal(repr(float(near if abs(raw - near) <= off else raw)))
+        number = Decimal(repr(near if abs(raw - near) <= off else raw))
     elif isinstance(raw, Decimal) and raw.is_finite():
         number = raw
     else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack.releases.base import Release
@@ -121,15 +122,19 @@ class Suppression(Release):
         return build_system(table, ~self._hidden, totals, decimals=self.decimals)
 
     def publishes(self, names: tuple[str, ...]) -> Booleans:
-        """The cells that are not suppressed; of a margin all totals or none. A level
-        with a group for each category has the sums of its variable.
+        """The cells that are not suppressed, and the totals of published margins, under
+        whichever names: a group of one category has the sums of that category. Who
+        publishes a suppressed cell under another name gives it away.
         """
         table = self._steps
         labels, group = margin_of(table, names)
         margins = every_margin(table) if self.totals is True else self._margins
-        published = np.full(labels.size, any(_same(table, names, other) for other in margins))
-        if labels.size == table.size:
-            published[group] |= ~self._hidden
+        if set(names) != set(table.dims) and set(names) in map(set, margins):
+            return np.ones(labels.size, dtype=np.bool_)
+        alone, suppressed = _same(group, np.arange(table.size)), _any(self._hidden, group)
+        published = alone & ~suppressed
+        for other in margins:
+            published |= _same(group, margin_of(table, other)[1]) & ~(alone & suppressed)
         return published
 
     def shown(self) -> Shown:
@@ -155,12 +160,15 @@ class Suppression(Release):
         ]
 
 
-def _same(table: xr.DataArray, names: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether two margins are sums of the same cells."""
-    if set(names) == set(others):
-        return True
-    if {*names, *others} <= set(table.dims):
-        return False
-    (one, first), (other, second) = margin_of(table, names), margin_of(table, others)
-    together = len(np.unique(first * other.size + second))
-    return one.size == other.size == together
+def _same(group: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> Booleans:
+    """Which groups of cells are groups of another margin as well."""
+    first = np.unique(group, return_index=True)[1]
+    own = other[first]
+    strangers = np.bincount(group, weights=own[group] != other)
+    alike = np.bincount(group) == np.bincount(other)[own]
+    return np.asarray((strangers == 0) & alike, dtype=np.bool_)
+
+
+def _any(cells: Booleans, group: npt.NDArray[np.int64]) -> Booleans:
+    """Which groups have one of the cells."""
+    return np.asarray(np.bincount(group, weights=cells) > 0, dtype=np.bool_)

@@ -4,7 +4,8 @@ Its state are the standardised effects of the profile and those on the size of
 departures, the scales of all effects, the size and power of the departures, the effects
 of each area, and which of its cells are outliers. The departures themselves are
 integrated out, and so are the outliers where the effects of an area, their probability
-or their size move. Scales are moved twice, with the effects held and with them
+or their size move. Scales are moved twice, with the effects held, or their differences
+where nothing else knows their level, and with them
 following as the data let them, so that neither many nor few counts keep them in place
 (Yu & Meng 2011, Journal of Computational and Graphical Statistics 20).
 """
@@ -216,7 +217,7 @@ class Chain:
         self._level()
         for name, where in layout.effects.items():
             own = self.shared[where]
-            if name == "interactions":
+            if name == "interactions":  # those of main effects move in `_level`
                 self._move_scale(name, own)
             self._move_scale_and_effects(name, own, self._likelihood, self.hints[name])
 
