@@ -262,6 +262,21 @@ def test_strata_of_two_variables(shift, formula) -> None:
         np.testing.assert_allclose(fitted, truth, atol=1e-5)
 
 
+def test_a_stratum_of_which_nobody_was_sampled() -> None:
+    """What terms have of what is known, they have."""
+    counts = np.random.default_rng(3).poisson(4, (3, 2, 2)) + 1
+    counts[0, 1] = 0
+    names, everywhere = ("a", "b", "c"), np.ones(counts.shape, dtype=bool)
+    known = xr.DataArray([[30, 20], [10, 15], [15, 10]], dims=("a", "b"))
+    terms = parse_formula("~ a*c + b", names)
+    fitted = fit_margins(counts, names, terms, everywhere, known)
+    for axis, of_known in ((0, [50, 25, 25]), (1, [55, 45])):
+        others = tuple({0, 1, 2} - {axis})
+        np.testing.assert_allclose(fitted.sum(others), np.divide(of_known, 100), atol=1e-9)
+    given_a = counts.sum(1) / counts.sum((1, 2))[:, None]
+    assert fitted.sum(1)[0] == pytest.approx(0.5 * given_a[0])
+
+
 def test_a_category_of_which_nobody_was_sampled() -> None:
     """Its share is known where no other term has its variable."""
     counts = np.array([[3, 1], [0, 0], [2, 4]])

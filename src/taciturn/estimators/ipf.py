@@ -142,11 +142,13 @@ def _fit_known(
     whole = not (shares[of_sample == 0] > 0).any()
     if whole and any(set(names) <= set(term) for term in classes):
         return np.asarray(fitted)
-    summed = _summed(variables, classes)
-    targets = [
-        _margin(shares if set(term) <= set(names) else fitted / fitted.sum(), axes)
-        for term, axes in zip(classes, summed, strict=True)
-    ]
+    summed, targets = _summed(variables, classes), []
+    for axes in summed:
+        target, rest = _margin(fitted / fitted.sum(), axes), tuple({*axes, *unknown})
+        # The same, unless nobody was sampled somewhere in what is known
+        of_target, of_known = _margin(target, rest), _margin(shares, rest)
+        scale = np.divide(of_known, of_target, out=np.zeros_like(of_known), where=of_target > 0)
+        targets.append(of_known if of_known.shape == target.shape else target * scale)
     start = fillable / fillable.sum()
     fitted, off = _scale(start, targets, summed, _FIRST_CYCLES, _TOLERANCE)
     if off >= _TOLERANCE:
