@@ -165,6 +165,10 @@ def test_a_calibration_is_kept(fits, religion, religion_sample, tmp_path):
     texts = TEXTS | {"calibration": smaller}
     with pytest.raises(ParameterError, match="is with population_size=500, the fit is with 2449"):
         tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
+    closed = result.assign_attrs(settings=json.dumps({**settings, "structural_zeros": [3]}))
+    texts = TEXTS | {"calibration": closed}
+    with pytest.raises(ParameterError, match="with 1 structural zeros, the fit of one of"):
+        tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
     texts = TEXTS | {"calibration": result}
     card = tc.cards.write_card(tmp_path / "card.toml", fit, reference=reference, **DRAWN, **texts)
     kept = tc.cards.load_card(card.path).calibration

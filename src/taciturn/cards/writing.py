@@ -287,6 +287,15 @@ def _calibration(
             raise ParameterError(
                 f"the calibration is with {name}={settings[name]}, the fit is with {size}"
             )
+    # The card has both of its table.
+    shape = settings.pop("categories"), len(settings.pop("structural_zeros"))
+    sample = parts.sample
+    own = {str(dim): sample.sizes[dim] for dim in sample.dims}, sample.size - parts.cells
+    if shape != own:
+        raise ParameterError(
+            f"the calibration is of a table of {shape[0]} with {shape[1]} structural zeros, the fit"
+            f" of one of {own[0]} with {own[1]}"
+        )
     margins = parts.known_margins
     told, known = (
         settings.get("known_margins", []),
