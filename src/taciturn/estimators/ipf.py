@@ -94,23 +94,20 @@ def fit_margins(
         if support is not None:
             start = support / support.sum()
             fitted, off = _scale(start, targets, summed, _MOST_CYCLES, _TOLERANCE)
-    if off >= _TOLERANCE:
-        fitted = _scaled_further(fitted, targets, summed, int(counts.sum()))
-    return fitted / fitted.sum()
+    return _accepted(fitted, off, targets, summed, int(counts.sum()))
 
 
-def _scaled_further(
+def _accepted(
     fitted: Floats,
+    off: float,
     targets: Sequence[Floats],
     summed: Sequence[tuple[int, ...]],
     sample_size: int,
 ) -> Floats:
-    """A table that fits to a hundredth of an individual."""
+    """Probabilities from a table whose margins are so far off, scaled further until
+    they fit to a hundredth of an individual.
+    """
     accepted = max(_TOLERANCE, _ACCEPTED_DIFFERENCE / sample_size)
-    off = max(
-        float(np.abs(_margin(fitted, axes) - target).max())
-        for axes, target in zip(summed, targets, strict=True)
-    )
     if off >= accepted:
         fitted, off = _scale(fitted, targets, summed, _MOST_CYCLES, accepted)
     if off >= accepted:
@@ -119,7 +116,7 @@ def _scaled_further(
             f" difference of a margin {off:.2g}): the margins contradict the structural zeros, or"
             " each other; use fewer terms"
         )
-    return fitted
+    return fitted / fitted.sum()
 
 
 def _fit_known(
@@ -135,25 +132,21 @@ def _fit_known(
     fitted = fit_margins(counts, variables, (*terms, names), fillable)
     of_sample = fitted.sum(axis=unknown, keepdims=True)
     shares = (known / known.sum()).values.reshape(of_sample.shape)
-    fitted = fitted * np.divide(
-        shares, of_sample, out=np.zeros_like(of_sample), where=of_sample > 0
-    )
+    fitted = fitted * _ratio(shares, of_sample)
     classes = generating_class(terms)
     whole = not (shares[of_sample == 0] > 0).any()
     if whole and any(set(names) <= set(term) for term in classes):
-        return np.asarray(fitted)
+        return fitted
     summed, targets = _summed(variables, classes), []
     for axes in summed:
         target, rest = _margin(fitted / fitted.sum(), axes), tuple({*axes, *unknown})
         # The same, unless nobody was sampled somewhere in what is known
         of_target, of_known = _margin(target, rest), _margin(shares, rest)
-        scale = np.divide(of_known, of_target, out=np.zeros_like(of_known), where=of_target > 0)
-        targets.append(of_known if of_known.shape == target.shape else target * scale)
+        alike = of_known.shape == target.shape
+        targets.append(of_known if alike else target * _ratio(of_known, of_target))
     start = fillable / fillable.sum()
     fitted, off = _scale(start, targets, summed, _FIRST_CYCLES, _TOLERANCE)
-    if off >= _TOLERANCE:
-        fitted = _scaled_further(fitted, targets, summed, int(counts.sum()))
-    return fitted / fitted.sum()
+    return _accepted(fitted, off, targets, summed, int(counts.sum()))
 
 
 def _summed(variables: tuple[str, ...], classes: Terms) -> list[tuple[int, ...]]:
@@ -166,6 +159,11 @@ def _summed(variables: tuple[str, ...], classes: Terms) -> list[tuple[int, ...]]
 def _margin(shares: Floats, axes: tuple[int, ...]) -> Floats:
     """Sums over axes, which stay as of one category."""
     return np.asarray(shares.sum(axis=axes, keepdims=True))
+
+
+def _ratio(target: Floats, current: Floats) -> Floats:
+    """What to multiply a margin by, 0 where it is empty."""
+    return np.divide(target, current, out=np.zeros_like(target), where=current > 0)
 
 
 def _scale(
@@ -182,11 +180,9 @@ def _scale(
     for _ in range(cycles):
         largest = 0.0
         for axes, target in zip(summed, targets, strict=True):
-            current = fitted.sum(axis=axes, keepdims=True)
+            current = _margin(fitted, axes)
             largest = max(largest, float(np.abs(current - target).max()))
-            fitted = fitted * np.divide(
-                target, current, out=np.zeros_like(target), where=current > 0
-            )
+            fitted = fitted * _ratio(target, current)
         if largest < accepted:
             break
     return fitted, largest

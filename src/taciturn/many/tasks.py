@@ -143,7 +143,6 @@ def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
         samples = np.stack([each.problem.sample.values for each in own])
         variables, fillable = own[0].problem.variables, own[0].problem.fillable
         measured = _measured(population, samples, variables, fillable, task.kept)
-        del measured["R2_ess"]  # resampled, their order says nothing
         for name, values in measured.items():
             out[name][[each.number for each in own]] = values
 
@@ -217,7 +216,8 @@ def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -
         population[..., fillable] = shared.draw(counts[own], sizes, rngs)
         out["converged"][own] = True
         mask = fillable.reshape(shape)
-        for name, values in _measured(population, samples[own], variables, mask, task.kept).items():
+        given = (population, samples[own], variables, mask, task.kept)
+        for name, values in _measured(*given, of_a_chain=True).items():
             out[name][own] = values
 
 
@@ -237,11 +237,18 @@ def _give_reason(out: Arrays, number: int, error: TaciturnError) -> None:
 
 
 def _measured(
-    population: Counts, samples: Counts, variables: Sequence[str], fillable: Mask, kept: Kept
+    population: Counts,
+    samples: Counts,
+    variables: Sequence[str],
+    fillable: Mask,
+    kept: Kept,
+    *,
+    of_a_chain: bool = False,
 ) -> Arrays:
     """Quantiles, means and draws of every measure of some tables and of their
     categories, from populations (tables, draws, cells) and samples (tables, ...), all
-    with the same variables and cells that can be filled, (...).
+    with the same variables and cells that can be filled, (...). Of the draws of a chain
+    also what they are worth: those of other fits are resampled, in no order.
     """
     found: Arrays = {}
     tables = population.reshape(*population.shape[:2], *fillable.shape)
@@ -255,8 +262,8 @@ def _measured(
             found[f"{name}_mean"] = draws.mean(axis=0)
             if kept.every_draw and variable is None:
                 found[f"{name}_draws"] = risk[measure]
-        if variable is None:
+        if variable is None and of_a_chain:
             found["R2_ess"] = effective_draws(risk["R2"])
-        else:
+        if variable is not None:
             found[f"empty_by_{variable}"] = (risk["size_term"] == 0).mean(axis=1)
     return found
