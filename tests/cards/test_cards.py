@@ -21,7 +21,7 @@ import taciturn as tc
 from specifications import SPECIFICATIONS
 from taciturn import cli
 from taciturn.cards import table_hash
-from taciturn.cards.check import check_numbers, compare_numbers
+from taciturn.cards.check import check_numbers, compare_numbers, fit_in_numbers
 from taciturn.cards.reading import card_content
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
@@ -87,6 +87,16 @@ def test_its_numbers_are_those_of_the_summary(card, fits):
         expected = tc.summary(fit).table.loc[["R1", "R2", "tau1", "tau2"]]
         np.testing.assert_allclose(run.table.values, expected.values, rtol=1e-5)
     assert card.fit.checks == {}
+
+
+def test_monte_carlo_errors_of_few_draws_are_those_of_the_summary(religion_sample):
+    """The effective number of many proposals is more than the draws that are kept."""
+    fit = tc.DirichletLogLinear().fit(
+        religion_sample, population_size=2449, draws=25, random_seed=1
+    )
+    row = fit_in_numbers(tc.assess(fit))[0]["R2"]
+    assert row["mcse"] == pytest.approx(row["sd"] / 10, rel=1e-4)
+    assert row["mcse"] == pytest.approx(tc.summary(fit).table.loc["R2", "mcse"], rel=1e-4)
 
 
 def test_its_text_says_what_it_holds(card):
@@ -905,6 +915,8 @@ def test_means_are_compared_in_combined_errors():
     [
         ("fit", {"mean": 0.01}, r"\[fit\.summary\] R2: the mean is"),
         ("reference", {"mean": 0.01, "mcse": 1.0}, r"R2: the Monte Carlo error 1 is above the sd"),
+        ("reference", {"mean": 0.9, "sd": 0.3, "mcse": 0.3}, r"R2: mean is .*; R2: sd is"),
+        ("fit", {"sd": 0.5}, r"\[fit\.summary\] R2: sd is .*, the reference 0\.5"),
         ("reference", {"2.5%": 0.01, "50%": 0.011, "97.5%": 0.012}, r"R2: 50% is .*, the refere"),
     ],
 )

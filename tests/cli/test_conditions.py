@@ -8,6 +8,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.cli.conditions import CHECKS, DISCLOSED, Conditions, found_in_fit
+from taciturn.fits.mixtures import fit_makers
 
 RISK = Conditions(("risk", CHECKS))
 
@@ -145,6 +146,30 @@ def test_check_of_a_pool(fit_pool, run, tmp_path):
     status, text, _ = run("diagnose", tmp_path / "pool.nc", "--format", "csv")
     assert status == 0
     assert "diagnostics,dirichlet,k-hat," in text
+
+
+def test_what_members_miss_is_noted(fit_pool, run, tmp_path, religion_sample):
+    """They miss on either side of the whole fit, which decides."""
+    fit = fit_pool.isel(draw=slice(0, 500)).copy()
+    replicates = fit["posterior_predictive"]["count"].copy()
+    alone = xr.zeros_like(religion_sample)
+    alone[0, 0] = religion_sample.sum()
+    made = fit_makers(fit, chains=replicates.sizes["chain"], draws=500)["restaurant"].made
+    own = xr.DataArray(made, dims=("chain", "draw"))
+    fit["posterior_predictive"]["count"] = replicates.where(~own, alone)
+    tc.save_fit(tc.assess(fit), tmp_path / "fit.nc")
+    status, text, said = run("diagnose", tmp_path / "fit.nc")
+    assert (status, said) == (0, "")
+    assert "Its member restaurant misses the sample's empty_cells, uniques, pairs, entropy" in text
+    assert "Its member dirichlet" not in text
+    found = json.loads(run("diagnose", tmp_path / "fit.nc", "--format", "json")[1])
+    expected = tc.fits.predictive_checks(tc.read_fit(tmp_path / "fit.nc"))
+    rows = {(row["of"], row["quantity"]): row for row in found["checks"] if row["check"] == "model"}
+    assert len(rows) == expected["mean"].size
+    for (of, quantity), row in rows.items():
+        one = expected.sel(member=of or "all", statistic=quantity)
+        assert (row["value"], row["least"]) == (one["observed"], one["lower"])
+        assert (row["passed"], row["decides"]) == (of != "restaurant", of == "")
 
 
 def test_too_few_draws_are_no_answer(run, tmp_path, religion_sample):

@@ -8,7 +8,7 @@ from taciturn.attack.system import UNLIMITED
 from taciturn.errors import TableError
 from taciturn.release_log.checking import _windows, check_tables
 from taciturn.release_log.codebook import Codebook
-from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.search import Limits
 from taciturn.release_log.totals import Totals
 from taciturn.release_log.window import NEW, told_of, window_of
@@ -37,7 +37,7 @@ class Base:
             for table in random_release(generator, self.table, self.codebook)
         ]
         self.new = random_release(generator, self.table, self.codebook)
-        self.limits = Limits(int(generator.choice([2, 3, 10])), int(generator.choice([2, 3])))
+        self.limits = Limits(int(generator.choice([2, 3, 10])), int(generator.choice([2, 3, 4])))
         least, most = (0, people + MORE) if known == "no" else (people, people)
         sizes = range(least, most + 1)
         self.every = np.concatenate([all_tables(self.table.size, each) for each in sizes])
@@ -73,7 +73,8 @@ def check_against_all_tables(seed: int, known: str = "released") -> int:
     _, open_ = base.values(before)
     totals, left = base.values([*before, *base.new])
     hit = base.limits.hit(left.min(0), left.max(0))
-    hit &= ~base.limits.hit(open_.min(0), open_.max(0))
+    was, fewer = base.limits.hit(open_.min(0), open_.max(0)), np.ptp(left, 0) < np.ptp(open_, 0)
+    hit &= ~was | fewer
     for total in np.flatnonzero(hit):  # all of a variable is the total over it
         hit[total] = not any(each.all() for each in totals.sets(int(total)).values())
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)
@@ -93,6 +94,7 @@ def check_against_all_tables(seed: int, known: str = "released") -> int:
         _, values = base.values([*enough, *base.new])
         ends = values[:, [total]].min(0), values[:, [total]].max(0)
         assert base.limits.hit(*ends)[0]
+        assert not was[total] or np.ptp(values[:, total]) < np.ptp(open_[:, total])
     return int(hit.sum())
 
 
@@ -137,7 +139,8 @@ def test_no_smaller_set_of_releases_is_enough(seed: int) -> None:
                 continue
             tables = [table for number, table in base.earlier if number in some]
             _, values = base.values([*tables, *base.new])
-            assert not base.limits.hit(values[:, [total]].min(0), values[:, [total]].max(0))[0]
+            limits = base.limits.fewer_than(finding.before[0], finding.before[1] or UNLIMITED)
+            assert not limits.hit(values[:, [total]].min(0), values[:, [total]].max(0))[0]
 
 
 @pytest.mark.parametrize("cells", [2, 4, 6])
@@ -358,3 +361,17 @@ def test_a_category_that_a_filter_leaves_out_says_nothing_of_the_others(first: b
         patch.setattr("taciturn.release_log.checking._MOST_OF_PART", 4)
         found = check_tables(new, logged, codebook, Limits(10, 2))
     assert (found.findings, found.complete) == ([], False)
+
+
+def test_a_count_that_had_few_values_may_lose_more_of_them() -> None:
+    """A count of 0 to 3 has few values where five are asked for; to publish it as 1 is
+    found all the same, and to publish 0 to 3 again is not.
+    """
+    codebook = Codebook.of({"a": ["x", "y"]}, None, None)
+    axes = (Axis("a", "a", ("x", "y"), np.array([0, 1])),)
+    between = PublishedTable(axes, {}, np.array([0, 40]), np.array([3, 40]))
+    exact = PublishedTable(axes, {}, np.array([1, 40]), np.array([1, 40]))
+    limits = Limits(10, 5)
+    (found,) = check_tables([exact], [(1, between)], codebook, limits).findings
+    assert (found.lower, found.upper, found.before) == (1, 1, (0, 3))
+    assert check_tables([between], [(1, between)], codebook, limits).nothing

@@ -14,7 +14,7 @@ from scipy.stats import hypergeom
 
 import taciturn as tc
 from release_log.bases import all_tables, masks, random_base, random_release
-from release_log.test_likely import most_probable
+from release_log.test_likely import is_news, most_probable
 from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation.swapping_method import _pairs
 from taciturn.release_log import RecordSwapping
@@ -346,22 +346,21 @@ def _check_against_all_choices(case: Swapped) -> int:
             own = np.isin(labels[dim], each.taken.get(dim, labels[dim]))
             inside &= own.reshape([-1 if j == i else 1 for j in range(case.base.ndim)])
         after = case.posterior(case.released, inside.ravel())
-        near, best, mass = case.nearly_known(after)
-        assert near
+        _, best, mass = known = case.nearly_known(after)
         assert each.likely == tuple(best.tolist())
         assert each.probability == pytest.approx(mass, abs=1e-9)
         assert (each.lower, each.upper) == after[:2]
         first = case.posterior(before, inside.ravel())
         old = first[3][np.isin(first[2], best)].sum()
         assert each.before == pytest.approx(old, abs=1e-9)
-        assert not case.nearly_known(first)[0]
+        assert is_news(known, case.nearly_known(first))
     # All that must be found is found, or is part of what is.
     shown = [each.taken for each in found.likely]
     for taken, own in case.totals().items():
         after = case.posterior(case.released, own)
         if case.limits.hit(np.array([after[0]]), np.array([after[1]]))[0] or not after[4]:
             continue
-        if case.nearly_known(after)[0] and not case.nearly_known(case.posterior(before, own))[0]:
+        if is_news(case.nearly_known(after), case.nearly_known(case.posterior(before, own))):
             parts = dict(taken)
             assert any(
                 all(name in parts and set(parts[name]) <= set(own) for name, own in wider.items())

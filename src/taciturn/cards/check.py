@@ -10,10 +10,10 @@ import xarray as xr
 
 from taciturn.cards.card import COLUMNS, Card
 from taciturn.cards.reading import load_card
-from taciturn.diagnostics import AnyDiagnostics, Diagnostics, PooledDiagnostics
+from taciturn.diagnostics import AnyDiagnostics, PooledDiagnostics
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.risk import assess
-from taciturn.fits.table import draws_table
+from taciturn.fits.table import draws_table, independent_draws
 from taciturn.schema import RISK_MEASURES
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def fit_in_numbers(fit: xr.DataTree) -> tuple[dict[str, dict[str, float]], AnyDi
     """
     risk = fit["risk"].to_dataset()
     diagnostics = diagnose(fit, risk)
-    independent = None if isinstance(diagnostics, Diagnostics | None) else diagnostics.ess
+    independent = independent_draws(diagnostics, risk.sizes["chain"] * risk.sizes["draw"])
     posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
     single = [
         name for name, draws in posterior.data_vars.items() if set(draws.dims) == {"chain", "draw"}
@@ -188,8 +188,11 @@ def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -
     apart = (row["97.5%"] - row["2.5%"]) / 2
     if name in _COUNTS:
         apart = max(apart, 1.0)
-    for column in ("2.5%", "50%", "97.5%"):
-        if not abs(row[column] - expected[column]) <= apart * (1 + _TINY) + _TINY:
+    most = dict.fromkeys(("2.5%", "50%", "97.5%"), apart)
+    if name in RISK_MEASURES:  # those of a parameter need not exist
+        most |= {"mean": apart, "sd": apart / 4}
+    for column, own in most.items():
+        if not abs(row[column] - expected[column]) <= own * (1 + _TINY) + _TINY:
             yield f"{column} is {row[column]:.6g}, the reference {expected[column]:.6g}"
 
 

@@ -62,9 +62,10 @@ __all__ = ["assess"]
     type=Model(),
     metavar="NAME|CARD.toml",
     help=f"Estimator: {', '.join(COMMANDS)}, or that of a model card. By default"
-    " latent-class for six or more variables; for fewer, or with a formula, known margins or"
-    " strata, a pool of dirichlet-log-linear and two kinds of mixed-poisson; with weights, of the"
-    " latter alone.",
+    " latent-class for six or more variables; for fewer, or with a formula, known margins, strata"
+    " or weights, a pool of two kinds of mixed-poisson. dirichlet-log-linear is part of it for two"
+    " variables, and for one with a formula, known margins or strata, but not with weights. With"
+    " an effective size, mixed-poisson alone.",
 )
 @click.option(
     "--known-margins",

@@ -32,9 +32,9 @@ def diagnose(fit: Path, form: Format) -> None:
     """Check whether a saved fit can be relied on.
 
     FIT.nc is a file that assess --save or compare --save wrote. Diagnostics of the
-    sampler and checks of the model decide. How far prior and likelihood move the
-    results, and how well each individual is predicted from the others, is noted beside
-    them and does not decide.
+    sampler and checks of the model decide. What else is noted beside them does not: the
+    checks of each member of a pool, how far prior and likelihood move the results, and
+    how well each individual is predicted from the others.
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 not to be relied on.
     """
@@ -84,7 +84,13 @@ def _verdict(problems: Sequence[str], rows: "pd.DataFrame") -> str:
         return f"Do not rely on this fit: {'; and '.join(problems)}."
     if rows.empty:
         return "Nothing could be checked."
-    return "No check failed. That is no proof: checks see the sample, not what lies behind it."
+    said = "No check failed. That is no proof: checks see the sample, not what lies behind it."
+    missed = rows[(rows["check"] == "model") & (rows["of"] != "") & ~rows["passed"].astype(bool)]
+    members = [
+        f" Its member {name} misses the sample's {', '.join(own)}, which does not decide."
+        for name, own in missed.groupby("of", sort=False)["quantity"]
+    ]
+    return said + "".join(members)
 
 
 def _row(
@@ -137,17 +143,28 @@ def _of_diagnostics(found: "AnyDiagnostics | None", of: str = "") -> list[Row]:
 
 
 def _of_checks(checks: "xr.Dataset | None") -> list[Row]:
-    """The sample beside the interval of replicated samples; members do not decide, nor
-    does a rough comparison.
+    """The sample beside the interval of replicated samples, of the whole fit and of
+    each member; members do not decide, nor does a rough comparison, which has none.
     """
     from taciturn.fits.checks import is_rough, of_whole_fit
 
     if checks is None:
         return []
-    each = of_whole_fit(checks).to_dataframe().to_dict("index")
-    rough = {"decides": False} if is_rough(checks) else {}
+    if is_rough(checks):
+        return [row | {"decides": False} for row in _compared("", of_whole_fit(checks))]
+    members = checks["member"].values[1:] if "member" in checks.dims else ()
+    return _compared("", of_whole_fit(checks)) + [
+        row | {"decides": False}
+        for name in members
+        for row in _compared(str(name), checks.sel(member=name, drop=True))
+    ]
+
+
+def _compared(of: str, checks: "xr.Dataset") -> list[Row]:
+    """A row for each statistic."""
+    each = checks.to_dataframe().to_dict("index")
     return [
-        _row("model", "", str(name), row["observed"], row["lower"], row["upper"]) | rough
+        _row("model", of, str(name), row["observed"], row["lower"], row["upper"])
         for name, row in each.items()
     ]
 

@@ -12,6 +12,7 @@ import xarray as xr
 from taciturn.errors import TableError
 from taciturn.fits.mixtures import fit_makers
 from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.unlabelled import attained_quantiles
 from taciturn.information.entropies import entropy
 from taciturn.schema import draw_dims, split_draws, table_dims
 from taciturn.validate import real_number
@@ -308,6 +309,6 @@ def _compare(observed: Floats, replicated: Floats, tails: tuple[float, float]) -
     """Rows `_COMPARED`, one column for each statistic, from replicates along the first
     axis.
     """
-    lower, upper = np.quantile(replicated, tails, axis=0, method="inverted_cdf")
+    lower, upper = attained_quantiles(replicated, tails, axis=0)
     below, above = (replicated <= observed).mean(axis=0), (replicated >= observed).mean(axis=0)
     return np.stack([replicated.mean(axis=0), lower, upper, below, above])

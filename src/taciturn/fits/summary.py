@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import xarray as xr
 
-from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
+from taciturn.diagnostics import AnyDiagnostics, array_stats
 from taciturn.errors import TaciturnError
 from taciturn.fits.categories import category_html, category_lines, category_records, category_table
 from taciturn.fits.cautions import cautions_of
@@ -22,7 +22,7 @@ from taciturn.fits.problems import NOT_CONVERGED, not_to_be_relied_on, problems_
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
-from taciturn.fits.table import draws_table
+from taciturn.fits.table import draws_table, independent_draws
 from taciturn.tables.values import json_value
 from taciturn.validate import real_number
 
@@ -219,7 +219,7 @@ def summary(
     parts = fit_parts(fit)
     risk = risk_of_fit(fit, parts)
     diagnostics, draws = diagnose(fit, risk), risk["R2"].size
-    independent = _independent(diagnostics, draws)
+    independent = independent_draws(diagnostics, draws)
     table = draws_table(risk, probability, independent)
     categories = category_table(fit, probability, independent)
     exceedance = None if threshold is None else float((risk["R2"] > threshold).mean())
@@ -260,13 +260,6 @@ def summary(
         findings,
         "\n".join(lines),
     )
-
-
-def _independent(diagnostics: AnyDiagnostics | None, draws: int) -> float | None:
-    """The effective number of draws that were made from proposals; None of a chain,
-    whose draws tell it themselves, and of independent ones.
-    """
-    return None if isinstance(diagnostics, Diagnostics | None) else min(diagnostics.ess, draws)
 
 
 def _labelled(name: str, text: str, width: int) -> list[str]:

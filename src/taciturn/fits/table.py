@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from taciturn.diagnostics import array_stats
+from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["columns_of", "draws_table", "row_of"]
+__all__ = ["columns_of", "draws_table", "independent_draws", "row_of"]
+
+
+def independent_draws(diagnostics: AnyDiagnostics | None, draws: int) -> float | None:
+    """The effective number of draws that were made from proposals, of which there may
+    be more; None of a chain, whose draws tell it themselves, and of independent ones.
+    """
+    return None if isinstance(diagnostics, Diagnostics | None) else min(diagnostics.ess, draws)
 
 
 def draws_table(risk: xr.Dataset, probability: float, independent: float | None) -> "pd.DataFrame":

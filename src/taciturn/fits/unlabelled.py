@@ -20,6 +20,7 @@ __all__ = [
     "MEASURES",
     "FittedDraws",
     "Measure",
+    "attained_quantiles",
     "draw_populations",
     "fit_draws",
     "interval",
@@ -29,6 +30,7 @@ __all__ = [
 
 MEASURES: Final = ("R1", "R2", "tau1")
 INTERVAL: Final = 0.95
+_ROUNDING: Final = 1e-6  # of a draw
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -108,5 +110,15 @@ def interval(draws: Floats, name: str) -> tuple[float, float]:
 
 def quantiles(draws: Floats, probabilities: Sequence[float], name: str) -> Floats:
     """Quantiles over the first axis, on a new last one; of a count, whole numbers."""
-    how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if name == "tau1" else "linear"
-    return np.moveaxis(np.quantile(draws, probabilities, axis=0, method=how), 0, -1)
+    way = attained_quantiles if name == "tau1" else np.quantile
+    return np.moveaxis(way(draws, probabilities, axis=0), 0, -1)
+
+
+def attained_quantiles(values: Floats, probabilities: Sequence[float], axis: int) -> Floats:
+    """The smallest values that at least such shares of all are at most, on a new first
+    axis.
+    """
+    number = values.shape[axis]
+    # (1 - 0.95) / 2 is a little more than 25 of 1,000, and would be the 26th.
+    place = np.maximum(np.ceil(number * np.asarray(probabilities) - _ROUNDING), 1)
+    return np.asarray(np.quantile(values, (place - 0.5) / number, axis=axis, method="inverted_cdf"))

@@ -125,7 +125,8 @@ def check_tables(
     codebook: Codebook,
     limits: Limits,
 ) -> Checked:
-    """Find the small counts that can be worked out with new tables and not before.
+    """Find the small counts that can be worked out with new tables and could not, or
+    less closely, before.
 
     Raises
     ------
@@ -155,9 +156,10 @@ def check_tables(
         further += more
         complete = complete and not left_out
         if small:
-            sets = SmallestSets(window, limits, effort)
+            sets = SmallestSets(window, effort)
         for each in small:
-            found.append(_finding(window, each, sets, prove=len(found) < _MOST_PROVED))
+            prove = len(found) < _MOST_PROVED
+            found.append(_finding(window, each, sets, limits, prove=prove))
         sizes = {name: len(labels) for name, labels in codebook.variables.items()}
         whole = [
             source
@@ -294,8 +296,8 @@ def _of_window(
 ) -> tuple[list[_Small], int, bool]:
     """The small counts in a window that the new release makes the difference for, how
     many more there are, and whether some totals were left out. Those that are settled,
-    as they could be worked out before or were found in another window, are not looked
-    at; more of them are added.
+    as they were known before or were found in another window, are not looked at; more
+    of them are added.
     """
     if not any(release == NEW for release, _ in window.sources):
         return [], 0, False
@@ -306,13 +308,15 @@ def _of_window(
     def bounds_in(one: Window, asked: Iterable[int], apart: int = UNLIMITED) -> Ends:
         return bounds_of_totals(one.system, [*map(totals.cells, asked)], apart=apart)
 
-    known = limits.hit(*bounds_in(before, which, limits.apart))
-    new = which[~known]
+    first, last = bounds_in(before, which, limits.apart)
+    # What had too few values may lose more of them, unless it was known exactly.
+    exact = limits.hit(first, last) & (first == last)
+    new, values = which[~exact], (last - first)[~exact]
     lower, upper = bounds_in(window, new, limits.apart)
-    hit = limits.hit(lower, upper)
+    hit = limits.hit(lower, upper) & (upper - lower < values)
     ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)
     bounds = dict(zip(new[hit].tolist(), ends, strict=True))
-    settled |= {frozenset(asked[int(total)]) for total in (*which[known], *bounds)}
+    settled |= {frozenset(asked[int(total)]) for total in (*which[exact], *bounds)}
     shown = coarsest([(total, totals.sets(total)) for total in bounds], bounds)
     first, last = bounds_in(before, shown)
     small = [
@@ -350,9 +354,11 @@ def _taken(window: Window, totals: Totals, total: int) -> Taken:
     return taken_of(sets, window.codebook)
 
 
-def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
+def _finding(
+    window: Window, small: _Small, sets: SmallestSets, limits: Limits, *, prove: bool
+) -> Finding:
     lower, upper, first, last = small.bounds
-    found = sets.of(small.cells, prove=prove)
+    found = sets.of(small.cells, limits.fewer_than(first, last), prove=prove)
     every = tuple(sorted({release for release, _ in window.sources} - {NEW, PUBLIC}))
     releases, smallest = (every, False) if found is None else found
     taken = dict(small.taken)

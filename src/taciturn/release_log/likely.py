@@ -57,7 +57,7 @@ class Likely:
     taken : mapping of str to tuple of str
         The categories that it takes of each variable which it does not sum over.
     likely : tuple of int
-        Its most probable values, one fewer than it must be able to have.
+        Its most probable values, as few as are nearly certain together.
     probability : float
         Of these together, with the table.
     before : float
@@ -118,11 +118,6 @@ class _Posterior:
         weights = np.exp(log_weights - log_weights.max())
         return cls(values, weights / weights.sum())
 
-    def best(self, number: int) -> Integers:
-        """The most probable values; of those that are equally so the smallest."""
-        first = np.argsort(-self.probability.round(_DIGITS), kind="stable")[:number]
-        return np.sort(self.values[first[self.probability[first] > 0]])
-
     def of_values(self, wanted: Integers) -> float:
         """The probability of some values."""
         return float(self.probability[np.isin(self.values, wanted)].sum())
@@ -132,11 +127,17 @@ class _Posterior:
         positive = self.probability[self.probability > 0]
         return float(max(0.0, -(positive * np.log2(positive)).sum()))
 
-    def nearly_known(self, limits: Limits) -> bool:
-        """Whether fewer values than there must be are nearly certain, and small."""
-        best = self.best(limits.apart)
-        small = 0 < int(best.max()) < limits.threshold
-        return small and self.of_values(best) >= limits.certainty - _ROUNDING
+    def nearly_known(self, limits: Limits) -> Integers | None:
+        """The most probable values, as few as are nearly certain together, if these are
+        small and fewer than there must be; of those that are equally probable the
+        smallest.
+        """
+        first = np.argsort(-self.probability.round(_DIGITS), kind="stable")[: limits.apart]
+        first = first[self.probability[first] > 0]
+        certain = np.cumsum(self.probability[first]) >= limits.certainty - _ROUNDING
+        most = np.maximum.accumulate(self.values[first])
+        enough = np.flatnonzero(certain & (most > 0) & (most < limits.threshold))
+        return np.sort(self.values[first[: enough[0] + 1]]) if len(enough) else None
 
 
 def likely_totals(
@@ -146,9 +147,10 @@ def likely_totals(
     limits: Limits,
     settled: set[frozenset[Any]],
 ) -> tuple[list[Likely], int, bool]:
-    """The small counts that are nearly certain with the new release and not before, how
-    many more there are that are part of these, and whether some were left out. Those
-    that are settled are not looked at; those that are found are added to them.
+    """The small counts that are nearly certain with the new release and were not, or
+    with more values, before; how many more there are that are part of these; and
+    whether some were left out. Those that are settled are not looked at; those that are
+    found are added to them.
     """
     every = [*window.told, *noisy]
     classes = classes_of(window.classes, [table for _, table in every], window.codebook)
@@ -160,29 +162,24 @@ def likely_totals(
     asked, left_out = _may_be_likely(fine, ties, every_asked, limits)
     left_out = left_out or lacking
     low, high = bounds_of_totals(fine.system, [each.cells for each in asked])
-    known = limits.hit(low, high)
-    posteriors = [
-        _Posterior.of(each.evidence, *ends)
-        for each, *ends in zip(asked, low.tolist(), high.tolist(), strict=True)
-    ]
-    hit = {
-        number: own
-        for number, own in enumerate(posteriors)
-        if own is not None and own.nearly_known(limits) and not known[number]
-    }
+    hit: dict[int, tuple[_Posterior, Integers]] = {}
+    for number, (each, *ends) in enumerate(zip(asked, low.tolist(), high.tolist(), strict=True)):
+        own = _Posterior.of(each.evidence, *ends)
+        best = None if own is None else own.nearly_known(limits)
+        if own is not None and best is not None:
+            hit[number] = own, best
     if not hit:
         return [], 0, left_out
     old = [source for source in noisy if source[0] != NEW]
     earlier = _earlier(
         replace(before, classes=classes), old, [asked[number].cells for number in hit]
     )
-    found = {
-        number: _likely(
-            asked[number], own, (int(low[number]), int(high[number])), first, window, limits
-        )
-        for (number, own), first in zip(hit.items(), earlier, strict=True)
-        if first is None or not first.nearly_known(limits)
-    }
+    found: dict[int, Likely] = {}
+    for (number, (own, best)), first in zip(hit.items(), earlier, strict=True):
+        known = None if first is None else first.nearly_known(limits)
+        if known is None or len(best) < len(known):
+            bounds = int(low[number]), int(high[number])
+            found[number] = _likely(asked[number], (own, best), bounds, first, window)
     settled |= {frozenset(asked[number].taken) for number in found}
     kept = coarsest(
         [(number, asked[number].sets) for number in found],
@@ -317,22 +314,23 @@ def _earlier(
 
 def _likely(
     asked: _Asked,
-    posterior: _Posterior,
+    posterior: tuple[_Posterior, Integers],
     bounds: tuple[int, int],
     first: _Posterior | None,
     window: Window,
-    limits: Limits,
 ) -> Likely:
-    """What is said of a total, by its posterior with the table and before."""
+    """What is said of a total, by its posterior with the table, and the values that are
+    nearly certain, and before.
+    """
     taken = dict(asked.taken)
-    best = posterior.best(limits.apart)
+    own, best = posterior
     return Likely(
         who=in_words(taken, window.codebook),
         taken=taken,
         likely=tuple(best.tolist()),
-        probability=posterior.of_values(best),
+        probability=own.of_values(best),
         before=0.0 if first is None else first.of_values(best),
-        entropy=posterior.entropy(),
+        entropy=own.entropy(),
         lower=bounds[0],
         upper=None if bounds[1] >= UNLIMITED else bounds[1],
         releases=tuple(sorted(asked.evidence.releases - {NEW})),

@@ -143,8 +143,8 @@ class ReleaseLog:
         total: str = "Total",
         progressbar: bool = True,
     ) -> Verdict:
-        """What an attacker could work out with this table that could not be worked out
-        before.
+        """What an attacker could work out with this table, and could not, or with more
+        values left, before.
 
         Looked for are small counts, from 1 to below `threshold`, with fewer than
         `values` possible values, of

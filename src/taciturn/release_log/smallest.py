@@ -8,7 +8,7 @@ first that leaves the total closed is as small as any.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -47,6 +47,13 @@ class Effort:
             self.any_set -= cells
 
 
+class _Wanted(NamedTuple):
+    """A total, with a one for each of its cells, and what must not be worked out."""
+
+    costs: Floats
+    limits: Limits
+
+
 class SmallestSets:
     """Sets of earlier releases that, with the new one, leave a total few values, by
     linear bounds.
@@ -55,14 +62,12 @@ class SmallestSets:
     ----------
     window : Window
         What is published, the new release under `NEW`.
-    limits : Limits
-        What must not be worked out.
     effort : Effort
         What may be spent on it; it is spent.
     """
 
-    def __init__(self, window: Window, limits: Limits, effort: Effort) -> None:
-        self._limits, self._effort = limits, effort
+    def __init__(self, window: Window, effort: Effort) -> None:
+        self._effort = effort
         system = window.system
         self._system, self._of_row = system, window.release_of_row
         self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW, PUBLIC}
@@ -77,37 +82,40 @@ class SmallestSets:
             open_ended(most),
         )
 
-    def of(self, cells: Integers, *, prove: bool) -> tuple[tuple[int, ...], bool] | None:
-        """A set of earlier releases that is enough for the total of these cells, and
-        whether it is proved that no smaller one is; None where linear bounds do not
-        tell, whichever releases are taken, or after many programs.
+    def of(
+        self, cells: Integers, limits: Limits, *, prove: bool
+    ) -> tuple[tuple[int, ...], bool] | None:
+        """A set of earlier releases that is enough to leave the total of these cells
+        too few values, and whether it is proved that no smaller one is; None where
+        linear bounds do not tell, whichever releases are taken, or after many programs.
 
         Unless it is to `prove`, these are the releases of the bounds' multipliers, of
         which some may not be needed.
         """
         costs = np.zeros(self._system.matrix.shape[1])
         costs[cells] = 1.0
+        wanted = _Wanted(costs, limits)
         if self._effort.any_set <= 0:
             return None
-        against, enough = self._tried(costs, self._earlier)
+        against, enough = self._tried(wanted, self._earlier)
         if against is not None:
             return None
         if not prove:
             return tuple(sorted(enough)), not enough
-        enough = self._without_needless(costs, enough)
+        enough = self._without_needless(wanted, enough)
         lists: list[frozenset[int]] = []
         while self._effort.smaller > 0:
             chosen = _hitting(lists, sorted(self._earlier))
             if len(chosen) == len(enough):
                 return tuple(sorted(enough)), True
-            against, _ = self._tried(costs, chosen)
+            against, _ = self._tried(wanted, chosen)
             if against is None:
                 return tuple(sorted(chosen)), True
-            lists.append(self._narrowed(costs, chosen, against))
+            lists.append(self._narrowed(wanted, chosen, against))
         return tuple(sorted(enough)), not enough
 
     def _narrowed(
-        self, costs: Floats, chosen: Collection[int], against: frozenset[int]
+        self, wanted: _Wanted, chosen: Collection[int], against: frozenset[int]
     ) -> frozenset[int]:
         """A shorter list: releases are added to those that leave the total open, for as
         long as they do.
@@ -116,7 +124,7 @@ class SmallestSets:
         pieces = [sorted(against)]
         while pieces and self._effort.smaller > 0:
             piece = pieces.pop()
-            found, _ = self._tried(costs, kept | set(piece))
+            found, _ = self._tried(wanted, kept | set(piece))
             if found is not None:
                 kept = self._earlier - found
                 pieces = [[r for r in each if r in found] for each in pieces]
@@ -125,22 +133,22 @@ class SmallestSets:
                 pieces += [piece[: len(piece) // 2], piece[len(piece) // 2 :]]
         return self._earlier - kept
 
-    def _without_needless(self, costs: Floats, enough: frozenset[int]) -> frozenset[int]:
+    def _without_needless(self, wanted: _Wanted, enough: frozenset[int]) -> frozenset[int]:
         """Of a set that is enough, one of which each release is needed."""
         for release in sorted(enough, reverse=True):
             if release in enough and self._effort.smaller > 0:
-                against, used = self._tried(costs, enough - {release})
+                against, used = self._tried(wanted, enough - {release})
                 enough = enough if against is not None else used
         return enough
 
     def _tried(
-        self, costs: Floats, taken: Collection[int]
+        self, wanted: _Wanted, taken: Collection[int]
     ) -> tuple[frozenset[int] | None, frozenset[int]]:
         """Of two tables that are compatible with some releases and the new one, and set
         the total apart, the releases that one of them contradicts; None if there are
         no two such tables, and then those of the releases that the bounds rest on.
         """
-        system = self._system
+        system, costs = self._system, wanted.costs
         self._effort.spend(system.matrix.shape[1])
         held = np.isin(self._of_row, [NEW, PUBLIC, *taken])
         least = np.where(held, open_ended(system.least), -np.inf)
@@ -153,7 +161,7 @@ class SmallestSets:
             used |= np.abs(solved.duals) > _NEAR
         low, high = (float(costs @ table) for table in tables)
         ends = np.array([np.ceil(low - _NEAR)]), np.array([np.floor(high + _NEAR)])
-        if self._limits.hit(*(end.astype(np.int64) for end in ends))[0]:
+        if wanted.limits.hit(*(end.astype(np.int64) for end in ends))[0]:
             return None, self._releases(used & held)
         against = np.zeros(len(held), dtype=np.bool_)
         for table in tables:

@@ -26,7 +26,8 @@ class Verdict:
     Attributes
     ----------
     findings : sequence of Finding
-        Small counts that could be worked out with the table, and not without it.
+        Small counts that could be worked out with the table, and not, or with more
+        values left, without it.
     likely : sequence of Likely
         Small counts that perturbed counts would make nearly certain with the table, and
         did not without it: a probability under a stated prior, no proof.
