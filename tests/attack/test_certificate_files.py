@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import taciturn as tc
 from strategies import shapes, tables
-from taciturn.attack.certificates import checker, parts
+from taciturn.attack.certificates import checker, checking, parts
 from taciturn.attack.certificates.checker import CertificateError
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.schema import cell_label
@@ -634,3 +634,35 @@ def test_labels_are_those_of_a_margin_in_any_order_and_of_levels(folder):
     linked = tc.LinkedTables(table, [("b", "a"), "a"], suppressed=hidden)
     _, path = written(linked, folder, cells=linked.unpublished_cells())
     assert tc.attack.check_certificate(path, release=linked).not_proved == ()
+
+
+def test_a_label_of_many_variables_is_not_tried_in_all_their_orders(folder, monkeypatch):
+    """Labels that hold what stands between them are told apart, too."""
+    names = ["x", "y", *(f"v{at}" for at in range(6))]
+    table = xr.DataArray(
+        np.array([[1, 2], [3, 9]]).reshape(2, 2, *[1] * 6),
+        dims=names,
+        coords={"x": ["x", "x, v0=0"], "v0": ["0, v1=0"], "v1": ["0"]},
+    )
+    release = tc.Suppression(table, table < 5)
+    document, path = written(release, folder, margin=[*names[:1:-1], "x"])
+    assert tc.attack.check_certificate(path, release=release).not_proved == ()
+    right = document["bounds"][0]["label"]
+    assert right.endswith("v1=0, v0=0, v1=0, x=x")
+    written_out = []
+    monkeypatch.setattr(
+        checking, "cell_label", lambda *given: written_out.append(given) or cell_label(*given)
+    )
+    for wrong in ("v1=0, " + right, right.replace("v0=0, v1=0", "v1=0, v0=0"), right + ", "):
+        document["bounds"][0]["label"] = wrong
+        path.write_text(json.dumps(document))
+        with pytest.raises(FileFormatError, match="has a bound of 2 cells that is called"):
+            tc.attack.check_certificate(path, release=release)
+    assert len(written_out) < 3 * len(document["bounds"]) * table.ndim * 2**table.ndim
+
+
+@given(st.lists(st.text(st.sampled_from("a=, "), max_size=4), min_size=1, max_size=4), st.data())
+def test_parts_of_a_label_in_some_order(parts, data):
+    orders = {", ".join(order) for order in permutations(parts)}
+    label = data.draw(st.sampled_from(sorted(orders)) | st.text(st.sampled_from("a=, ")))
+    assert checking._in_some_order(label, parts) is (label in orders)

@@ -148,6 +148,9 @@ def test_levels_are_in_the_column_of_their_variable(tmp_path, ending, table):
     for country in (by_country, by_country.sum("activity")):
         expected |= cells_of(country.rename(country="region"))
     assert read_back(release, tmp_path, ending) == expected
+    alone = tc.LinkedTables(above, [("activity", "country"), ()])
+    expected = cells_of(by_country.rename(country="region")) | cells_of(table.sum())
+    assert read_back(alone, tmp_path, ending) == expected
     same = table.assign_coords(country=("region", ["West", "West", "B"]))
     with pytest.raises(ParameterError, match="'West' is of 'region' and 'country'"):
         tc.write_release(tc.Suppression(same, same == 8), tmp_path / "no.csv")

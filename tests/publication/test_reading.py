@@ -3,6 +3,8 @@
 import io
 import json
 import sys
+from collections import Counter
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from attackers.outsider import read_file
 from taciturn import files
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.files import StandardInput
@@ -50,6 +53,11 @@ def masks():
             suppressed={CELLS[::-1]: hidden.T, ("activity", "part"): part},
         ),
         "projections": linked(TABLE, ["activity", "region"]),
+        "no variable of a level": linked(LEVELS, ["part", "activity"]),
+        "levels and total": linked(
+            LEVELS, [("activity", "part"), "part", ()], suppressed={("activity", "part"): part}
+        ),
+        "the grand total": linked(TABLE, [()]),
         "nothing hidden": tc.Suppression(TABLE, TABLE < 0),
         "found": tc.suppress(TABLE, TABLE == 2, progressbar=False, random_seed=1).release,
     }
@@ -62,10 +70,54 @@ def test_a_release_comes_back_as_it_was(name, ending, tmp_path):
     true = LEVELS if "level" in name else TABLE
     tc.write_release(release, path, value="people", total="All")
     found = read_release(path, true, total="All")
-    assert isinstance(found, tc.Suppression) is (name not in ("a total", "a level", "projections"))
+    assert isinstance(found, tc.Suppression) is isinstance(release, tc.Suppression)
     assert release_rows(found).equals(release_rows(release))
     ours, theirs = (tc.attacker_bounds(each, progressbar=False) for each in (found, release))
     xr.testing.assert_equal(ours[["lower", "upper"]], theirs[["lower", "upper"]].transpose(*CELLS))
+
+
+NESTED = xr.DataArray(
+    [[5, 1], [6, 0], [9, 2], [8, 4], [3, 7]],
+    dims=("area", "sex"),
+    coords={
+        "area": list("ABCDE"),
+        "sex": ["f", "m"],
+        "region": ("area", ["N", "N", "S", "S", "Isle"]),
+        "country": ("area", ["Main"] * 4 + ["Isle"]),
+    },
+    name="count",
+)
+MARGINS = list(product((None, "area", "region", "country"), (None, "sex")))
+
+
+@pytest.mark.parametrize("first", MARGINS)
+def test_margins_of_several_levels_come_back(first, tmp_path):
+    """Whichever are released together, a level is in the column of its variable."""
+    path = tmp_path / "r.csv"
+    for others in combinations([names for names in MARGINS if names != first], 2):
+        expected = {}
+        for chosen in (first, *others):
+            sums = Counter()
+            for cell in NESTED.to_dataframe().reset_index().to_dict("records"):
+                named = zip(NESTED.dims, chosen, strict=True)
+                labels = frozenset((dim, cell[level]) for dim, level in named if level)
+                sums[labels] += cell["count"]
+            expected |= sums
+        margins = [tuple(filter(None, names)) for names in (first, *others)]
+        tc.write_release(tc.LinkedTables(NESTED, margins), path, overwrite=True)
+        cells = read_file(path)
+        assert len(cells) == len(expected)
+        assert {cell.labels: cell.value for cell in cells} == expected
+        back = read_release(path, NESTED)
+        assert {*map(frozenset, back.released_margins())} >= {*map(frozenset, margins)}
+
+
+def test_a_level_that_would_be_taken_for_its_variable_or_the_total(tmp_path):
+    named = NESTED.assign_coords(area=["A", "B", "C", "D", "N"])
+    with pytest.raises(ParameterError, match="'N' is of 'area' and 'region'"):
+        tc.write_release(tc.LinkedTables(named, ["region"]), tmp_path / "r.csv")
+    with pytest.raises(ParameterError, match="total must be no category: 'area' has 'E'"):
+        tc.write_release(tc.LinkedTables(NESTED, ["region", ()]), tmp_path / "r.csv", total="E")
 
 
 @each_ending

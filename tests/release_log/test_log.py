@@ -205,6 +205,20 @@ def test_what_others_add_meanwhile_is_not_contradicted(log: tc.ReleaseLog, monke
         log.add(by_sex(51, 48), name="other")
 
 
+def test_a_release_over_a_variable_and_its_level_is_refused(tmp_path: Path) -> None:
+    areas, regions = list("ABCD"), list("NNSS")
+    levels = {"region": ("area", regions)}
+    log = tc.ReleaseLog(tmp_path / "p.duckdb", variables={"area": areas}, levels=levels)
+    counts = np.array([[5, 0], [6, 0], [0, 9], [0, 8]])
+    table = xr.DataArray(
+        counts, dims=("area", "region"), coords={"area": areas, "region": ["N", "S"]}
+    )
+    for given in (table, tc.Suppression(table, suppressed=table > 8)):
+        with pytest.raises(TableError, match="'area' and a level above it"):
+            log.add(given, name="both")
+    assert len(log.releases) == 0
+
+
 def test_a_pattern_that_is_not_for_release_is_refused(log: tc.ReleaseLog) -> None:
     from dataclasses import replace
 

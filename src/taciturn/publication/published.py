@@ -48,6 +48,8 @@ class Published:
     tables : sequence of pairs of DataArray
         For each margin the values, float64, NaN where suppressed, and the status of
         each cell.
+    cells : DataArray
+        The table that they are totals of, for its labels and levels.
     intervals : sequence of Dataset
         For each of these, ``lower`` and ``upper``, missing where open; empty if there
         are none.
@@ -60,6 +62,7 @@ class Published:
     """
 
     tables: Sequence[Table]
+    cells: xr.DataArray
     value: str
     status: str
     decimals: int
@@ -93,7 +96,8 @@ def published(
         case ProtectedTable():
             tables = [(table["value"], table[STATUS]) for table in release.tables.values()]
             status = release.pattern.status if internal else {}
-            return _suppressed(tables, value or release.value, release.decimals, status)
+            cells, _ = tables[0]
+            return _suppressed(tables, cells, value or release.value, release.decimals, status)
         case SuppressionPattern():
             return _of_release(release.release, value, release.status if internal else {})
         case Release():
@@ -133,7 +137,8 @@ def _of_release(
         raise ParameterError(f"release must publish a table; {type(release).__name__} has none")
     decimals = grids[0].decimals
     tables = [(grid.values, _status(grid.values)) for grid in grids]
-    return _suppressed(tables, value or (COUNT if decimals == 0 else "value"), decimals, status)
+    name = value or (COUNT if decimals == 0 else "value")
+    return _suppressed(tables, release.system.published, name, decimals, status)
 
 
 def _status(values: xr.DataArray) -> xr.DataArray:
@@ -142,6 +147,7 @@ def _status(values: xr.DataArray) -> xr.DataArray:
 
 def _suppressed(
     tables: list[Table],
+    cells: xr.DataArray,
     value: str,
     decimals: int,
     office: Mapping[tuple[str, ...], xr.DataArray],
@@ -150,7 +156,7 @@ def _suppressed(
     is given; what it does not name is a total that is published in any case.
     """
     if not office:
-        return Published(tables, value, STATUS, decimals)
+        return Published(tables, cells, value, STATUS, decimals)
     told = {frozenset(names): status for names, status in office.items()}
     marked = [
         (
@@ -159,7 +165,7 @@ def _suppressed(
         )
         for values, _ in tables
     ]
-    return Published(marked, value, INTERNAL_STATUS, decimals, _INTERNAL_NOTE)
+    return Published(marked, cells, value, INTERNAL_STATUS, decimals, _INTERNAL_NOTE)
 
 
 def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Published:
@@ -188,4 +194,4 @@ def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Publishe
     counts = check_table(release, name="release", draws=several)
     values = without_suppressed(counts.astype(np.float64))
     column = f"{value}_{MARK}" if why else value
-    return Published([(values, _status(values))], column, STATUS, 0, "; ".join(why))
+    return Published([(values, _status(values))], values, column, STATUS, 0, "; ".join(why))

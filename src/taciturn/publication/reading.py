@@ -118,7 +118,7 @@ def read_release(
     Suppression of area (3), 0 decimals
     """
     columns = _columns(path, sep, encoding)
-    rows = _rows(columns, table, value, str(path))
+    rows = _rows(columns, table, value, total, str(path))
     steps = in_steps(table, decimals, signed=True)
     shown = margin(steps, rows.variables)
     found = [_held(rows, part, shown, decimals) for part in _parts(rows, shown, total)]
@@ -190,7 +190,7 @@ def _columns(path: Any, sep: str | None, encoding: str | None) -> dict[str, list
 
 
 def _rows(
-    columns: dict[str, list[Any]], table: xr.DataArray, value: str | None, origin: str
+    columns: dict[str, list[Any]], table: xr.DataArray, value: str | None, total: str, origin: str
 ) -> _Rows:
     """Which column is what."""
     if REPLICATE in columns:
@@ -211,6 +211,8 @@ def _rows(
             f" {list(map(str, table.dims))}, one of values, and {STATUS!r}: the columns are"
             f" {', '.join(map(repr, columns))}"
         )
+    if not labels:  # the grand total alone
+        labels = {name: [total] * len(columns[named[0]]) for name in map(str, table.dims)}
     return _Rows(origin, labels, columns[others[0]], columns[named[0]], others[0], ends)
 
 

@@ -65,7 +65,8 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     import pandas as pd
 
     tables = [values for values, _ in what.tables]
-    column_of = _columns(tables)
+    known = [*tables, what.cells]
+    column_of = _columns(tables, known)
     variables = list(dict.fromkeys(column_of.values()))
     others = [*what.numbers, what.status]
     if what.value in others[1:]:
@@ -75,7 +76,7 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
             f"a variable must not be called {min(clash)!r}, which is the name of a column of the"
             f" file; its columns are {[*variables, *others]}"
         )
-    _check_labels(tables, column_of, total)
+    _check_labels(tables, known, column_of, total)
     parts = []
     for at, (values, status) in enumerate(what.tables):
         names = list(map(str, values.dims))
@@ -97,10 +98,10 @@ def long_form(what: Published, *, total: str) -> "pd.DataFrame":
     return found[~found[variables].astype(str).duplicated()].reset_index(drop=True)
 
 
-def _columns(tables: Sequence[xr.DataArray]) -> dict[str, str]:
+def _columns(tables: Sequence[xr.DataArray], known: Sequence[xr.DataArray]) -> dict[str, str]:
     """The column of each variable, and of each level that of the variable below it."""
     above: dict[str, str] = {}
-    for table in tables:
+    for table in known:
         for dim, levels in hierarchies(table).items():
             above.update(dict.fromkeys(levels, dim))
     found = {}
@@ -113,17 +114,23 @@ def _columns(tables: Sequence[xr.DataArray]) -> dict[str, str]:
     return found
 
 
-def _check_labels(tables: Sequence[xr.DataArray], column_of: dict[str, str], total: str) -> None:
-    """Raise `ParameterError` where two categories of a column would be written
-    alike.
+def _check_labels(
+    tables: Sequence[xr.DataArray],
+    known: Sequence[xr.DataArray],
+    column_of: dict[str, str],
+    total: str,
+) -> None:
+    """Raise `ParameterError` where two categories of a column would be written alike,
+    or one of a level like one of the variable that the column is called after.
     """
     for column in dict.fromkeys(column_of.values()):
-        names = [name for name, found in column_of.items() if found == column]
-        written = {}
-        for table in tables:
+        levels = [name for name, found in column_of.items() if found == column]
+        names = list(dict.fromkeys([column, *levels]))
+        written: dict[str, list[str]] = {}
+        for table in known:
             for name in set(names) & set(table.dims):
-                written[name] = [str(label) for label in table.get_index(name)]
-        groups = _groups(tables, column, names)
+                written.setdefault(name, [str(label) for label in table.get_index(name)])
+        groups = _groups(known, column, names)
         for name, labels in written.items():
             if len(set(labels)) < len(labels):
                 raise ParameterError(

@@ -26,8 +26,9 @@ from taciturn.errors import (
 from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
+from taciturn.schema import MAX_COUNT
 from taciturn.tables.spelling import check_spelling
-from taciturn.validate import quoted
+from taciturn.validate import quoted, whole_number
 
 __all__ = ["Database", "create", "names_of"]
 
@@ -133,12 +134,15 @@ class Database:
             self.id = str(about["id"])
             given = json.loads(about["codebook"])
             levels = {name: (v, labels) for name, (v, labels) in given["levels"].items()}
-            self.codebook = Codebook.of(given["variables"], levels, given["total"])
+            total = given["total"]
+            if total is not None:
+                total = whole_number(total, "total", least=0, most=MAX_COUNT)
+            self.codebook = Codebook.of(given["variables"], levels, total)
 
     def releases(self) -> list[Row]:
         """Number, name, date and protection of each release."""
         with self._open(writing=False) as connection:
-            return _releases(connection)
+            return self._releases(connection)
 
     def tables(self) -> list[tuple[int, PublishedTable]]:
         """All tables, each with the number of its release."""
@@ -147,13 +151,15 @@ class Database:
     def all(self) -> tuple[list[Row], list[tuple[int, PublishedTable]]]:
         """Releases as `releases`, and their tables as `tables`: both of one moment."""
         with self._open(writing=False) as connection:
-            releases = _releases(connection)
+            releases = self._releases(connection)
             rows = connection.execute(
                 "SELECT release, definition, least, most, noise, released FROM tables"
                 " ORDER BY release, position"
             ).fetchall()
         sizes = {name: len(labels) for name, labels in self.codebook.variables.items()}
         with self._readable():
+            if {row[0] for row in rows} - names_of(releases).keys():
+                raise ValueError("a table is of no release")
             return releases, [
                 (
                     int(release),
@@ -194,7 +200,7 @@ class Database:
             connection.execute("BEGIN")
             found = connection.execute("SELECT coalesce(max(number), 0) FROM releases").fetchone()
             last = int(found[0])  # numbers of releases that were removed are not used again
-            names = names_of(_releases(connection))
+            names = names_of(self._releases(connection))
             if names != dict(after):
                 raise ParameterError(
                     f"{self.path}: {_changes(dict(after), names)} since the table was checked:"
@@ -215,7 +221,7 @@ class Database:
                     "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?)",
                     [last + 1, position, *_row(table)],
                 )
-            connection.execute("COMMIT")
+            _commit(connection)
             return last + 1
 
     def add_checked(
@@ -245,7 +251,7 @@ class Database:
         """
         with self._open(writing=True) as connection:
             connection.execute("BEGIN")
-            numbers = {own: number for number, own in names_of(_releases(connection)).items()}
+            numbers = {own: number for number, own in names_of(self._releases(connection)).items()}
             if name not in numbers:
                 raise ParameterError(
                     f"{self.path}: there is no release {quoted(name)}, but"
@@ -256,8 +262,21 @@ class Database:
                 "UPDATE releases SET removed_utc = ? WHERE number = ?",
                 [datetime.now(UTC).replace(tzinfo=None), numbers[name]],
             )
-            connection.execute("COMMIT")
+            _commit(connection)
             return numbers[name]
+
+    def _releases(self, connection: Any) -> list[Row]:
+        """Those that were not removed, as `releases`."""
+        rows = connection.execute(
+            "SELECT number, name, added_utc, protection FROM releases WHERE removed_utc IS NULL"
+            " ORDER BY number"
+        ).fetchall()
+        with self._readable():
+            for name in [row[1] for row in rows]:
+                _check_text(name, "name")
+            if len({row[1] for row in rows}) < len(rows):
+                raise ValueError("two releases have one name")
+            return [(number, name, at.replace(tzinfo=UTC), how) for number, name, at, how in rows]
 
     @contextmanager
     def _open(self, *, writing: bool) -> Iterator[Any]:
@@ -316,22 +335,20 @@ class Database:
             raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
 
 
+def _commit(connection: Any) -> None:
+    """Commit, and write what is then in a second file, which may get lost, to the first
+    one; if that fails, it is committed all the same.
+    """
+    connection.execute("COMMIT")
+    with suppress(_duckdb().Error):
+        connection.execute("CHECKPOINT")
+
+
 def _check_text(text: Any, what: str) -> None:
     """Raise unless something is text that can be read."""
     if not (isinstance(text, str) and text):
         raise ParameterError(f"{what} must be text, got {quoted(text)}")
     check_spelling([text], lambda _: what)
-
-
-def _releases(connection: Any) -> list[Row]:
-    query = (
-        "SELECT number, name, added_utc, protection FROM releases WHERE removed_utc IS NULL"
-        " ORDER BY number"
-    )
-    return [
-        (number, name, added.replace(tzinfo=UTC), protection)
-        for number, name, added, protection in connection.execute(query).fetchall()
-    ]
 
 
 def names_of(releases: Sequence[Row]) -> dict[int, str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from taciturn.attack.system import UNLIMITED
 from taciturn.release_log.noise import Noise
+from taciturn.schema import MAX_COUNT
 
 __all__ = ["Axis", "PublishedTable", "same_tables"]
 
@@ -265,31 +266,54 @@ class PublishedTable:
         cls,
         given: Mapping[str, Any],
         sizes: Mapping[str, int],
-        least: Iterable[int],
-        most: Iterable[int],
+        least: Sequence[int],
+        most: Sequence[int],
         noise: tuple[Mapping[str, Any], Sequence[Sequence[int]]] | None = None,
     ) -> "PublishedTable":
         """What `as_json` gave, with the intervals in flat order, and for a perturbed
         table what `Noise.as_json` gave with what was released.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            Not that, or of other variables than those of these sizes.
         """
-        axes = tuple(
-            Axis(
-                each["name"],
-                each["variable"],
-                tuple(each["labels"]),
-                np.array(each["classes"], dtype=np.int64),
-            )
-            for each in given["axes"]
-        )
-        if any(len(axis.classes) != sizes[axis.variable] for axis in axes):
-            raise ValueError("the definition of a table is not that of this log")
-        where = {
-            name: np.isin(np.arange(sizes[name]), places) for name, places in given["where"].items()
-        }
+        axes = tuple(_axis(each, sizes) for each in given["axes"])
+        if len({axis.variable for axis in axes}) < len(axes):
+            raise ValueError("two dimensions of a table are of one variable")
+        where = {}
+        for name, places in given["where"].items():
+            where[name] = np.isin(np.arange(sizes[name]), _whole(places, 0, sizes[name] - 1))
+            if not where[name].any():
+                raise ValueError(f"a table selects no category of {name!r}")
         shape = tuple(len(axis.labels) for axis in axes)
-        lower, upper = (np.array(end, dtype=np.int64).reshape(shape) for end in (least, most))
+        # A total that is rounded to 0 may be in an interval that begins below.
+        lower = np.array(_whole(least, -MAX_COUNT, MAX_COUNT), dtype=np.int64).reshape(shape)
+        upper = np.array(_whole(most, 0, UNLIMITED), dtype=np.int64).reshape(shape)
+        if (lower > upper).any():
+            raise ValueError("the least of a cell is above its most")
         own = None if noise is None else Noise.from_json(*noise, shape)
         return cls(axes, where, lower, upper, own)
+
+
+def _axis(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Axis:
+    """A dimension of a file, checked to be one of variables of these sizes."""
+    name, variable, labels = (given[key] for key in ("name", "variable", "labels"))
+    if not (isinstance(labels, list) and labels and all(type(x) is str for x in (name, *labels))):
+        raise ValueError("a dimension must have a name and labels that are texts")
+    classes = np.array(_whole(given["classes"], -1, len(labels) - 1), dtype=np.int64)
+    if len(classes) != sizes[variable]:
+        raise ValueError("the definition of a table is not that of this log")
+    return Axis(name, variable, tuple(labels), classes)
+
+
+def _whole(given: Any, least: int, most: int) -> list[int]:
+    """A list of whole numbers in this range."""
+    if not isinstance(given, list) or any(
+        type(each) is not int or not least <= each <= most for each in given
+    ):
+        raise ValueError(f"a list must have whole numbers from {least} to {most}")
+    return given
 
 
 def same_tables(some: Iterable[PublishedTable], others: Iterable[PublishedTable]) -> bool:

@@ -186,12 +186,7 @@ def _of_rows(
     rows: Rows, book: _Definitions, mechanism: Mechanism | None, keys: str | None
 ) -> list[PublishedTable]:
     """A table for each set of variables that is not summed over."""
-    variables = [book.codebook.variable_of(name, "the table") for name in rows.names]
-    twice = [name for name in variables if variables.count(name) > 1]
-    if twice:
-        raise TableError(
-            f"the table has {twice[0]!r} and a level above it, or two levels: give a table for each"
-        )
+    _refuse_twice([book.codebook.variable_of(name, "the table") for name in rows.names])
     labels = [
         list(dict.fromkeys(cell[place] for cell in rows.cells if cell[place] is not None))
         for place in range(len(rows.names))
@@ -234,6 +229,15 @@ def _of_rows(
     return [each for each in found if each.shown.any()]
 
 
+def _refuse_twice(variables: Sequence[str]) -> None:
+    """Raise where two dimensions are of one variable."""
+    twice = [name for name in variables if variables.count(name) > 1]
+    if twice:
+        raise TableError(
+            f"the table has {twice[0]!r} and a level above it, or two levels: give a table for each"
+        )
+
+
 def _perturbed(table: PublishedTable, mechanism: Mechanism, noise: Noise) -> PublishedTable:
     """A table of which a mechanism released its counts."""
     released = noise.released[0]
@@ -260,6 +264,7 @@ def _of_release(release: Release, book: _Definitions, keys: str | None) -> list[
         raise TableError("a log is of frequency tables: a table of magnitudes has no place in it")
     table = system.published
     axes = tuple(book.axis(str(dim), labels_of(table[dim])) for dim in table.dims)
+    _refuse_twice([axis.variable for axis in axes])
     least = table.values.copy().ravel()
     most = least.copy()
     least[system.unknown], most[system.unknown] = system.lower, system.upper

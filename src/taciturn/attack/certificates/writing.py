@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,17 +141,17 @@ def _asked(
 ) -> list[_Asked]:
     """The totals to bound, of which those without an unknown cell are left out."""
     table = system.published
-    masks: Mapping[Any, Any]
+    masks: Iterable[tuple[Any, Any]]
     if isinstance(cells, Mapping):
         if margin is not None:
             raise ParameterError(
                 f"margin must be None where cells name theirs, got {quoted(margin)}"
             )
-        masks = cells
+        masks = cells.items()
     else:
-        masks = {table_dims(table) if margin is None else margin: cells}
+        masks = [(table_dims(table) if margin is None else margin, cells)]
     asked = []
-    for key, mask in masks.items():
+    for key, mask in masks:
         name = "margin" if margin is not None else "cells"
         labels, group = margin_of(table, margin_names(key, table, name=name))
         wanted = np.bincount(group[system.unknown], minlength=labels.size) > 0
