@@ -456,6 +456,98 @@ def test_tables_that_are_refused():
         tc.sensitive_cells(table_of([1], []).isel(cell=[1]), tc.PPercent(10))
 
 
+FIRMS = table_of([300, 20, 10], [5, 5])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (FIRMS / 1000, "'contributors' must be whole numbers: cell=0 holds 0.003"),
+        (
+            (FIRMS / 1000).assign(contributors=FIRMS["contributors"]),
+            "'absolute_total' must have at most 0 decimals: cell=0 holds 0.33",
+        ),
+        (
+            FIRMS.assign(largest=FIRMS["largest"] / 8),
+            "'largest' must have at most 0 decimals: cell=0, rank=1 holds 37.5",
+        ),
+        (
+            FIRMS.assign(absolute_total=FIRMS["absolute_total"] * 1e15),
+            r"'absolute_total' must be at most 2\*\*53 steps: cell=0 holds 3.3e\+17",
+        ),
+        (
+            FIRMS.isel(rank=slice(None, None, -1)),
+            "'largest' must descend along 'rank': cell=0, rank=3 holds 10.0",
+        ),
+        *(
+            (
+                FIRMS.assign(contributors=("cell", [2, number])),
+                f"'contributors' must {rule}: cell=1",
+            )
+            for number, rule in (
+                (np.nan, "not be missing"),
+                (np.inf, "be finite"),
+                (-1, "not be negative"),
+                (1.5, "be whole numbers"),
+            )
+        ),
+        (
+            FIRMS.assign(contributors=FIRMS["contributors"] * np.nan),
+            "'contributors' must not be missing: cell=0 holds nan",
+        ),
+        (FIRMS.assign(contributors=0 * FIRMS["contributors"]), "no cell of the table has"),
+        (
+            FIRMS.assign(waivers=("cell", [0, np.nan]), unwaived=("cell", [300.0, 5.0])),
+            "'waivers' must not be missing: cell=1 holds nan",
+        ),
+        (
+            FIRMS.assign_attrs(decimals=3).assign(contributors=FIRMS["contributors"] / 4),
+            "'contributors' must be 0 or at least 1: cell=0 holds 0.75",
+        ),
+    ],
+)
+def test_tables_that_were_changed_are_refused(changed, message):
+    for judge in (tc.sensitive_cells, tc.magnitude.protection_levels):
+        with pytest.raises(TableError, match=message):
+            judge(changed, tc.PPercent(10))
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3, 9])
+def test_sums_of_decimals_are_whole_steps(decimals):
+    """As are weights with decimals; a step in twenty more is none."""
+    generator = np.random.default_rng(decimals)
+    steps = generator.integers(0, 10**6, (20, 8)) / 10**decimals
+    frame = pd.DataFrame({"cell": np.repeat(range(20), 8), "x": steps.ravel()})
+    frame["w"] = generator.integers(100, 300, 160) / 100
+    for roles in ({}, {"sampling_weights": "w"}):
+        table = tc.tabulate_magnitude(frame, "cell", "x", decimals=decimals, **roles)
+        tc.sensitive_cells(table, tc.PPercent(10))
+    table = tc.tabulate_magnitude(frame, "cell", "x", decimals=decimals, largest=8)
+    summed = table.assign(absolute_total=table["largest"][:, ::-1].cumsum("rank")[:, -1])
+    tc.sensitive_cells(summed, tc.PPercent(10))
+    off = summed.assign(absolute_total=summed["absolute_total"] + 0.05 / 10**decimals)
+    with pytest.raises(TableError, match=f"'absolute_total' must have at most {decimals} decimals"):
+        tc.sensitive_cells(off, tc.PPercent(10))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int64, float, int])
+def test_numbers_of_rules_are_what_is_printed(kind):
+    share = kind(0.7) if kind(0.7) else kind(1)
+    written = 0.7 if share != 1 else 1
+    for make in (
+        lambda k: tc.Dominance(1, k),
+        tc.magnitude.Request,
+        tc.PPercent,
+        lambda p: tc.magnitude.PQ(p, p),
+        tc.magnitude.UnsafeZeros,
+        tc.magnitude.EntropyRule,
+        lambda wide: tc.magnitude.MinimumFrequency(3, safety_range=wide),
+    ):
+        given, plain = make(share), make(written)
+        assert (str(given), repr(given), given) == (str(plain), repr(plain), plain)
+    assert sensitive(tc.Dominance(1, share), [7, 3], [8, 2]) == [False, written != 1]
+
+
 @pytest.mark.parametrize(
     ("text", "rule"),
     [

@@ -1,6 +1,8 @@
 """Magnitude tables: what is counted as one contribution, and what is refused."""
 
+from datetime import date, datetime
 from decimal import Decimal
+from itertools import permutations
 from math import log2
 
 import duckdb
@@ -498,6 +500,43 @@ def test_labels_of_several_types():
     both = pd.DataFrame({"a": np.array([1, True, "1"], dtype=object), "x": 1})
     with pytest.raises(TableError, match="two labels of 'a' are both written '1', in row 3"):
         tc.tabulate_magnitude(both, "a", "x")
+
+
+@pytest.mark.parametrize("role", ["contributor", "holding"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [7, 7.0, np.float64(7), Decimal(7), Decimal("7.0"), np.float32(7)],
+        [1, True, 1.0, np.bool_(True), Decimal("1.00")],
+        [0.5, np.float32(0.5), Decimal("0.50")],
+        [2**60, float(2**60), Decimal(2**60)],
+        [
+            pd.Timestamp("2020-01-01"),
+            np.datetime64("2020-01-01"),
+            np.datetime64("2020-01-01", "ns"),
+            datetime(2020, 1, 1),
+            date(2020, 1, 1),
+        ],
+        [pd.Interval(0, 1), pd.Interval(0.0, 1.0)],
+    ],
+)
+def test_one_name_of_several_types_is_not_that_of_several_contributors(role, values):
+    for pair in permutations(values, 2):
+        frame = of([50, 50, 1], c=pd.Series([*pair, "other"], dtype=object))
+        if type(pair[0]) is type(pair[1]):
+            table = tc.tabulate_magnitude(frame, "area", "x", **{role: "c"})
+            assert table["contributors"].values.tolist() == [2]
+            continue
+        with pytest.raises(TableError, match=r"'c' in row 2 .* (is written as another|are equal)"):
+            tc.tabulate_magnitude(frame, "area", "x", **{role: "c"})
+
+
+def test_names_of_several_types_that_differ_are_several_contributors():
+    names = [1, 1.5, 2**53 + 1, float(2**53), np.float32(0.1), True * 2, "3.0", 3, date(2020, 1, 2)]
+    names += [pd.Timestamp("2020-01-02 12:00"), np.datetime64("2020-01-03"), pd.Period("2020", "Y")]
+    frame = of([1] * len(names), c=pd.Series(names, dtype=object))
+    table = tc.tabulate_magnitude(frame, "area", "x", contributor="c")
+    assert table["contributors"].values.tolist() == [len(names)]
 
 
 def test_sums_beyond_64_bits_are_refused():

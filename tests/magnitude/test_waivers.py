@@ -318,3 +318,103 @@ def test_at_the_shell(tmp_path, monkeypatch):
     refused = rules("--safe", "size=x")
     assert refused.exit_code == 1
     assert "--safe must be a variable of ['area', 'trade'] and a label" in str(refused.exception)
+
+
+COLUMNS = ["cell", "x", "n", *WAIVER, "first"]
+LARGE, SMALL = ("A", 100, 2, 0, 90, 90), ("B", 5, 4, 4, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [LARGE, ("B", 50, 4, 0, 20, 20), ("Total", 150, 6, 6, 0, 90)],
+            "of the whole table from 6 to 6 must have no waiver in 'waivers', .*: 0 have none",
+        ),
+        (
+            [LARGE, SMALL, ("Total", 105, 6, 5, 5, 90)],
+            "of the whole table from 2 to 3 must have no waiver in 'waivers', .*: 1 have none",
+        ),
+        (
+            [LARGE, ("B", 5, 4, 2, 2, 2), ("Total", 105, 4, 0, 90, 90)],
+            None,  # who waived in B contributes to A, too
+        ),
+        (
+            [LARGE, ("B", 5, 4, 2, 2, 2), ("Total", 105, 6, 2, 5, 90)],
+            "'unwaived' of the whole table must be at least that of its parts, 90: it is 5",
+        ),
+    ],
+)
+def test_waivers_of_a_total_are_held_against_those_of_its_parts(rows, message):
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    if message is None:
+        assert of_cells(frame, largest=["first"])[()]["unwaived"].item() == 90
+        return
+    with pytest.raises(TableError, match=message):
+        of_cells(frame, largest=["first"])
+
+
+def test_as_many_waive_in_a_total_as_can():
+    """All ways in which one to four contributors of nothing waive in one or two parts:
+    what is possible is accepted, and no further waiver, which could make a cell safe.
+    """
+    states = [
+        state
+        for state in product((None, False, True), repeat=2)
+        if any(waived is not None for waived in state)
+    ]
+    possible = {}
+    for number in (1, 2, 3, 4):
+        for held in combinations_with_replacement(states, number):
+            parts = [
+                [waived for waived in part if waived is not None]
+                for part in zip(*held, strict=True)
+            ]
+            counts = tuple((len(part), sum(part)) for part in parts)
+            everywhere = sum(False not in state for state in held)
+            possible.setdefault((*counts, number), set()).add(everywhere)
+    for (*parts, number), waivers in possible.items():
+        accepted = set()
+        for waived in range(number + 1):
+            numbers = zip("AB", parts, strict=True)
+            rows = [(label, 0, n, w, 0) for label, (n, w) in numbers]
+            frame = pd.DataFrame([*rows, ("Total", 0, number, waived, 0)], columns=COLUMNS[:5])
+            try:
+                of_cells(frame, largest=[])
+            except TableError:
+                continue
+            accepted.add(waived)
+        assert accepted >= waivers
+        assert max(accepted) == max(waivers)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("asked", [False, True])
+def test_tables_of_records_with_waivers_come_back(seed, asked):
+    generator, number = np.random.default_rng(seed), 4 * (seed + 1)
+    frame = pd.DataFrame(
+        {
+            "cell": generator.choice(list("ABC"), number),
+            "size": generator.choice(list("xy"), number),
+            "firm": generator.integers(0, number // 2 + 1, number),
+            "x": generator.integers(0, 9, number),
+            "agreed": generator.random(number) < 0.7,
+            "asked": generator.random(number) < 0.1,
+        }
+    )
+    roles = {"contributor": "firm", "waiver": "agreed"} | ({"request": "asked"} if asked else {})
+    dims = ["cell", "size"]
+    tables = tc.magnitude.tabulate_margins(frame, dims, "x", largest=2, **roles)
+    rows = []
+    for names, table in tables.items():
+        for at in np.ndindex(table["total"].shape):
+            cell = table.isel(dict(zip(names, at, strict=True)))
+            labels = [str(cell[dim].item()) if dim in names else "Total" for dim in dims]
+            numbers = [cell[name].item() for name in ("total", "contributors", *WAIVER)]
+            rows.append((*labels, *numbers, *cell["largest"].values))
+    cells = pd.DataFrame(rows, columns=[*dims, "x", "n", *WAIVER, "first", "second"])
+    given = {"contributors": "n", "largest": ["first", "second"], "waiver": WAIVER}
+    found = tc.magnitude.read_margins(cells, dims, "x", **given)
+    for names, table in tables.items():
+        for name in WAIVER:
+            assert np.array_equal(found[names][name].values, table[name].values)

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 import taciturn as tc
 from taciturn.cli import cli
-from taciturn.errors import AttackError, FileFormatError, ParameterError
+from taciturn.errors import AttackError, FileFormatError, ParameterError, TableError
 from taciturn.publication.release_file import WRITERS
 
 
@@ -431,3 +431,71 @@ def test_the_output_is_not_the_input(microdata):
     result = run(microdata, *COMMON, "--rule", "freq:3", "--output", microdata)
     assert "is the file that is read" in str(result.exception)
     assert microdata.read_bytes() == before
+
+
+DIMS = ["area", "size"]
+BOTH = tuple(DIMS)
+
+
+def margins_of(seed, **options):
+    return tc.magnitude.tabulate_margins(
+        firms(seed, {"area": 4, "size": 3}, 90), DIMS, "sales", **options
+    )
+
+
+def of_margins(tables):
+    return tc.suppression.protect_margins(tables, RULES, random_seed=0, progressbar=False)
+
+
+TRUE, OTHER = margins_of(1), margins_of(2)
+AREA = ("area",)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (TRUE | {AREA: OTHER[AREA]}, r"the total of area=0 in the table of \('area',\) must be"),
+        (TRUE | {(): OTHER[()]}, r"the total of the whole table in the table of \(\) must be"),
+        (dict(reversed(TRUE.items())), r"over all variables must come first: .* margin of \(\)"),
+        (
+            {AREA: TRUE[AREA], BOTH: TRUE[BOTH]},
+            r"must come first: \('area', 'size'\) is no margin of \('area',\)",
+        ),
+        (
+            TRUE | {AREA: TRUE[AREA].assign_attrs(value="staff")},
+            r"must be of one quantity: .* 'sales' with 0 decimals, \('area',\) of 'staff' with 0",
+        ),
+        (TRUE | {AREA: TRUE[AREA].assign_attrs(decimals=1)}, "must be of one quantity: .* with 1"),
+        (TRUE | {AREA: TRUE["size",]}, r"of \('area',\) has the dimensions \('size',\)"),
+        (TRUE | {AREA: TRUE[AREA].isel(area=[0, 1])}, "the categories of 'area' differ"),
+    ],
+)
+def test_tables_that_are_no_margins_of_the_first(tables, message):
+    with pytest.raises(TableError, match=message):
+        of_margins(tables)
+
+
+@pytest.mark.parametrize("tables", [{}, None, [TRUE[AREA]]])
+def test_margins_that_are_no_mapping(tables):
+    with pytest.raises(ParameterError, match="tables must be a mapping of margins"):
+        of_margins(tables)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_margins_of_records_are_margins_of_the_first(sign):
+    """With levels, decimals, weights, negative values, and categories in any order."""
+    frame = firms(3, {"area": 4, "size": 3}, 60, decimals=2).assign(w=1.5)
+    frame.loc[::7, "sales"] *= sign
+    levels = {"area": pd.DataFrame({"area": list("0123"), "region": list("nnss")})}
+    tables = tc.magnitude.tabulate_margins(
+        frame, DIMS, "sales", decimals=2, sampling_weights="w", hierarchies=levels
+    )
+    assert ("region", "size") in tables
+    expected = of_margins(tables)
+    backwards = {
+        names: table
+        if names == BOTH
+        else table.isel({name: slice(None, None, -1) for name in names})
+        for names, table in tables.items()
+    }
+    assert of_margins(backwards).pattern.cost == expected.pattern.cost

@@ -244,3 +244,30 @@ def test_a_number_for_missing_labels_beside_others(codes, missing, categories, e
     given = {} if categories is None else {"categories": {"a": categories}}
     found = tc.tabulate(frame, "a", missing=missing, **given)
     assert dict(zip(found["a"].values.tolist(), found.values.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (1, 1.0),
+        (True, 1),
+        (2, Decimal("2.0")),
+        (pd.Timestamp("2020-01-01"), np.datetime64("2020-01-01")),
+    ],
+)
+@pytest.mark.parametrize("declared", [False, True])
+def test_one_label_of_several_types_is_refused(pair, declared):
+    for first, second in (pair, pair[::-1]):
+        frame = pd.DataFrame({"a": pd.Series(["x", first, "x", second], dtype=object)})
+        given = {"categories": {"a": ["x", *map(str, pair)]}} if declared else {}
+        with pytest.raises(TableError, match=r"in row 2 .* in row 4 of the data frame are equal"):
+            tc.tabulate(frame, "a", **given)
+        with pytest.raises(TableError, match="are equal"):
+            tc.read_table(frame.assign(b=range(4), count=1))
+
+
+def test_labels_of_several_types_that_differ_are_several():
+    found = tc.tabulate(pd.DataFrame({"a": pd.Series([1, 2.0, "1.0", "2"], dtype=object)}), "a")
+    assert found["a"].values.tolist() == ["1", "1.0", "2", "2.0"]
+    for plain in ([1.0, 2.0], [True, False], ["1", "1.0"]):
+        assert tc.tabulate(pd.DataFrame({"a": plain}), "a").values.tolist() == [1, 1]

@@ -93,8 +93,9 @@ def read_margins(
         largest contributions that do not descend, add up to more than the total, or are
         more than contribute; a total with fewer contributors, or a smaller largest
         contribution, than one of its parts, or with more contributors than all, so that
-        cells of a value of 0 need their rows, too; waivers that cannot be; a variable
-        that has the name of a result.
+        cells of a value of 0 need their rows, too; waivers that cannot be, as a
+        contributor has waived in a total only if it has in each part; a variable that
+        has the name of a result.
     ParameterError
         A `waiver` that is no pair of columns, or a column in two roles.
     FileFormatError
@@ -186,7 +187,10 @@ def margins_of_columns(
     if waived:
         blank = np.array([is_missing(raw) for raw in cells[columns.waiver[1]]])
         refuse_other_waivers(counted, amounts, waived, blank, columns.waiver, origin)
-    refuse_other_totals(rows, counted, amounts, columns.largest, frame, origin, decimals)
+    named = (*columns.largest, *columns.waiver[1:])
+    sizes = dict(zip(named, [*amounts[1:], *waived[1:]], strict=True))
+    waivers = dict(zip(columns.waiver[:1], waived, strict=False))
+    refuse_other_totals(rows, counted, amounts[0], sizes, waivers, frame, origin, decimals)
     return {
         margin: _dataset(margin, at, frame, counted, amounts, waived, columns.value, decimals)
         for margin, at in sorted(rows.items(), key=lambda part: -len(part[0]))

@@ -2,6 +2,7 @@
 compare exactly.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
+from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.validate import is_whole
 
 __all__ = ["Cells", "cells_of"]
@@ -125,37 +127,90 @@ def cells_of(table: Any) -> Cells:
             "table must be a Dataset of tabulate_magnitude: it has no"
             f" {', '.join(map(str, lacking))}"
         )
-    dims = table["total"].dims
-    occupied = np.asarray(table["contributors"].transpose(*dims).values > 0)
+    places = int(decimals)
+    table = table.transpose(*table["total"].dims, ...)
+    occupied = np.asarray(_numbers(table["contributors"], places) > 0)
     if not occupied.any():
         raise TableError("no cell of the table has a contributor")
 
     def amounts(name: str) -> npt.NDArray[np.object_]:
-        values = table[name].transpose(*dims, ...).values[occupied]
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise TableError(
-                f"{name!r} must be finite and not negative where there are contributors"
-            )
-        steps: npt.NDArray[np.object_] = (
-            np.rint(values * 10.0 ** int(decimals)).astype(np.int64).astype(object)
-        )
+        steps: npt.NDArray[np.object_] = _steps(table[name], occupied, places).astype(object)
         return steps
 
     def counted(name: str) -> npt.NDArray[Any]:
-        numbers: npt.NDArray[Any] = table[name].transpose(*dims).values[occupied]
-        return numbers
+        return _numbers(table[name], places)[occupied]
 
     requested = "requests" in table and "requested" in table
     waived = "waivers" in table and "unwaived" in table
-    return Cells(
+    cells = Cells(
         total=amounts("absolute_total"),
         largest=amounts("largest"),
         contributors=counted("contributors"),
-        entropy=counted("entropy"),
+        entropy=table["entropy"].values[occupied],
         requests=counted("requests") if requested else None,
         requested=amounts("requested") if requested else None,
         waivers=counted("waivers") if waived else None,
         unwaived=amounts("unwaived") if waived else None,
-        step=Fraction(1, 10 ** int(decimals)),
+        step=Fraction(1, 10**places),
         occupied=occupied,
     )
+    rising = np.zeros(table["largest"].shape, dtype=np.bool_)
+    rising[occupied, 1:] = np.diff(cells.largest, axis=1) > 0
+    _refuse(table["largest"], {"descend along 'rank'": rising})
+    return cells
+
+
+def _numbers(counts: xr.DataArray, decimals: int) -> npt.NDArray[Any]:
+    """How many contribute to each cell, or do so in some way; with sampling weights,
+    which are at least 1 and have no more decimals than amounts, the sum of these.
+    """
+    numbers: npt.NDArray[Any] = counts.values
+    whole = "be whole numbers" if decimals == 0 else f"have at most {decimals} decimals"
+    _refuse(
+        counts,
+        {
+            "not be missing": np.isnan(numbers),
+            "be finite": np.isinf(numbers),
+            "not be negative": numbers < 0,
+            whole: _is_between_steps(numbers, decimals),
+            "be 0 or at least 1": (numbers > 0) & (numbers < 1),
+        },
+    )
+    return numbers
+
+
+def _steps(
+    amounts: xr.DataArray, occupied: npt.NDArray[np.bool_], decimals: int
+) -> npt.NDArray[np.int64]:
+    """The amounts of the occupied cells in whole steps."""
+    among = occupied.reshape(occupied.shape + (1,) * (amounts.ndim - occupied.ndim))
+    values = np.where(among, amounts.values, 0.0)
+    _refuse(
+        amounts,
+        {
+            "be finite and not negative where there are contributors": (
+                ~np.isfinite(values) | (values < 0)
+            ),
+            f"have at most {decimals} decimals": _is_between_steps(values, decimals),
+            "be at most 2**53 steps": values * 10.0**decimals > MAX_COUNT,
+        },
+    )
+    return np.rint(values[occupied] * 10.0**decimals).astype(np.int64)
+
+
+def _is_between_steps(values: npt.NDArray[Any], decimals: int) -> npt.NDArray[np.bool_]:
+    """Which values have more decimals; a sum of decimals is off by a few units in the
+    last place of a double, which is no further decimal.
+    """
+    with np.errstate(invalid="ignore"):
+        off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
+    return np.asarray(off)
+
+
+def _refuse(array: xr.DataArray, problems: Mapping[str, npt.NDArray[np.bool_]]) -> None:
+    """Raise `TableError` at the first cell that breaks one of some rules."""
+    for rule, bad in problems.items():
+        if bad.any():
+            position = tuple(int(i) for i in np.argwhere(bad)[0])
+            where = cell_label(array, position) or "the grand total"
+            raise TableError(f"{array.name!r} must {rule}: {where} holds {array.values[position]}")

@@ -2,21 +2,27 @@
 wrong in them could make a cell look safe.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.errors import TableError
-from taciturn.tables.margins import determines, margin_of
+from taciturn.errors import ParameterError, TableError
+from taciturn.magnitude.cells import cells_of
+from taciturn.tables.checks import aligned
+from taciturn.tables.margins import determines, hierarchies, margin_of
+from taciturn.tables.steps import in_steps
+from taciturn.validate import quoted
 
 __all__ = [
     "Margins",
     "Steps",
     "refuse_contradictions",
+    "refuse_other_margins",
     "refuse_other_totals",
     "refuse_other_waivers",
 ]
@@ -105,20 +111,24 @@ def _least_unwaived(counted: Steps, totals: Steps, ranks: Steps, number: Steps) 
 def refuse_other_totals(
     rows: Margins,
     counted: Steps,
-    amounts: Sequence[Steps],
-    largest: Sequence[str],
+    total: Steps,
+    largest: Mapping[str, Steps],
+    waivers: Mapping[str, Steps],
     frame: xr.DataArray,
     origin: str,
     decimals: int,
 ) -> None:
     """Raise `TableError` at a total that is not the sum of the cells of the table, has
-    fewer contributors than a part of it or more than all, or a smaller largest
-    contribution: whoever contributes to a part contributes as much to the total.
+    fewer contributors than a part of it or more than all, a number of waivers that
+    cannot be, or a smaller largest contribution, of all or without a waiver: whoever
+    contributes to a part contributes as much to the total.
     """
     step = 10.0**decimals
     grouped = {margin: margin_of(frame, margin) for margin in rows}
+    open_ = (counted - waived for waived in waivers.values())
+    columns = (counted, total, *largest.values(), *open_)
     given = {
-        margin: [_placed(steps, at, grouped[margin][0].size) for steps in (counted, *amounts)]
+        margin: [_placed(steps, at, grouped[margin][0].size) for steps in columns]
         for margin, at in rows.items()
     }
     # One cell of the table stands for each part.
@@ -128,7 +138,7 @@ def refuse_other_totals(
             continue
         template, group = grouped[margin]
         where, (part, cell_of_part) = partial(_where, template), parts[finer]
-        numbers, values, *ranks = (
+        numbers, values, *others = (
             _Beside.of(totals, held[part], group[cell_of_part])
             for totals, held in zip(given[margin], given[finer], strict=True)
         )
@@ -143,12 +153,78 @@ def refuse_other_totals(
                 f"{origin}: to {where(cell)} must contribute from {numbers.most[cell]} to"
                 f" {most[cell]}, as to its parts: it has {numbers.totals[cell]}"
             )
-        for name, rank in zip(largest, ranks, strict=True):
+        for name, unwaived in zip(waivers, others[len(largest) :], strict=True):
+            _refuse_other_waivers_of_totals(numbers, unwaived, name, where, origin)
+        for name, rank in zip(largest, others, strict=False):
             for cell in _first(rank.totals < rank.most):
                 raise TableError(
                     f"{origin}: {name!r} of {where(cell)} must be at least that of its parts,"
                     f" {rank.most[cell] / step:.15g}: it is {rank.totals[cell] / step:.15g}"
                 )
+
+
+def _refuse_other_waivers_of_totals(
+    numbers: "_Beside", unwaived: "_Beside", name: str, where: Callable[[int], str], origin: str
+) -> None:
+    """Raise `TableError` at a total of which more or fewer have no waiver than of its
+    parts: whoever has none in a part has none in the total, and whoever has one in the
+    total has one in each part.
+    """
+    both = numbers.sums - numbers.totals  # so often does somebody contribute once more
+    least = np.maximum(unwaived.most, unwaived.sums - both)
+    most = np.minimum(unwaived.sums + numbers.parts // 2, numbers.totals)
+    for cell in _first((unwaived.totals < least) | (unwaived.totals > most)):
+        raise TableError(
+            f"{origin}: of {where(cell)} from {least[cell]} to {most[cell]} must have no waiver in"
+            f" {name!r}, as of its parts: {unwaived.totals[cell]} have none"
+        )
+
+
+def refuse_other_margins(tables: Any) -> None:
+    """Raise `TableError` unless magnitude tables are margins of the first, which is
+    that over all variables: their totals are the sums of its cells.
+    """
+    if not isinstance(tables, Mapping) or not tables:
+        raise ParameterError(
+            "tables must be a mapping of margins to what read_margins or tabulate_margins give,"
+            f" got {quoted(tables)}"
+        )
+    for names, table in tables.items():
+        cells_of(table)
+        if set(names) != set(table["total"].dims):
+            raise TableError(f"the table of {names} has the dimensions {table['total'].dims}")
+    whole, first = next(iter(tables.items()))
+    quantity, decimals = first.attrs.get("value"), int(first.attrs["decimals"])
+    known = {*whole, *chain.from_iterable(hierarchies(first["total"]).values())}
+    for names, table in tables.items():
+        if not set(names) <= known:
+            raise TableError(
+                f"the table over all variables must come first: {names} is no margin of {whole}"
+            )
+        own = table.attrs.get("value"), int(table.attrs["decimals"])
+        if own != (quantity, decimals):
+            raise TableError(
+                f"a table and its margins must be of one quantity: {whole} is of {quantity!r} with"
+                f" {decimals} decimals, {names} of {own[0]!r} with {own[1]}"
+            )
+    steps = in_steps(first["total"], decimals, name=f"the table of {whole}", signed=True)
+    for names, table in tables.items():
+        _refuse_other_sums(steps, names, table["total"], 10.0**decimals)
+
+
+def _refuse_other_sums(
+    cells: xr.DataArray, names: tuple[str, ...], totals: xr.DataArray, step: float
+) -> None:
+    """Raise `TableError` at a total of a margin that is not the sum of its cells."""
+    whole, (sums, _) = tuple(map(str, cells.dims)), margin_of(cells, names)
+    ordered = aligned(totals, sums, names=(f"the table of {names}", f"that of {whole}"))
+    given = ordered.transpose(*names).values
+    for cell in _first((np.rint(given * step) != sums.values).ravel()):
+        raise TableError(
+            f"the total of {_where(sums, cell)} in the table of {names} must be the sum of the"
+            f" cells of {whole}, {sums.values.flat[cell] / step:.15g}: it is"
+            f" {given.flat[cell]:.15g}"
+        )
 
 
 def _placed(steps: Steps, at: Mapping[int, int], number: int) -> Steps:

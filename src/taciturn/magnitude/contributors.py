@@ -3,7 +3,7 @@
 from taciturn.errors import TableError
 from taciturn.magnitude.database import Database
 from taciturn.magnitude.expressions import odd_text_sql
-from taciturn.tables.spelling import check_spelling, seen, spelled
+from taciturn.tables.spelling import check_spelling, check_types, seen, spelled
 from taciturn.tables.values import is_missing
 
 __all__ = ["check_contributors"]
@@ -25,7 +25,8 @@ def check_contributors(database: Database) -> None:
 def _check_meanings(database: Database, short: str) -> None:
     """Of names that are all known here."""
     codes = [code for code, name in enumerate(database.meanings[short]) if not is_missing(name)]
-    texts = [str(database.meanings[short][code]) for code in codes]
+    names = [database.meanings[short][code] for code in codes]
+    texts = list(map(str, names))
 
     def place(at: int) -> str:
         [(row,)] = database.fetch(f"SELECT min(row) FROM records WHERE {short} = {codes[at]}")
@@ -34,6 +35,7 @@ def _check_meanings(database: Database, short: str) -> None:
     if len(set(texts)) < len(texts):  # such as 1 and "1"
         at = next(at for at, text in enumerate(texts) if text in texts[:at])
         raise TableError(f"{place(at)} is written as another: {spelled(texts[at])}")
+    check_types(names, place)
     check_spelling(texts, place)
 
 

@@ -56,7 +56,9 @@ def sensitive_cells(
     Raises
     ------
     TableError
-        Not a magnitude table; one that keeps fewer of the largest contributions than a
+        Not a magnitude table; one whose amounts are no whole steps, whose largest
+        contributions do not descend, or whose numbers of contributors are missing,
+        negative or not whole; one that keeps fewer of the largest contributions than a
         rule needs, or, for `Request`, was made without ``request=``; one without any
         contributor.
     ParameterError

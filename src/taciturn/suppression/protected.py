@@ -15,6 +15,7 @@ from taciturn.attack.releases.showing import Grid, Shown, sizes_label
 from taciturn.attack.system import has_negative
 from taciturn.errors import ParameterError
 from taciturn.magnitude import Rule, protection_levels, tabulate_margins
+from taciturn.magnitude.contradictions import refuse_other_margins
 from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.progress import progress_steps
 from taciturn.schema import INTERNAL_STATUS, STATUS
@@ -297,7 +298,11 @@ def protect_margins(
 
     Raises
     ------
-    TableError, ParameterError, AttackError
+    TableError
+        A table that is no margin of the first: other variables, another quantity or
+        other decimals, a total that is not the sum of its cells; as for
+        `protect_table`.
+    ParameterError, AttackError
         As for `protect_table`.
 
     Examples
@@ -316,6 +321,7 @@ def protect_margins(
     >>> done.tables["area",]["status"].values.tolist()
     ['suppressed', 'published', 'suppressed']
     """
+    refuse_other_margins(tables)
     first, table = next(iter(tables.items()))
     value = str(table.attrs["value"])
     levels = [str(name) for name in table["total"].coords if name not in first]

@@ -24,7 +24,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import MAX_COUNT, RESERVED_NAMES
-from taciturn.tables.spelling import check_spelling, legible, seen, spelled
+from taciturn.tables.spelling import check_spelling, check_types, legible, seen, spelled
 from taciturn.tables.values import (
     convertible,
     exact_times,
@@ -165,11 +165,12 @@ class Labels:
                 )
             positions[at[name]] = None
         if not number:
-            found = [str(label) for label in labels]
+            own_at = [at for at, label in enumerate(labels) if label != self._missing]
+            check_types([labels[at] for at in own_at], lambda at: self._place(own_at[at]))
             if declared is None:
-                check_spelling(found, self._place)
+                check_spelling([str(label) for label in labels], self._place)
             else:
-                check_spelling(names, self._declared_place)
+                check_spelling(names, lambda at: f"category {at + 1} of {self.variable!r}")
             refuse_large_labels(names, self.variable)
         return np.asarray(names), np.fromiter(positions, dtype=np.int64, count=len(positions))
 
@@ -190,9 +191,6 @@ class Labels:
 
     def _place(self, at: int) -> str:
         return f"the label of {self.variable!r} in row {self._found[at][1]} of {self.origin}"
-
-    def _declared_place(self, at: int) -> str:
-        return f"category {at + 1} of {self.variable!r}"
 
     def _refuse_undeclared(self, name: Any, row: int, names: list[Any]) -> None:
         where = f"in row {row} of {self.origin}"

@@ -3,18 +3,32 @@
 Labels are kept as they are written. A label with a character that is not seen, such as
 a control character or a zero-width space, is refused, and so are two labels that differ
 only by white space around or between their words, by the normal form of an accented
-letter (NFC), or by a mark that joins letters or chooses their shape. The cells of what
-looks like one category are thus never told apart, or put together, in silence.
+letter (NFC), by a mark that joins letters or chooses their shape, or, as numbers or
+times, by their type. The cells of what looks like one category are thus never told
+apart, or put together, in silence.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from datetime import date
+from typing import Any, Final
 from unicodedata import category, name, normalize
+
+import numpy as np
+import pandas as pd
 
 from taciturn.errors import TableError
 
-__all__ = ["HIDDEN", "MOST_LETTERS", "check_spelling", "is_plain", "legible", "seen", "spelled"]
+__all__ = [
+    "HIDDEN",
+    "MOST_LETTERS",
+    "check_spelling",
+    "check_types",
+    "is_plain",
+    "legible",
+    "seen",
+    "spelled",
+]
 
 MOST_LETTERS: Final = 1_000
 """Longest name or label: a longer one is a mistake, such as a quote never closed."""
@@ -81,6 +95,29 @@ def check_spelling(texts: Sequence[str], place: Callable[[int], str]) -> None:
                 f"{place(other)} and {place(at)} look alike, {spelled(texts[other])} and"
                 f" {spelled(text)}: write one as the other if they are one, or so that they differ"
             )
+
+
+def check_types(values: Sequence[Any], place: Callable[[int], str]) -> None:
+    """Raise `TableError` where two of some values that differ are the same number or
+    time, of another type, such as 1, 1.0 and True; `place` says where one stands.
+    """
+    if set(map(type, values)) <= {str}:
+        return
+    first: dict[Any, int] = {}
+    for at, value in enumerate(values):
+        other = first.setdefault(_without_type(value), at)
+        if other != at:
+            raise TableError(
+                f"{place(other)} and {place(at)} are equal, {values[other]!r:.80} and"
+                f" {value!r:.80}: write one as the other if they are one, or both as text"
+            )
+
+
+def _without_type(value: Any) -> Any:
+    """What is equal, and has the same hash, for all types of a number or a time."""
+    if isinstance(value, date | np.datetime64):
+        return pd.Timestamp(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _refuse_unseen(text: str, where: str) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "not_below_zero",
     "one_step",
     "percent",
+    "written",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -153,6 +154,13 @@ def as_rule(rules: Any) -> Rule:
 def exact(number: float) -> Fraction:
     """The decimal number that was written, not the double nearest to it."""
     return Fraction(str(number))
+
+
+def written(number: Any) -> Any:
+    """A number of NumPy as one of Python that is written alike, so that what is printed
+    is what is applied: in double precision the float32 of 0.7 is another.
+    """
+    return type(number.item())(str(number)) if isinstance(number, np.generic) else number
 
 
 def not_below_zero(values: Levels) -> Levels:

@@ -24,6 +24,7 @@ from taciturn.magnitude.rules.base import (
     not_below_zero,
     one_step,
     percent,
+    written,
 )
 from taciturn.validate import real_number, whole_number
 
@@ -72,6 +73,7 @@ class Dominance(SingleRule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number(self.n, "n", least=1))
         real_number(self.k, "k", above=0, most=1)
+        object.__setattr__(self, "k", written(self.k))
 
     def __str__(self) -> str:
         return f"Dominance({self.n}, {self.k})"
@@ -144,6 +146,8 @@ class PQ(SingleRule):
     def __post_init__(self) -> None:
         real_number(self.q, "q", above=0, most=100)
         real_number(self.p, "p", above=0, most=self.q)
+        object.__setattr__(self, "p", written(self.p))
+        object.__setattr__(self, "q", written(self.q))
 
     def __str__(self) -> str:
         return f"PQ({self.p}, {self.q})"
@@ -221,6 +225,7 @@ class PPercent(SingleRule):
 
     def __post_init__(self) -> None:
         real_number(self.p, "p", above=0, most=100)
+        object.__setattr__(self, "p", written(self.p))
 
     def __str__(self) -> str:
         return f"PPercent({self.p})"
@@ -289,6 +294,7 @@ class Request(SingleRule):
 
     def __post_init__(self) -> None:
         real_number(self.k, "k", above=0, most=1)
+        object.__setattr__(self, "k", written(self.k))
         if self.frequency is not None:
             number = whole_number(self.frequency, "frequency", least=2)
             object.__setattr__(self, "frequency", number)

@@ -8,7 +8,15 @@ import numpy.typing as npt
 
 from taciturn.errors import TableError
 from taciturn.magnitude.cells import Cells
-from taciturn.magnitude.rules.base import Levels, Mask, SingleRule, counted, exact, one_step
+from taciturn.magnitude.rules.base import (
+    Levels,
+    Mask,
+    SingleRule,
+    counted,
+    exact,
+    one_step,
+    written,
+)
 from taciturn.validate import real_number, whole_number
 
 __all__ = ["EntropyRule", "MinimumFrequency", "UnsafeZeros"]
@@ -54,6 +62,7 @@ class MinimumFrequency(SingleRule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k", least=2))
         real_number(self.safety_range, "safety_range", least=0)
+        object.__setattr__(self, "safety_range", written(self.safety_range))
 
     def __str__(self) -> str:
         more = f", safety_range={self.safety_range}" if self.safety_range else ""
@@ -111,6 +120,7 @@ class UnsafeZeros(SingleRule):
 
     def __post_init__(self) -> None:
         real_number(self.amount, "amount", above=0)
+        object.__setattr__(self, "amount", written(self.amount))
 
     def __str__(self) -> str:
         return f"UnsafeZeros({self.amount})"
@@ -169,6 +179,7 @@ class EntropyRule(SingleRule):
 
     def __post_init__(self) -> None:
         real_number(self.t, "t", least=0, most=1)
+        object.__setattr__(self, "t", written(self.t))
 
     def __str__(self) -> str:
         return f"EntropyRule({self.t})"
