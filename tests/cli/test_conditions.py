@@ -61,7 +61,7 @@ def test_status_4_after_everything_is_printed(fit, run):
     _, path = fit
     status, plain, said = run("summary", path)
     assert (status, said) == (0, "")
-    words = ["--fail-on", "R2>0:0.5", "--fail-on", "R1>1:0.5", "--fail-on", "checks"]
+    words = ["--fail-on", "R2>0:0.5", "--fail-on", "R1>1.0:.5", "--fail-on", "checks"]
     status, text, said = run("summary", path, *words)
     assert (status, text, said) == (4, plain, "taciturn: --fail-on: P(R2 > 0) = 1\n")
     assert run("summary", path, "--fail-on", "R2>1:0.5") == (0, plain, "")

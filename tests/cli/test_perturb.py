@@ -53,7 +53,9 @@ def test_the_file_and_the_report(path, tmp_path, religion, capsys, monkeypatch) 
     assert (rows["count_not_for_release"].values == expected.values.ravel()).all()
     assert f"{out} must not be released: it was drawn with --seed" in error
     assert "replicates together" in error
-    risk = tc.disclosure_risk(religion, expected)["R2"]
+    other = np.random.default_rng(np.random.SeedSequence(1).spawn(1)[0])  # than in the file
+    measured = tc.random_round(religion, rounding_base=3, replicates=20, random_seed=other)
+    risk = tc.disclosure_risk(religion, measured)["R2"]
     line = next(line for line in shown.splitlines() if line.startswith("R2"))
     assert f"{float(risk.mean()):.4f}" in line
     assert "0.2315" in line
@@ -180,15 +182,17 @@ def test_many_replicates_are_no_release_either(path, tmp_path, capsys, monkeypat
     assert pd.read_csv(out).columns[-2] == "count_not_for_release"
 
 
+@pytest.mark.parametrize("seed", [[], ["--seed", 5]], ids=str)
 def test_the_report_is_not_of_the_release_in_the_file(
-    path, tmp_path, religion, capsys, monkeypatch
+    seed, path, tmp_path, religion, capsys, monkeypatch
 ) -> None:
     """Its measures would be equations for the true table."""
     out = tmp_path / "out.csv"
-    arguments = ["--method", "add-noise", "--epsilon", 0.1, "--report", "--output", out]
+    arguments = ["--method", "add-noise", "--epsilon", 0.1, "--report", "--output", out, *seed]
     _, shown, _ = run(capsys, monkeypatch, path, *arguments)
     assert shown.startswith("1 release by add-noise, not those of the file")
-    read = tc.read_table(out).astype(int)
+    count = "count_not_for_release" if seed else "count"
+    read = tc.read_table(out, count=count).rename("count").astype(int)
     of_the_file = tc.information_loss(religion.assign_coords(read.coords), read)
     line = next(line for line in shown.splitlines() if line.startswith("hellinger"))
     assert f"{float(of_the_file.hellinger):.4f}" not in line
@@ -290,6 +294,19 @@ def test_without_a_population_size_the_report_says_whose_risk_it_is(capsys, monk
     table = tc.read_table(SAMPLE)
     risk = float(tc.disclosure_risk(table, table)["R2"])
     assert f"{risk:.4f}" in shown
+
+
+@pytest.mark.slow
+def test_one_random_release_has_a_range_of_risk_alone(capsys, monkeypatch) -> None:
+    """Draws of the population give R2 of the release a range; what it lost has none."""
+    arguments = ["--method", "random-round", "--seed", 1, "--report", "-N", 2449]
+    _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments, "--format", "json")
+    rows = {row["measure"]: row for row in json.loads(shown)["measures"]}
+    assert rows["R2"]["lower"] < rows["R2"]["released"] < rows["R2"]["upper"]
+    assert {row["lower"] for name, row in rows.items() if name not in ("R1", "R2")} == {None}
+    _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)
+    assert "--replicates shows in which range they are" in shown
+    assert shown.count("one release") == len(rows) - 2
 
 
 def test_one_random_release_has_no_range(capsys, monkeypatch) -> None:

@@ -477,7 +477,19 @@ FIRMS = table_of([300, 20, 10], [5, 5])
         ),
         (
             FIRMS.isel(rank=slice(None, None, -1)),
+            "'largest' must have the dimension 'rank', with the labels 1, 2",
+        ),
+        (
+            FIRMS.isel(rank=[1, 2]),
+            "'largest' must have the dimension 'rank', with the labels 1, 2",
+        ),
+        (
+            FIRMS.assign(largest=(FIRMS["largest"].dims, FIRMS["largest"].values[:, ::-1])),
             "'largest' must descend along 'rank': cell=0, rank=3 holds 10.0",
+        ),
+        (
+            FIRMS.assign(contributors=FIRMS["contributors"].astype(object)),
+            "'contributors' must hold numbers, got the type object",
         ),
         *(
             (

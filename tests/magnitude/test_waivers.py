@@ -329,7 +329,7 @@ LARGE, SMALL = ("A", 100, 2, 0, 90, 90), ("B", 5, 4, 4, 0, 2)
     [
         (
             [LARGE, ("B", 50, 4, 0, 20, 20), ("Total", 150, 6, 6, 0, 90)],
-            "of the whole table from 6 to 6 must have no waiver in 'waivers', .*: 0 have none",
+            "of the whole table from 5 to 6 must have no waiver in 'waivers', .*: 0 have none",
         ),
         (
             [LARGE, SMALL, ("Total", 105, 6, 5, 5, 90)],
@@ -356,7 +356,8 @@ def test_waivers_of_a_total_are_held_against_those_of_its_parts(rows, message):
 
 def test_as_many_waive_in_a_total_as_can():
     """All ways in which one to four contributors of nothing waive in one or two parts:
-    what is possible is accepted, and no further waiver, which could make a cell safe.
+    what is possible is accepted, and not that all waive where they cannot, which would
+    make a cell safe.
     """
     states = [
         state
@@ -385,7 +386,8 @@ def test_as_many_waive_in_a_total_as_can():
                 continue
             accepted.add(waived)
         assert accepted >= waivers
-        assert max(accepted) == max(waivers)
+        assert max(accepted) <= max(waivers) + 1  # as numbers may have been rounded
+        assert number not in accepted or number in waivers
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -243,6 +243,7 @@ def check_against_all_tables(seed: int, *, lines: bool = False) -> int:
         assert each.before == pytest.approx(old, abs=1e-9)
         assert (each.lower, each.upper) == ends
     assert found.likely or not must
+    assert not (expected and found.nothing)
     return len(expected)
 
 

@@ -117,3 +117,12 @@ def test_bad_input():
     draws = (TABLE - 1).expand_dims(chain=1, draw=2).chunk()
     with pytest.raises(TableError, match="negative"):
         disclosive(draws).compute(scheduler="synchronous")
+
+
+def test_a_lazy_table_does_not_have_people_outside_where():
+    table = xr.DataArray([1, 1, 1, 5], dims="x")
+    where = xr.DataArray([False, True, True, True], dims="x")
+    for share in (tc.risk.small_cell_share, tc.risk.disclosive_cell_share):
+        for counts in (table, table.chunk()):
+            with pytest.raises(TableError, match="where leaves out a cell with a positive count"):
+                share(counts, where=where).compute()

@@ -1,5 +1,6 @@
 """Levels above a variable: read, attached, and published once."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -188,3 +189,23 @@ def test_a_branch_that_ends_early_is_published_once_and_read_back(hrc, tmp_path)
                 for release in (pattern.release, back)
             )
         )
+
+
+@pytest.mark.parametrize("variable", ["area", "sex"])
+def test_a_level_does_not_take_the_place_of_another(variable):
+    coords = {"area": list("pqrs"), "sex": ["m", "f"]}
+    table = xr.DataArray(np.ones((4, 2), dtype=int), dims=("area", "sex"), coords=coords)
+    groups = pd.DataFrame({"area": list("pqrs"), "g": list("GGHH")})
+    first = tc.tables.with_levels(table, {"area": groups})
+    other = pd.DataFrame({variable: coords[variable], "g": list("uvvv")[: len(coords[variable])]})
+    with pytest.raises(TableError, match="'g' cannot name a level: the table has it already"):
+        tc.tables.with_levels(first, {variable: other})
+
+
+def test_samples_keep_levels():
+    table = xr.DataArray([5, 1, 2], coords={"area": ["A1", "A2", "B"]}, dims="area")
+    regions = pd.DataFrame({"area": ["A1", "A2", "B"], "region": ["A", "A", "B"]})
+    levels = tc.tables.with_levels(table, {"area": regions})
+    for more in ({}, {"replicates": 2}):
+        drawn = tc.draw_sample(levels, size=4, random_seed=1, **more)
+        assert drawn["region"].values.tolist() == ["A", "A", "B"]

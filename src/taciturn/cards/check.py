@@ -190,7 +190,7 @@ def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -
         apart = max(apart, 1.0)
     most = dict.fromkeys(("2.5%", "50%", "97.5%"), apart)
     if name in RISK_MEASURES:  # those of a parameter need not exist
-        most |= {"mean": apart, "sd": apart / 4}
+        most |= {"mean": apart, "sd": apart / 2}
     for column, own in most.items():
         if not abs(row[column] - expected[column]) <= own * (1 + _TINY) + _TINY:
             yield f"{column} is {row[column]:.6g}, the reference {expected[column]:.6g}"

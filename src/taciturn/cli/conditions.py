@@ -20,7 +20,8 @@ __all__ = ["CHECKS", "DISCLOSED", "Condition", "exit_if", "fail_on_option", "fou
 CHECKS: Final = "checks"
 DISCLOSED: Final = "disclosed"
 
-_RISK: Final = re.compile(r"(R1|R2) *> *((?:0|1|0?\.[0-9]+)) *: *(0|0?\.[0-9]+)")
+_BELOW_1: Final = r"0(?:\.[0-9]*)?|\.[0-9]+"
+_RISK: Final = re.compile(rf"(R1|R2) *> *({_BELOW_1}|1(?:\.0*)?) *: *({_BELOW_1})")
 _HELP: Final = {
     "risk": "R2>0.2:0.05, which is P(R2 > 0.2) > 0.05, or the same of R1",
     CHECKS: "checks, where diagnostics or predictive checks failed",

@@ -26,6 +26,7 @@ from taciturn.files import TableFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     import pandas as pd
     import xarray as xr
 
@@ -162,8 +163,8 @@ def perturb(
 
     with working("loading libraries, reading the table"):
         original = read_counts(table, count=count, variables=variables, sep=sep, encoding=encoding)
-    protect = _method(original, method, chosen, replicates, seed)
-    release = protect()
+    protect = _method(original, method, chosen, replicates)
+    release = protect() if seed is None else protect(random_seed=seed)
     text = f"{_releases(replicates)} by {method} written to {output}"
     facts = {"method": method, "replicates": replicates, "output": output}
     rows, found = pd.DataFrame([facts]), None
@@ -172,23 +173,23 @@ def perturb(
         # it.
         apart = output is not None and method not in _CERTAIN
         population, found = _population(original, population_size, seed)
-        rows = _measures(original, protect() if apart else release, population, method)
+        measured = protect(random_seed=_other_draws(seed)) if apart else release
+        rows = _measures(original, measured, population, method)
         title = _title(method, replicates, population_size, apart=apart)
         text = _report_text(rows, title, found)
         facts = _facts(facts, rows, found) | {"population_size": population_size}
     if output is not None:
         _write(release, count, output, seeded=seed is not None, overwrite=force)
-    stream = isinstance(output, StandardOutput)
-    print_as(form, text=text, facts=facts, table=rows, to_stderr=stream)
+    print_as(form, text=text, facts=facts, table=rows, to_stderr=isinstance(output, StandardOutput))
     if found is not None:
         warn_of(found)
         exit_unless(found.converged)
 
 
 def _method(
-    table: "xr.DataArray", method: str, chosen: dict[str, Any], replicates: int, seed: int | None
-) -> "Callable[[], xr.DataArray]":
-    """What makes releases of a table."""
+    table: "xr.DataArray", method: str, chosen: dict[str, Any], replicates: int
+) -> "Callable[..., xr.DataArray]":
+    """What makes releases of a table, by a `random_seed` if there is one."""
     import taciturn as tc
 
     if method == "cell-key":
@@ -196,9 +197,14 @@ def _method(
         noise = {"max_noise": 3, "variance": 1.0} | given
         chosen["perturbation"] = tc.perturbation.perturbation_table(**noise)
     protect = partial(getattr(tc.perturbation, method.replace("-", "_")), table, **chosen)
-    if method not in _CERTAIN:
-        protect = partial(protect, replicates=replicates)
-    return protect if seed is None else partial(protect, random_seed=seed)
+    return protect if method in _CERTAIN else partial(protect, replicates=replicates)
+
+
+def _other_draws(seed: int | None) -> "np.random.Generator | None":
+    """A source of other draws than those of a seed."""
+    import numpy as np
+
+    return None if seed is None else np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
 
 def _population(
@@ -272,9 +278,10 @@ def _measures(
     import pandas as pd
 
     import taciturn as tc
+    from taciturn.schema import RISK_MEASURES
 
-    # One random release tells nothing of others.
-    alone = population is None and method not in _CERTAIN and measured.sizes["replicate"] == 1
+    # One random release tells nothing of others; draws of a population have a range.
+    alone = method not in _CERTAIN and measured.sizes["replicate"] == 1
     released = {"as it is": table, method: measured}
     found = tc.risk_utility(released, table=table, population=population)
     rows = []
@@ -282,7 +289,8 @@ def _measures(
         after, low, high = (float(v) for v in values.sel(protection=method))
         before = float(values.sel(protection="as it is", statistic="mean"))
         ends = [low, high, found.attrs["probability"]]
-        rows.append([str(name), before, after, *([None] * 3 if alone else ends)])
+        known = not alone or (population is not None and name in RISK_MEASURES)
+        rows.append([str(name), before, after, *(ends if known else [None] * 3)])
     columns = ["measure", "as_it_is", "released", "lower", "upper", "probability"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -302,19 +310,19 @@ def _facts(
 def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | None") -> str:
     """A line for each measure, after a warning where the fit is not to be relied on."""
     warning = [found.sentence, ""] if found is not None and found.problems else []
+    another = "Another release has other numbers: --replicates shows in which range they are."
     if rows["lower"].isna().all():
         heading = f"{'':<24}{'as it is':>12}{'one release':>14}"
         own = [
             f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>14.4f}"
             for name, before, after, *_ in rows.itertuples(index=False)
         ]
-        more = "Another release has other numbers: --replicates shows in which range they are."
-        return "\n".join([title, "", heading, *own, "", more])
+        return "\n".join([title, "", heading, *own, "", another])
     of = "of releases" if found is None else "interval"
-    percent = f"{100 * rows['probability'][0]:g} % {of}"
+    percent = f"{100 * rows['probability'].dropna().iloc[0]:g} % {of}"
     heading = f"{'':<24}{'as it is':>12}{'released':>12}{percent:>28}"
     lines = [*warning, title, "", heading]
     for name, before, after, low, high, _ in rows.itertuples(index=False):
-        shown = f"{low:.4f} to {high:.4f}"
+        shown = f"{low:.4f} to {high:.4f}" if low == low else "one release"
         lines.append(f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>12.4f}{shown:>28}")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", another] if rows["lower"].isna().any() else lines)

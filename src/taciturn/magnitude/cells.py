@@ -129,6 +129,10 @@ def cells_of(table: Any) -> Cells:
         )
     places = int(decimals)
     table = table.transpose(*table["total"].dims, ...)
+    ranks = table["largest"].dims[table["total"].ndim :]
+    first = table["largest"].coords.get("rank")
+    if ranks != ("rank",) or (first is not None and (first != 1 + np.arange(len(first))).any()):
+        raise TableError("'largest' must have the dimension 'rank', with the labels 1, 2, ...")
     occupied = np.asarray(_numbers(table["contributors"], places) > 0)
     if not occupied.any():
         raise TableError("no cell of the table has a contributor")
@@ -154,10 +158,19 @@ def cells_of(table: Any) -> Cells:
         step=Fraction(1, 10**places),
         occupied=occupied,
     )
-    rising = np.zeros(table["largest"].shape, dtype=np.bool_)
-    rising[occupied, 1:] = np.diff(cells.largest, axis=1) > 0
-    _refuse(table["largest"], {"descend along 'rank'": rising})
+    _check_together(table, cells)
     return cells
+
+
+def _check_together(table: xr.Dataset, cells: Cells) -> None:
+    """Raise `TableError` where parts of a table contradict each other."""
+    rising = np.zeros(table["largest"].shape, dtype=np.bool_)
+    rising[cells.occupied, 1:] = np.diff(cells.largest, axis=1) > 0
+    _refuse(table["largest"], {"descend along 'rank'": rising})
+    if cells.waivers is not None:
+        beyond = np.zeros(cells.occupied.shape, dtype=np.bool_)
+        beyond[cells.occupied] = cells.waivers > cells.contributors
+        _refuse(table["waivers"], {"be at most 'contributors'": beyond})
 
 
 def _numbers(counts: xr.DataArray, decimals: int) -> npt.NDArray[Any]:
@@ -165,6 +178,8 @@ def _numbers(counts: xr.DataArray, decimals: int) -> npt.NDArray[Any]:
     which are at least 1 and have no more decimals than amounts, the sum of these.
     """
     numbers: npt.NDArray[Any] = counts.values
+    if numbers.dtype.kind not in "iuf":
+        raise TableError(f"{counts.name!r} must hold numbers, got the type {numbers.dtype}")
     whole = "be whole numbers" if decimals == 0 else f"have at most {decimals} decimals"
     _refuse(
         counts,

@@ -5,7 +5,7 @@ wrong in them could make a cell look safe.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ __all__ = [
     "refuse_other_totals",
     "refuse_other_waivers",
 ]
+
+_OFF: Final = 1e-3  # steps by which a sum of decimals may be off
 
 type Steps = npt.NDArray[np.int64]
 type Margins = dict[tuple[str, ...], dict[int, int]]
@@ -171,8 +173,9 @@ def _refuse_other_waivers_of_totals(
     total has one in each part.
     """
     both = numbers.sums - numbers.totals  # so often does somebody contribute once more
-    least = np.maximum(unwaived.most, unwaived.sums - both)
-    most = np.minimum(unwaived.sums + numbers.parts // 2, numbers.totals)
+    rounding = numbers.parts // 2  # as numbers may have been rounded
+    least = np.maximum(unwaived.most, unwaived.sums - both - rounding)
+    most = np.minimum(unwaived.sums + rounding, numbers.totals)
     for cell in _first((unwaived.totals < least) | (unwaived.totals > most)):
         raise TableError(
             f"{origin}: of {where(cell)} from {least[cell]} to {most[cell]} must have no waiver in"
@@ -219,7 +222,8 @@ def _refuse_other_sums(
     whole, (sums, _) = tuple(map(str, cells.dims)), margin_of(cells, names)
     ordered = aligned(totals, sums, names=(f"the table of {names}", f"that of {whole}"))
     given = ordered.transpose(*names).values
-    for cell in _first((np.rint(given * step) != sums.values).ravel()):
+    off = np.abs(given * step - sums.values) > _OFF
+    for cell in _first(off.ravel()):
         raise TableError(
             f"the total of {_where(sums, cell)} in the table of {names} must be the sum of the"
             f" cells of {whole}, {sums.values.flat[cell] / step:.15g}: it is"

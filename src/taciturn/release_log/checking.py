@@ -142,6 +142,7 @@ def check_tables(
     found: list[Finding] = []
     likely: list[Likely] = []
     settled: set[frozenset[Any]] = set()
+    apart: dict[frozenset[Any], int] = {}
     effort = Effort()
     further = 0
     combined: set[int] = set()
@@ -152,7 +153,7 @@ def check_tables(
         window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.told} - {NEW, PUBLIC}
         before = replace(window_of(classes, told, codebook), classes=window.classes)
-        small, more, left_out = _of_window(window, before, limits, settled)
+        small, more, left_out = _of_window(window, before, limits, settled, apart)
         further += more
         complete = complete and not left_out
         if small:
@@ -292,12 +293,16 @@ def _size(classes: Classes) -> int:
 
 
 def _of_window(
-    window: Window, before: Window, limits: Limits, settled: set[frozenset[Any]]
+    window: Window,
+    before: Window,
+    limits: Limits,
+    settled: set[frozenset[Any]],
+    apart: dict[frozenset[Any], int],
 ) -> tuple[list[_Small], int, bool]:
     """The small counts in a window that the new release makes the difference for, how
     many more there are, and whether some totals were left out. Those that are settled,
     as they were known before or were found in another window, are not looked at; more
-    of them are added.
+    are added, and how far `apart` the ends of totals were before.
     """
     if not any(release == NEW for release, _ in window.sources):
         return [], 0, False
@@ -309,9 +314,13 @@ def _of_window(
         return bounds_of_totals(one.system, [*map(totals.cells, asked)], apart=apart)
 
     first, last = bounds_in(before, which, limits.apart)
-    # What had too few values may lose more of them, unless it was known exactly.
+    # What had few values may lose more, but only of those that every window left it.
+    keys = [frozenset(taken) for taken in asked.values()]
+    for key, span in zip(keys, (last - first).tolist(), strict=True):
+        apart[key] = min(span, apart.get(key, span))
     exact = limits.hit(first, last) & (first == last)
-    new, values = which[~exact], (last - first)[~exact]
+    values = np.array([apart[key] for key in keys], dtype=np.int64)
+    new, values = which[~exact], values[~exact]
     lower, upper = bounds_in(window, new, limits.apart)
     hit = limits.hit(lower, upper) & (upper - lower < values)
     ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)

@@ -30,7 +30,8 @@ class Verdict:
         values left, without it.
     likely : sequence of Likely
         Small counts that perturbed counts would make nearly certain with the table, and
-        did not without it: a probability under a stated prior, no proof.
+        not, or with more values, without it: a probability under a stated prior, no
+        proof.
     further : int
         Those that are part of one of these with the same bounds, or likely values.
     advice : sequence of Advice

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TableError
 from taciturn.information.reduction import cell_mask, reduced_dims
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_counts, check_table
@@ -76,7 +76,7 @@ def small_cell_share(
     mask = cell_mask(table, where)
 
     def kernel(counts: Any, cells: Any) -> Any:
-        counts = _checked_chunk(counts, table)
+        counts = _checked_chunk(counts, cells, table)
         axes = tuple(range(-len(over), 0))
         small = ((counts > 0) & (counts < minimum)).sum(axis=axes)
         return _share(small, cells.sum(axis=axes))
@@ -175,7 +175,7 @@ def disclosive_cell_share(
     mask = cell_mask(table, where)
 
     def kernel(counts: Any, cells: Any) -> Any:
-        counts = _checked_chunk(counts, table)
+        counts = _checked_chunk(counts, cells, table)
         found = np.zeros(counts.shape, dtype=bool)
         for dim in learnt:
             axis = variables.index(dim) - len(variables)
@@ -188,11 +188,15 @@ def disclosive_cell_share(
     return _applied(kernel, table, mask, list(variables), "disclosive_cell_share")
 
 
-def _checked_chunk(counts: Any, table: xr.DataArray) -> Any:
-    """Lazy counts are checked where they are computed."""
+def _checked_chunk(counts: Any, cells: Any, table: xr.DataArray) -> Any:
+    """Lazy counts are checked where they are computed, and that they are in cells."""
     if table.chunks is None:
         return counts
     check_counts(counts)
+    if ((counts > 0) & ~cells).any():
+        raise TableError(
+            "where leaves out a cell with a positive count in the chunk being computed"
+        )
     return counts.astype(np.int64)
 
 

@@ -309,6 +309,11 @@ def attach(table: xr.DataArray, hierarchies: Sequence[LevelRows]) -> xr.DataArra
         categories = table.get_index(rows.variable).tolist()
         row_of = _row_of(rows, [seen(str(label)) for label in categories])
         levels = {name: [_label(rows, name, row) for row in row_of] for name in rows.levels}
+        for level in levels:
+            if level in table.coords:
+                raise TableError(
+                    f"{rows.origin}: {level!r} cannot name a level: the table has it already"
+                )
         before = {
             str(name): list(map(str, level.values.tolist()))
             for name, level in table.coords.items()

@@ -88,8 +88,5 @@ def draw_sample(
     if replicates is None:
         return population.copy(data=drawn.reshape(population.shape))
     dims = ("replicate", *population.dims)
-    coords = {
-        "replicate": np.arange(replicates),
-        **{dim: population[dim] for dim in population.dims},
-    }
+    coords = {"replicate": np.arange(replicates), **population.coords}
     return xr.DataArray(drawn.reshape(-1, *population.shape), dims=dims, coords=coords, name=COUNT)

@@ -116,7 +116,12 @@ def check_types(values: Sequence[Any], place: Callable[[int], str]) -> None:
 def _without_type(value: Any) -> Any:
     """What is equal, and has the same hash, for all types of a number or a time."""
     if isinstance(value, date | np.datetime64):
-        return pd.Timestamp(value)
+        try:
+            time = pd.Timestamp(value)
+        except pd.errors.OutOfBoundsDatetime:
+            return value
+        finer = isinstance(value, np.datetime64) and time.to_datetime64() != value
+        return value if finer else time
     return value.item() if isinstance(value, np.generic) else value
 
 
