@@ -13,6 +13,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.schema import MAX_COUNT, cell_label
+from taciturn.tables.steps import is_between_steps
 from taciturn.validate import is_whole
 
 __all__ = ["Cells", "cells_of"]
@@ -187,7 +188,7 @@ def _numbers(counts: xr.DataArray, decimals: int) -> npt.NDArray[Any]:
             "not be missing": np.isnan(numbers),
             "be finite": np.isinf(numbers),
             "not be negative": numbers < 0,
-            whole: _is_between_steps(numbers, decimals),
+            whole: is_between_steps(numbers, decimals),
             "be 0 or at least 1": (numbers > 0) & (numbers < 1),
         },
     )
@@ -206,20 +207,11 @@ def _steps(
             "be finite and not negative where there are contributors": (
                 ~np.isfinite(values) | (values < 0)
             ),
-            f"have at most {decimals} decimals": _is_between_steps(values, decimals),
+            f"have at most {decimals} decimals": is_between_steps(values, decimals),
             "be at most 2**53 steps": values * 10.0**decimals > MAX_COUNT,
         },
     )
     return np.rint(values[occupied] * 10.0**decimals).astype(np.int64)
-
-
-def _is_between_steps(values: npt.NDArray[Any], decimals: int) -> npt.NDArray[np.bool_]:
-    """Which values have more decimals; a sum of decimals is off by a few units in the
-    last place of a double, which is no further decimal.
-    """
-    with np.errstate(invalid="ignore"):
-        off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
-    return np.asarray(off)
 
 
 def _refuse(array: xr.DataArray, problems: Mapping[str, npt.NDArray[np.bool_]]) -> None:

@@ -11,7 +11,7 @@ from taciturn.schema import MAX_COUNT, cell_label
 from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import whole_number
 
-__all__ = ["checked_mask", "checked_range", "checked_values", "in_steps"]
+__all__ = ["checked_mask", "checked_range", "checked_values", "in_steps", "is_between_steps"]
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -69,17 +69,13 @@ def _whole_steps(table: xr.DataArray, decimals: int, name: str) -> Integers:
     if not (np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating)):
         raise TableError(f"{name} must hold numbers, got the type {values.dtype}")
     values = values.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        # A sum of decimals is off by a few units in the last place of a double; that is
-        # no further decimal.
-        off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
-        problems = {
-            "not be missing": np.isnan(values),
-            "be finite": np.isinf(values),
-            "not be negative": values < 0,
-            f"have at most {decimals} decimals": off,
-            "be at most 2**53 steps": values * 10.0**decimals > MAX_COUNT,
-        }
+    problems = {
+        "not be missing": np.isnan(values),
+        "be finite": np.isinf(values),
+        "not be negative": values < 0,
+        f"have at most {decimals} decimals": is_between_steps(values, decimals),
+        "be at most 2**53 steps": values * 10.0**decimals > MAX_COUNT,
+    }
     for rule, bad in problems.items():
         if bad.any():
             position = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -88,6 +84,15 @@ def _whole_steps(table: xr.DataArray, decimals: int, name: str) -> Integers:
                 f" {values[position]}"
             )
     return np.rint(values * 10.0**decimals).astype(np.int64)
+
+
+def is_between_steps(values: Floats, decimals: int) -> Booleans:
+    """Which values have more decimals; a sum of decimals is off by a few units in the
+    last place of a double, which is no further decimal.
+    """
+    with np.errstate(invalid="ignore"):
+        off = np.abs(values - np.round(values, decimals)) > 8 * np.spacing(np.abs(values))
+    return np.asarray(off)
 
 
 def checked_mask(mask: Any, table: xr.DataArray, *, name: str) -> Booleans:
