@@ -205,7 +205,7 @@ def test_a_level_does_not_take_the_place_of_another(variable):
 def test_samples_keep_levels():
     table = xr.DataArray([5, 1, 2], coords={"area": ["A1", "A2", "B"]}, dims="area")
     regions = pd.DataFrame({"area": ["A1", "A2", "B"], "region": ["A", "A", "B"]})
-    levels = tc.tables.with_levels(table, {"area": regions})
+    levels = tc.tables.with_levels(table, {"area": regions}).assign_coords(replicate=7)
     for more in ({}, {"replicates": 2}):
         drawn = tc.draw_sample(levels, size=4, random_seed=1, **more)
         assert drawn["region"].values.tolist() == ["A", "A", "B"]

@@ -33,6 +33,7 @@ __all__ = [
     "checked_pair",
     "log_base",
     "reduced_dims",
+    "refuse_outside",
     "sums_of_pair",
     "sums_of_table",
 ]
@@ -79,6 +80,14 @@ def cell_mask(
             at = cell_label(filled, tuple(int(i) for i in bad[0]))
             raise TableError(f"{name} leaves out a cell with a positive count: {at}")
     return where
+
+
+def refuse_outside(counts: Any, mask: Any) -> None:
+    """Raise `TableError` for people outside a mask in a chunk of a lazy table."""
+    if ((counts > 0) & ~mask).any():
+        raise TableError(
+            "where leaves out a cell with a positive count in the chunk being computed"
+        )
 
 
 def check_labels(where: xr.DataArray, table: xr.DataArray, *, name: str) -> xr.DataArray:
@@ -183,10 +192,9 @@ def _apply(
 
     def stacked_kernel(*values: Any) -> Any:
         *tables, mask = values
-        if lazy and any(((table > 0) & ~mask).any() for table in tables):
-            raise TableError(
-                "where leaves out a cell with a positive count in the chunk being computed"
-            )
+        if lazy:
+            for table in tables:
+                refuse_outside(table, mask)
         try:
             sums = kernel(*values)
         except CountsOutOfRangeError:

@@ -315,17 +315,17 @@ def _of_window(
 
     first, last = bounds_in(before, which, limits.apart)
     # What had few values may lose more, but only of those that every window left it.
-    keys = [frozenset(taken) for taken in asked.values()]
-    for key, span in zip(keys, (last - first).tolist(), strict=True):
+    keys = {total: frozenset(taken) for total, taken in asked.items()}
+    for key, span in zip(keys.values(), (last - first).tolist(), strict=True):
         apart[key] = min(span, apart.get(key, span))
     exact = limits.hit(first, last) & (first == last)
-    values = np.array([apart[key] for key in keys], dtype=np.int64)
+    values = np.array([apart[key] for key in keys.values()], dtype=np.int64)
     new, values = which[~exact], values[~exact]
     lower, upper = bounds_in(window, new, limits.apart)
     hit = limits.hit(lower, upper) & (upper - lower < values)
     ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)
     bounds = dict(zip(new[hit].tolist(), ends, strict=True))
-    settled |= {frozenset(asked[int(total)]) for total in (*which[exact], *bounds)}
+    settled |= {keys[int(total)] for total in (*which[exact], *bounds)}
     shown = coarsest([(total, totals.sets(total)) for total in bounds], bounds)
     first, last = bounds_in(before, shown)
     small = [

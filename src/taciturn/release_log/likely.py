@@ -179,7 +179,7 @@ def likely_totals(
         known = None if first is None else first.nearly_known(limits)
         if known is None or len(best) < len(known):
             bounds = int(low[number]), int(high[number])
-            found[number] = _likely(asked[number], (own, best), bounds, first, window)
+            found[number] = _likely(asked[number], own, best, bounds, first, window)
     settled |= {frozenset(asked[number].taken) for number in found}
     kept = coarsest(
         [(number, asked[number].sets) for number in found],
@@ -314,23 +314,23 @@ def _earlier(
 
 def _likely(
     asked: _Asked,
-    posterior: tuple[_Posterior, Integers],
+    posterior: _Posterior,
+    best: Integers,
     bounds: tuple[int, int],
     first: _Posterior | None,
     window: Window,
 ) -> Likely:
-    """What is said of a total, by its posterior with the table, and the values that are
-    nearly certain, and before.
+    """What is said of a total, by its posterior with the table, of which the `best`
+    values are nearly certain, and before.
     """
     taken = dict(asked.taken)
-    own, best = posterior
     return Likely(
         who=in_words(taken, window.codebook),
         taken=taken,
         likely=tuple(best.tolist()),
-        probability=own.of_values(best),
+        probability=posterior.of_values(best),
         before=0.0 if first is None else first.of_values(best),
-        entropy=own.entropy(),
+        entropy=posterior.entropy(),
         lower=bounds[0],
         upper=None if bounds[1] >= UNLIMITED else bounds[1],
         releases=tuple(sorted(asked.evidence.releases - {NEW})),

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError, TableError
-from taciturn.information.reduction import cell_mask, reduced_dims
+from taciturn.errors import ParameterError
+from taciturn.information.reduction import cell_mask, reduced_dims, refuse_outside
 from taciturn.schema import MAX_COUNT, table_dims
 from taciturn.tables.checks import check_counts, check_table
 from taciturn.validate import names_of, quoted, whole_number
@@ -193,10 +193,7 @@ def _checked_chunk(counts: Any, cells: Any, table: xr.DataArray) -> Any:
     if table.chunks is None:
         return counts
     check_counts(counts)
-    if ((counts > 0) & ~cells).any():
-        raise TableError(
-            "where leaves out a cell with a positive count in the chunk being computed"
-        )
+    refuse_outside(counts, cells)
     return counts.astype(np.int64)
 
 

@@ -88,5 +88,5 @@ def draw_sample(
     if replicates is None:
         return population.copy(data=drawn.reshape(population.shape))
     dims = ("replicate", *population.dims)
-    coords = {"replicate": np.arange(replicates), **population.coords}
+    coords = {**population.coords, "replicate": np.arange(replicates)}
     return xr.DataArray(drawn.reshape(-1, *population.shape), dims=dims, coords=coords, name=COUNT)
