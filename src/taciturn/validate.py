@@ -6,7 +6,8 @@ imported here, so that the command line can refuse an argument at once.
 """
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from math import isfinite
 from numbers import Integral, Real
 from string import punctuation
@@ -116,15 +117,19 @@ def real_number(
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     """The three weights of R1 and R2 as floats: at least 0, their sum 1."""
-    try:
-        values = tuple(float(weight) for weight in weights)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"weights must be three numbers, got {quoted(weights)}") from error
-    if len(values) != 3:
-        raise ParameterError(f"weights must be three numbers, got {len(values)}: {quoted(weights)}")
-    if not all(isfinite(value) and value >= 0 for value in values) or abs(sum(values) - 1) > 1e-9:
+    each: tuple[Any, ...] | None = None
+    if not isinstance(weights, Set | Mapping | str | bytes | bytearray):
+        with suppress(TypeError):
+            each = tuple(weights)
+    # NaN and infinity are numbers that do not sum to 1.
+    if each is None or not all(is_real(weight) or isinstance(weight, float) for weight in each):
+        raise ParameterError(f"weights must be a list of three numbers, got {quoted(weights)}")
+    if len(each) != 3:
+        raise ParameterError(f"weights must be three numbers, got {len(each)}: {quoted(weights)}")
+    first, second, third = map(float, each)
+    if not min(first, second, third) >= 0 or not abs(first + second + third - 1) <= 1e-9:
         raise ParameterError(f"weights must be non-negative and sum to 1, got {quoted(weights)}")
-    return values
+    return first, second, third
 
 
 def names_of(value: Any, name: str) -> list[str]:

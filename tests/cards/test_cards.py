@@ -634,6 +634,7 @@ def changed(content: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
         (["reference", "summary", "R1"], None, "the field reference.summary.R1 is missing"),
         (["reference", "checks", "speed"], 1.0, "reference.checks.speed is not a diagnostic"),
         (["reference", "checks", "k_hat"], "low", "reference.checks.k_hat must be a number"),
+        (["reference", "checks", "divergences"], 0.5, "divergences must be a whole number from 0"),
         (["calibration"], {}, "the field calibration.sample_size is missing"),
         (["calibration", "p_values"], {}, "no field calibration.p_values"),
         (["calibration", "reason"], 1, "calibration.reason must be text"),
@@ -927,6 +928,71 @@ def test_a_card_that_was_changed_by_hand(card, tmp_path, run, changes, message):
     check = tc.cards.validate_card(path)
     assert not check.passed
     assert re.search(message, str(check))
+
+
+BAYESIAN = ROOT / "models" / "area_by_religion-ChineseRestaurant.toml"
+POOL = ROOT / "models" / "area_by_religion-LinearPool.toml"
+KINDS = "must be r_hat, ess_bulk, ess_tail, divergences or k_hat, ess, got"
+
+
+@pytest.mark.parametrize(
+    ("run", "check", "value", "problem"),
+    [
+        ("reference", "r_hat", 3.5, "r-hat is 3.500, at most 1.01 is accepted"),
+        ("reference", "ess_tail", 399.0, "the effective sample size is 399, at least 400"),
+        ("reference", "divergences", 700, "700 transitions diverged, none is accepted"),
+        ("fit", "k_hat", 2.5, "k-hat is 2.50, at most 0.7 is accepted"),
+        ("fit", "ess", 12.0, "the effective sample size is 12, at least 400 is needed"),
+        ("fit", "ess", None, f"{KINDS} k_hat"),
+        ("fit", "r_hat", 1.0, f"{KINDS} k_hat, ess, r_hat"),
+    ],
+)
+def test_recorded_checks_of_a_fit_that_did_not_converge(tmp_path, run, check, value, problem):
+    of = tc.cards.load_card(BAYESIAN)
+    own = getattr(of, run)
+    checks = {
+        name: kept for name, kept in (own.checks | {check: value}).items() if kept is not None
+    }
+    path = rewritten(of, tmp_path / "a.toml", **{run: replace(own, checks=checks)})
+    (found,) = tc.cards.validate_card(path).problems
+    assert found.startswith(f"[{run}.checks] {problem}")
+
+
+def test_recorded_checks_of_the_members_of_a_pool(tmp_path):
+    of = tc.cards.load_card(POOL)
+    fit = {**of.fit.checks, "restaurant_k_hat": 0.9, "other_k_hat": 0.1, "other_ess": 1e4}
+    reference = {
+        name: value
+        for name, value in of.reference.checks.items()
+        if not name.startswith("dirichlet")
+    }
+    path = rewritten(
+        of,
+        tmp_path / "a.toml",
+        fit=replace(of.fit, checks=fit),
+        reference=replace(of.reference, checks=reference),
+    )
+    assert tc.cards.validate_card(path).problems == (
+        f"[reference.checks] dirichlet: {KINDS} none",
+        "[fit.checks] restaurant: k-hat is 0.90, at most 0.7 is accepted",
+        "[fit.checks] other: must be none, got k_hat, ess",
+    )
+
+
+def test_a_plug_in_estimator_has_no_checks(card, tmp_path):
+    run = replace(card.reference, checks={"k_hat": 0.1, "ess": 4000.0})
+    path = rewritten(card, tmp_path / "a.toml", reference=run)
+    assert tc.cards.validate_card(path).problems == (
+        "[reference.checks] must be none, got k_hat, ess",
+    )
+
+
+def test_another_population_than_the_table_from_which_the_sample_is_drawn(card, tmp_path):
+    path = rewritten(card, tmp_path / "a.toml", table=replace(card.table, population_size=2400))
+    with pytest.raises(
+        FileFormatError, match=r"a\.toml: table\.population_size is 2400, area_by_religion gives"
+    ):
+        tc.cards.validate_card(path)
 
 
 def test_a_new_fit_that_does_not_converge_fails(card, monkeypatch):

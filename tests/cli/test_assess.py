@@ -215,8 +215,8 @@ def test_compare_prints_what_python_gives(taciturn, saved, tmp_path):
 def test_compare_refuses(taciturn, saved, tmp_path):
     path = saved / "urn.nc"
     status, out, err = taciturn("compare", path)
-    assert (status, out) == (1, "")
-    assert "at least two fits, got ['urn']" in err
+    assert (status, out) == (2, "")
+    assert "at least two fits, got 'urn' alone" in err
     status, _, err = taciturn("compare", path, path)
     assert status == 2
     assert "two fits would be called 'urn'" in err

@@ -81,7 +81,7 @@ WITHOUT_LIBRARIES = [
     (["release-log", "table.csv", "--output", "o.duckdb"], 2, "--variables"),
     (["diagnose", "no.nc"], 1, "no.nc: no such file"),
     (["diagnose", "one.nc", "--format", "yaml"], 2, "is not one of"),
-    (["compare", "one.nc"], 1, "at least two fits, got ['one']"),
+    (["compare", "one.nc"], 2, "at least two fits, got 'one' alone"),
     (["compare", "one.nc", "one.nc"], 2, "two fits would be called 'one'"),
     (["compare", "one.nc", "two.nc"], 1, "two.nc: no such file"),
     (["compare", "one.nc", "table.csv", "--save", "no/s.nc"], 1, "does not exist"),

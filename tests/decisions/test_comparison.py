@@ -198,6 +198,31 @@ def test_a_loss_that_is_not_measured() -> None:
         compare({"a": table}, table=table, loss="cramers_v_change")
 
 
+def _thirds(*replicates: list[int]) -> xr.DataArray:
+    """Releases of a table of three counts of 3."""
+    return xr.DataArray(list(replicates), dims=("replicate", "x"), coords={"x": list("abc")})
+
+
+def test_means_that_are_the_same_are_not_told_apart_by_rounding() -> None:
+    table = xr.DataArray([3, 3, 3], dims="x", coords={"x": list("abc")})
+    pairs = [
+        ([[4, 4, 3]], [[4, 3, 3], [4, 4, 4]], 2 / 3),
+        ([[4, 3, 3]], [[3, 3, 3], [4, 4, 3]], 1 / 3),
+    ]
+    for one, two, error in pairs:
+        released = {"one": _thirds(*one), "two": _thirds(*two)}
+        found = compare(released, table=table, reference="one", loss="mean_absolute_error")
+        methods = found.sel(protection="two", between="methods")
+        assert (methods["less_loss"].item(), methods["same_loss"].item()) == (0, 1)
+        bound = tc.Constraint("R2", at_most=1)
+        how = {"loss": "mean_absolute_error", "constraint": bound, "progressbar": False}
+        decision = tc.choose_protection(released, table=table, **how)
+        assert decision.chosen == "one"
+        assert decision.regret == pytest.approx(0, abs=1e-15)
+        assert decision.candidates["best"].values.tolist() == [1, 1]
+        assert decision.candidates["expected_loss"].values == pytest.approx([error, error])
+
+
 def test_what_is_found_can_be_pickled(religion) -> None:
     released = {"as it is": religion, "rounded": tc.random_round(religion, random_seed=1)}
     for function in (compare, tc.weight_sensitivity, tc.compare_over_weights):

@@ -1,5 +1,8 @@
 """Tables that are aggregated already: the same as from the records that they sum."""
 
+from contextlib import suppress
+from itertools import combinations_with_replacement, permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -140,6 +143,7 @@ def test_a_cell_without_a_row_is_empty_and_a_margin_without_rows_is_not_released
         (4, "firms", 3, "to area=s must contribute from 4 to 4, as to its parts: it has 3"),
         (3, "firms", 7, "to area=n must contribute from 3 to 6, as to its parts: it has 7"),
         (3, "first", 30, "'first' of area=n must be at least that of its parts, 40: it is 30"),
+        (4, "first", 11, "contributions to area=s up to 'first' must .*, 10: they are 11"),
     ],
 )
 def test_tables_that_contradict_themselves(row, column, given, message):
@@ -173,11 +177,78 @@ def test_totals_are_held_against_totals_of_parts():
             read(cells)
 
 
+LARGEST = ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept", "message"),
+    [
+        (
+            [("A", 100, 5, 20), ("B", 10, 5, 2), ("Total", 110, 10, 90)],
+            1,
+            "the largest contributions to the whole table up to 'first' must be together at most"
+            " those to its parts, 22: they are 90",
+        ),
+        # Nobody contributes to B.
+        ([("A", 6, 2, 3), ("B", 0, 0, 0), ("Total", 6, 2, 4)], 1, "up to 'first' .* 3: they are 4"),
+        (
+            [("A", 30, 5, 10, 6), ("B", 25, 4, 9, 8), ("Total", 55, 6, 17, 17)],
+            2,
+            "up to 'second' .* 33: they are 34",
+        ),
+        ([("A", 30, 5, 10, 6), ("B", 25, 4, 9, 8), ("Total", 55, 6, 19, 14)], 2, None),
+    ],
+)
+def test_who_is_large_in_a_total_is_so_in_its_parts(rows, kept, message):
+    columns = LARGEST[:kept]
+    cells = pd.DataFrame(rows, columns=["area", "sales", "firms", *columns])
+    if message is None:
+        read_margins(cells, "area", "sales", contributors="firms", largest=columns)
+        return
+    with pytest.raises(TableError, match=message):
+        read_margins(cells, "area", "sales", contributors="firms", largest=columns)
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_largest_contributions_are_accepted_up_to_what_they_can_be(kept):
+    """All contributions of 0 to 3 of the same three to two parts, whoever of the one is
+    who of the other.
+    """
+    for parts in combinations_with_replacement(combinations_with_replacement((3, 2, 1, 0), 3), 2):
+        if 0 in map(sum, parts):
+            continue
+        sums = [
+            sorted(map(sum, zip(parts[0], other, strict=True)), reverse=True)
+            for other in permutations(parts[1])
+        ]
+        possible = {tuple(each[:kept]) for each in sums}
+        accepted = set()
+        for sizes in combinations_with_replacement(range(6, -1, -1), kept):
+            named = zip("AB", parts, strict=True)
+            rows = [(label, sum(part), 3, *part[:kept]) for label, part in named]
+            rows.append(("Total", sum(map(sum, parts)), 3, *sizes))
+            cells = pd.DataFrame(rows, columns=["area", "sales", "firms", *LARGEST[:kept]])
+            with suppress(TableError):
+                read_margins(cells, "area", "sales", contributors="firms", largest=LARGEST[:kept])
+                accepted.add(sizes)
+        assert accepted >= possible
+        assert max(map(sum, accepted)) == max(map(sum, possible))
+        assert max(accepted)[0] == max(possible)[0]
+
+
 def test_numbers_of_contributors_may_be_rounded():
+    """Where there are waivers, there are no weights."""
     weighted = [("A", 10, 1, 8), ("B", 9, 1, 7), ("Total", 19, 3, 8)]  # 1.4 + 1.4 = 2.8
     cells = pd.DataFrame(weighted, columns=["area", "sales", "firms", "first"])
     found = read_margins(cells.drop(columns="first"), "area", "sales", contributors="firms")
     assert found[()]["contributors"].item() == 3
+    cells[["waived", "other"]] = [(0, 8), (0, 7), (0, 8)]
+    with pytest.raises(
+        TableError, match=r"to the whole table must contribute from 1 to 2, .* has 3"
+    ):
+        read_margins(
+            cells, "area", "sales", contributors="firms", waiver=("waived", "other"), decimals=1
+        )
 
 
 def test_a_column_has_one_role():

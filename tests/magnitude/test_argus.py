@@ -267,6 +267,90 @@ def test_codes_of_missing_labels_belong_to_no_group(table):
     assert bare["region_1",]["sensitive"].sel(region_1="99")
 
 
+NESTED_WORDS = """\
+<SEPARATOR> ";"
+trade "x"
+<RECODEABLE>
+<HIERLEVELS> 1 1 1
+v
+<NUMERIC>
+n
+<FREQUENCY>
+first
+<MAXSCORE>
+told
+<STATUS>
+"""
+PARTS = ["101;5;3;3;", "102;7;3;4;U"]
+
+
+def read_words(folder, rows, words=NESTED_WORDS):
+    (folder / "cells.rda").write_text(words)
+    (folder / "cells.tab").write_text("\n".join(rows) + "\n")
+    return read_argus(folder / "cells.tab")
+
+
+@pytest.mark.parametrize("whole", [("Total",), ("10", "Total"), ("1", "Total", "10")])
+def test_codes_above_all_others_are_further_names_of_the_total(tmp_path, whole):
+    for rows, total in ((PARTS, "12;6;7;U"), (PARTS[1:], "7;3;4;U")):
+        tables, told = read_words(tmp_path, [*rows, *(f"{name};{total}" for name in whole)])
+        assert list(tables) == [("trade",), ()]
+        assert tables["trade",]["trade"].values.tolist() == [row[:3] for row in rows]
+        assert tables[()]["total"].item() == int(total.split(";")[0])
+        assert told["trade"].tolist() == ["102", None]
+    (tmp_path / "trade.hrc").write_text("1\n.10\n..101\n..102\n")
+    words = NESTED_WORDS.replace("<HIERLEVELS> 1 1 1", "<HIERCODELIST> trade.hrc")
+    lines = [*PARTS, *(f"{name};12;6;7;" for name in whole)]
+    assert list(read_words(tmp_path, lines, words)[0]) == [("trade",), ()]
+
+
+def test_totals_of_two_variables_by_several_names(tmp_path):
+    words = NESTED_WORDS.replace("v\n<N", "area\n<RECODEABLE>\nv\n<N")
+    areas = {"N": (5, 7), "S": (1, 2), "Total": (6, 9)}
+    rows = []
+    for area, (one, two) in areas.items():
+        cells = {"101": one, "102": two, "10": one + two, "1": one + two, "Total": one + two}
+        rows += [f"{trade};{area};{total};3;{total};" for trade, total in cells.items()]
+    rows = [row for row in rows if not row.startswith("Total;S")]  # 10 and 1 name it
+    tables, _ = read_words(tmp_path, rows, words)
+    assert set(tables) == {("trade", "area"), ("trade",), ("area",), ()}
+    assert tables["area",]["total"].values.tolist() == [12, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("10;13;6;7;", "line 4, trade=10, is the same total as line 3: 'v' must be 12, got 13"),
+        ("10;12;5;7;", "line 4, trade=10, is the same total as line 3: 'n' must be 6, got 5"),
+        ("10;12;6;6;", "line 4, .* 'first' must be 7, got 6"),
+        ("10;12;6;7;U", "line 4, .* 'told' must be .*, got U"),
+        ("Total;12;6;7;", "a cell can be given once: row 4 of .*, trade=Total"),
+        ("x;0;0;0;\n10;12;6;7;\n10;12;6;7;", "a cell can be given once: row 6 of"),
+    ],
+)
+def test_two_lines_of_one_total_say_the_same(tmp_path, line, message):
+    with pytest.raises(TableError, match=message):
+        read_words(tmp_path, [*PARTS, "Total;12;6;7;", line])
+    same = ["10;12.0;6;7;", "1;12;6;7,0;"]
+    assert read_words(tmp_path, [*PARTS, "Total;12;6;7;", *same])[0][()]["total"].item() == 12
+
+
+def test_with_missing_labels_a_code_above_all_others_is_no_total(tmp_path):
+    rows = [*PARTS, "10;12;6;7;", "1;12;6;7;", "x;3;1;3;", "Total;15;7;7;"]
+    tables, _ = read_words(tmp_path, rows)
+    assert set(tables) == {("trade",), ("trade_1",), ("trade_2",), ()}
+    assert tables["trade_2",]["total"].to_series().to_dict() == {"10": 12, "x": 3}
+
+
+def test_the_last_field_of_the_last_line_can_be_empty(tmp_path):
+    words = NESTED_WORDS.replace('";"', '"\t"').replace("<HIERLEVELS> 1 1 1\n", "")
+    rows = [row.replace(";", "\t") for row in [*PARTS, "Total;12;6;7;"]]
+    for ending in ([], ["", " \t", ""]):
+        tables, told = read_words(tmp_path, [*rows, *ending], words)
+        assert tables[()]["total"].item() == 12
+        assert told["trade"].tolist() == ["102"]
+
+
 def test_no_cells(table):
     table.write_text("")
     with pytest.raises(FileFormatError, match=r"cells\.tab: holds no cells"):

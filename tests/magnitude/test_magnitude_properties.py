@@ -122,6 +122,89 @@ def test_tables_are_as_of_the_slow_twin(drawn, data):
             assert found["entropy"].item() == pytest.approx(cell["entropy"], abs=1e-12)
 
 
+UNITS = {
+    "row": {},
+    "firm": {"contributor": "firm"},
+    "holding": {"contributor": "firm", "holding": "holding"},
+    "weight": {"contributor": "firm", "sampling_weights": "weight"},
+    "weighted row": {"sampling_weights": "weight"},
+}
+
+
+@TWIN
+@given(records(weighted=True), st.sampled_from([*UNITS]), st.integers(1, 4))
+def test_the_largest_of_a_total_are_at_most_those_of_its_parts_together(frame, unit, ranks):
+    """With negative contributions and weights with decimals, too."""
+    tables = tc.magnitude.tabulate_margins(
+        frame, DIMS, "x", decimals=1, largest=ranks, **UNITS[unit]
+    )
+    for names, total in tables.items():
+        for finer, parts in tables.items():
+            if set(names) < set(finer):
+                step = 10 ** total.attrs["decimals"]
+                held, most = (np.rint(table["largest"] * step) for table in (total, parts))
+                most = most.sum([name for name in finer if name not in names])
+                assert (held.cumsum("rank") <= most.cumsum("rank")).all()
+
+
+GROUPS = pd.DataFrame({"a": list("pqr"), "group": ["G", "G", "H"]})
+
+
+@TWIN
+@given(records(weighted=True, negative=False), st.sampled_from([*UNITS]), st.data())
+def test_every_table_that_is_made_is_read(frame, unit, data):
+    """With weights the numbers of contributors are rounded, and the largest not given:
+    a fraction of a contributor has a rank of its own, and none in a whole number.
+    """
+    weighted, asked = "weight" in unit, data.draw(st.booleans())
+    waived = not weighted and data.draw(st.booleans())
+    whole = weighted and data.draw(st.booleans())
+    if whole:
+        frame["weight"] = np.floor(frame["weight"])
+    agreed = data.draw(st.lists(st.booleans(), min_size=len(frame), max_size=len(frame)))
+    tables = tc.magnitude.tabulate_margins(
+        frame.assign(agreed=agreed),
+        DIMS,
+        "x",
+        decimals=1,
+        largest=4,
+        hierarchies={"a": GROUPS},
+        request="asked" if asked else None,
+        waiver="agreed" if waived else None,
+        **UNITS[unit],
+    )
+    ranks = 0 if weighted and not whole else data.draw(st.integers(0, 4))
+    largest, waiver = [f"x{rank + 1}" for rank in range(ranks)], ["waivers", "unwaived"]
+    columns = ["total", "contributors", *(waiver if waived else [])]
+    rows = []
+    for names, table in tables.items():
+        for at in np.ndindex(table["total"].shape):
+            cell = table.isel(dict(zip(names, at, strict=True)))
+            labels = {"a" if name == "group" else name: str(cell[name].item()) for name in names}
+            numbers = {name: cell[name].item() for name in columns}
+            numbers["contributors"] = int(numbers["contributors"] + 0.5)
+            sizes = dict(zip(largest, cell["largest"].values.tolist(), strict=False))
+            rows.append({"a": "Total", "b": "Total"} | labels | numbers | sizes)
+    found = tc.magnitude.read_margins(
+        pd.DataFrame(rows),
+        DIMS,
+        "total",
+        contributors="contributors",
+        largest=largest,
+        waiver=tuple(waiver) if waived else None,
+        hierarchies={"a": GROUPS},
+        decimals=tables[()].attrs["decimals"],
+    )
+    assert set(found) == set(tables)
+    for names, table in tables.items():
+        own = found[names].sel({name: table[name].values for name in names})
+        assert np.array_equal(own["total"], table["total"])
+        assert np.array_equal(own["largest"], table["largest"][..., :ranks])
+        assert np.array_equal(own["contributors"], np.floor(table["contributors"] + 0.5))
+        for name in columns[2:]:
+            assert np.array_equal(own[name], table[name])
+
+
 @SETTINGS
 @given(records(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_matter(frame, random):
@@ -175,7 +258,8 @@ def test_the_level_is_the_least_that_makes_a_rule_safe(frame, rule):
     table = tc.tabulate_magnitude(frame, DIMS, "x", decimals=1)
     level = tc.magnitude.protection_levels(table, rule)
     for added, still in ((level, False), (level - 0.1, True)):
-        widened = table.assign(absolute_total=(table["absolute_total"] + added).clip(0))
+        total = (table["absolute_total"] + added).clip(0)
+        widened = table.assign(absolute_total=total, share=table["largest"] / total)
         found = tc.sensitive_cells(widened, rule)["sensitive"]
         assert ((found == still) | (level == 0)).all()
 

@@ -343,9 +343,8 @@ def test_the_level_is_the_least_that_makes_the_rule_safe(rule, cell):
     assert (level > 0) == sensitive(rule, cell)[0]
 
     def with_total(total: int) -> bool:
-        widened = table.assign(
-            total=table["total"] * 0 + total, absolute_total=table["total"] * 0 + total
-        )
+        totals = table["total"] * 0 + total
+        widened = table.assign(absolute_total=totals, share=table["largest"] / totals)
         return bool(tc.sensitive_cells(widened, rule)["sensitive"].item())
 
     assert not with_total(sum(cell) + level)
@@ -515,6 +514,15 @@ FIRMS = table_of([300, 20, 10], [5, 5])
         (
             FIRMS.assign_attrs(decimals=3).assign(contributors=FIRMS["contributors"] / 4),
             "'contributors' must be 0 or at least 1: cell=0 holds 0.75",
+        ),
+        # One who contributes to several cells would count as several.
+        (
+            FIRMS.sum("cell"),
+            r"'share' must be 'largest' / 'absolute_total', .*: rank=1 holds 1\.409",
+        ),
+        (
+            table_of([300, 20, 10], [0, 0]).fillna(0),
+            "'share' must be 'largest' / 'absolute_total', .*: cell=1, rank=1 holds 0.0",
         ),
     ],
 )

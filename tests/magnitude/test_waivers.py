@@ -86,6 +86,19 @@ def test_other_rules_hold_unless_all_have_waived(rule):
     assert tc.magnitude.protection_levels(table, rule).values.tolist()[::2] == [0, 0]
 
 
+@pytest.mark.parametrize("rule", [*RULES[:2], MinimumFrequency(3), UnsafeZeros(1)], ids=str)
+def test_where_no_cell_is_judged_no_contributions_are_needed(rule):
+    cells = pd.DataFrame([("A", 60, 1, 1, 0), ("B", 40, 2, 2, 0)], columns=COLUMNS[:5])
+    waived, plain = (
+        of_cells(cells, largest=[], waiver=waiver)["cell",] for waiver in (WAIVER, None)
+    )
+    for table, safe in ((waived, None), (plain, {"cell": ["A", "B"]})):
+        found = tc.sensitive_cells(table, rule, safe=safe)
+        assert found["sensitive"].values.tolist() == [False, False]
+        assert found["reason"].values.tolist() == ["", ""]
+    assert tc.magnitude.protection_levels(waived, rule).values.tolist() == [0, 0]
+
+
 def test_a_table_of_nothing_but_waivers_has_no_sensitive_cell():
     table = waived_table([(9, True)], [(5, True), (1, True)])
     rules = [*RULES, MinimumFrequency(3), UnsafeZeros(1), EntropyRule(1.0)]
@@ -329,11 +342,11 @@ LARGE, SMALL = ("A", 100, 2, 0, 90, 90), ("B", 5, 4, 4, 0, 2)
     [
         (
             [LARGE, ("B", 50, 4, 0, 20, 20), ("Total", 150, 6, 6, 0, 90)],
-            "of the whole table from 5 to 6 must have no waiver in 'waivers', .*: 0 have none",
+            "of the whole table from 6 to 6 must have no waiver in 'waivers', .*: 0 have none",
         ),
         (
             [LARGE, SMALL, ("Total", 105, 6, 5, 5, 90)],
-            "of the whole table from 2 to 3 must have no waiver in 'waivers', .*: 1 have none",
+            "of the whole table from 2 to 2 must have no waiver in 'waivers', .*: 1 have none",
         ),
         (
             [LARGE, ("B", 5, 4, 2, 2, 2), ("Total", 105, 4, 0, 90, 90)],
@@ -386,8 +399,7 @@ def test_as_many_waive_in_a_total_as_can():
                 continue
             accepted.add(waived)
         assert accepted >= waivers
-        assert max(accepted) <= max(waivers) + 1  # as numbers may have been rounded
-        assert number not in accepted or number in waivers
+        assert max(accepted) == max(waivers)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -56,6 +56,13 @@ def test_derived_keys_are_the_formula():
     assert hexadecimal.tolist() == expected
 
 
+def test_a_key_that_other_programs_give():
+    """``openssl dgst -sha256 -mac HMAC`` of p1 starts with f4 63 ca 14 cb a4 8e 75, of
+    which the first byte counts least."""
+    derived = tc.perturbation.derive_record_keys(["p1"], secret=SECRET)
+    assert derived[0] * 2**53 == 0x75_8E_A4_CB_14_CA_63_F4 >> 11
+
+
 @pytest.mark.parametrize(
     "form", [list, np.array, pd.Series, pl.Series, tuple], ids=lambda form: form.__name__
 )
@@ -128,6 +135,9 @@ def test_secrets_that_can_be_guessed(secret, found):
         (["a", None], "row 2 holds an object of type NoneType"),
         ([1.0, 2.0], "row 1 holds an object of type float"),
         ([True], "row 1 holds an object of type bool"),
+        (["a", ""], "row 2 holds blank text, ''"),
+        (["a", "b", " \t"], r"row 3 holds blank text, ' \\t'"),
+        (np.array(["a", "\u00a0"]), "row 2 holds blank text"),
         (["a", "b", "c", "b"], "rows 2 and 4 have the same"),
         (["7", 7], "rows 1 and 2 have the same"),
     ],

@@ -84,6 +84,16 @@ def test_what_a_seed_has_drawn_is_not_for_release(method, table, seed):
         }
 
 
+@pytest.mark.parametrize("method", METHODS)
+@given(table=some_tables(), seed=SEEDS)
+@FEWER
+def test_what_follows_a_seed_is_not_for_release_either(method, table, seed):
+    """Counts that a second method leaves as they are are those of the seed."""
+    first = tc.add_noise(table, epsilon=1, random_seed=seed)[0]
+    assert METHODS[method](first).attrs == first.attrs
+    assert "not_for_release" in first.attrs
+
+
 @pytest.mark.parametrize("method", ["random", "controlled", "conventional"])
 @given(table=some_tables(max_count=50), base=BASES)
 def test_neighbouring_multiples(method, table, base):

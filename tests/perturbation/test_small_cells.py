@@ -8,7 +8,7 @@ import xarray as xr
 
 import taciturn as tc
 from perturbed import assert_follows, assert_unbiased, product_pmf
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TableError
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,39 @@ def test_a_margin_of_suppressed_cells_is_missing():
     assert tc.margin(named, "a").values.tolist() == [32, 15]
 
 
+def _suppressed() -> xr.DataArray:
+    table = xr.DataArray([[4, 1], [8, 6]], dims=("a", "b"), coords={"a": [0, 1], "b": [0, 1]})
+    return tc.perturbation.suppress_small_cells(table, minimum=3)[0]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda table: tc.Rounding(table, 3, method="random"),
+        lambda table: tc.attack.Perturbed(table, tc.attack.RandomRounding(3)),
+        lambda table: tc.Suppression(table, table == 0),
+        lambda table: tc.perturbation.conventional_round(table, rounding_base=3),
+        lambda table: tc.random_round(table, rounding_base=3),
+        lambda table: tc.perturbation.adjust_small_cells(table, minimum=3),
+        lambda table: tc.controlled_round(table, rounding_base=3),
+        lambda table: tc.add_noise(table, epsilon=1),
+        lambda table: tc.LogLinear().fit(table, population_size=100),
+        lambda table: tc.draw_sample(table, fraction=0.5),
+        lambda table: tc.assess_many(table, population_size=100, over="a"),
+        lambda table: tc.assess_many(table.chunk(a=1), population_size=100, over="a"),
+    ],
+)
+def test_suppressed_cells_are_taken_for_no_zeros(use):
+    with pytest.raises(TableError, match="marks as suppressed, which are not 0"):
+        tc.attacker_bounds(use(_suppressed()), progressbar=False)
+
+
+def test_marks_of_nothing_are_no_obstacle():
+    table = xr.DataArray([3, 4], dims="a")
+    released = tc.perturbation.suppress_small_cells(table, minimum=2)[0]
+    assert tc.perturbation.conventional_round(released, rounding_base=3).values.tolist() == [[3, 3]]
+
+
 def test_a_lower_minimum_suppresses_less():
     religion = tc.load_dataset("area_by_religion")
     numbers = [int(tc.perturbation.small_cells(religion, minimum=t).sum()) for t in (2, 3, 5, 10)]
@@ -72,7 +105,9 @@ def test_a_million_cells():
     )
     assert not bool(
         tc.perturbation.small_cells(
-            tc.perturbation.suppress_small_cells(table, minimum=3)[0].drop_vars("replicate"),
+            tc.perturbation.suppress_small_cells(table, minimum=3)[0].drop_vars(
+                ["replicate", "suppressed"]
+            ),
             minimum=3,
         ).any()
     )

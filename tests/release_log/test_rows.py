@@ -157,6 +157,8 @@ def test_small_cells_that_are_suppressed_are_not_zeros(tmp_path):
     assert found(log, rows.assign(lower=rows["count"].fillna(1), upper=rows["count"])) == []
     ends = rows["count"].fillna(1)
     assert found(log, rows.assign(lower=ends, upper=ends)) == ["d=x, e=1"]
+    alone = rows.drop(columns="count").assign(lower=ends, upper=ends)
+    assert found(log, alone) == ["d=x, e=1"]
     for odd in (["u", "v"], [True, False]):  # another coordinate of this name
         marked = table.assign_coords(suppressed=("e", odd))
         assert found(log, marked) == found(log, table)

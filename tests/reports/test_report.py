@@ -176,6 +176,16 @@ def test_a_fit_that_failed_says_so_first(page, fit_as_chain):
     assert "DOES NOT LOOK" in read.row("Model checks")[0]
 
 
+def test_what_can_be_worked_out_is_said_of_a_fit_that_failed(page, fit_as_chain, religion_sample):
+    stuck = fit_as_chain.copy(deep=True)
+    stuck["posterior"]["theta"][0] += 1e4
+    small = (religion_sample > 0) & (religion_sample < 3)
+    read = page(stuck, releases={"by hand": tc.Suppression(religion_sample, small)})
+    assert read.verdict.startswith("Do not rely on these numbers: the sampler did not")
+    assert re.search(r"unpublished cells of by hand can be worked out: it must not", read.verdict)
+    assert "carries a risk" not in read.verdict
+
+
 def test_a_public_page_of_a_failed_check_gives_no_count(page, fit_as_chain):
     wrong = fit_as_chain.copy()
     samples = wrong["posterior_predictive"]["count"]

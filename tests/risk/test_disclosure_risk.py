@@ -6,6 +6,7 @@ from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -241,11 +242,27 @@ class TestArguments:
             ((float("inf"), 0, 0), "non-negative and sum to 1"),
             (0.5, "three numbers, got 0.5"),
             ("abc", "three numbers, got 'abc'"),
+            ("010", "a list of three numbers, got '010'"),
+            (b"\0\1\0", "a list of three numbers, got b"),
+            ({0.1, 0.2, 0.7}, "a list of three numbers, got {"),
+            (frozenset({0.1, 0.2, 0.7}), "a list of three numbers, got frozenset"),
+            ({0.1: "zeros", 0.7: "entropy", 0.2: "size"}, "a list of three numbers"),
+            ({0.1: 0, 0.2: 0, 0.7: 0}.keys(), "a list of three numbers, got dict_keys"),
+            (("0.1", "0.8", "0.1"), r"a list of three numbers, got \('0\.1', "),
+            ((b"1", 0, 0), "a list of three numbers, got"),
+            (np.array(["0.1", "0.8", "0.1"]), "a list of three numbers, got ndarray"),
+            ((True, 0, 0), r"a list of three numbers, got \(True, 0, 0\)"),
+            ((10**400, 0, 0), "a list of three numbers, got"),
         ],
     )
     def test_bad_weights(self, weights, message):
         with pytest.raises(ParameterError, match=message):
             tc.disclosure_risk(cells(1, 2), weights=weights)
+
+    @pytest.mark.parametrize("form", [list, tuple, np.array, pd.Series, iter])
+    def test_weights_in_any_sequence(self, form):
+        found = tc.disclosure_risk(cells(1, 2), weights=form([0.5, 0.2, 0.3]))
+        assert found.attrs["weights"] == [0.5, 0.2, 0.3]
 
     def test_bad_variant(self):
         with pytest.raises(

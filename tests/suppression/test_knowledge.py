@@ -154,6 +154,22 @@ def test_what_others_may_be_no_less_than_is_known_of_them_too():
     assert not pattern.audit["a", "b"]["disclosed"].any()
 
 
+def test_where_less_may_be_suppressed_nothing_is_known_of_the_others():
+    """Not the least value of the table either, which no rule tells anybody."""
+    table = xr.DataArray([[1, 3], [3, 2]], dims=("a", "b"))
+    two = table == 2
+    pattern = protected(table, two, knowledge=(2, 9))
+    assert pattern.knowledge["a", "b"]["lower"].values.tolist() == [[0, 0], [0, 2]]
+    of_all = {"lower": xr.where(two, 2, 0), "upper": xr.where(two, 9, np.inf)}
+    asked = xr.Dataset({"lower": table * 0 + 2, "upper": table + 3}).where(two, table)
+    for knowledge in ((2, 9), xr.Dataset(of_all)):
+        pattern = protected(table, two, knowledge=knowledge, protection=asked)
+        assert float(pattern.audit["a", "b"]["upper"][1, 1]) == 5
+    signed = xr.DataArray([[-4, 2], [3, 1]], dims=("a", "b"))
+    pattern = protected(signed, signed == 1, knowledge=(0, 2), protection=0.7)
+    assert pattern.knowledge["a", "b"]["lower"].values.tolist() == [[-np.inf] * 2, [-np.inf, 0]]
+
+
 def with_patterns(most, knowledge_of):
     """Small tables with the pattern for those of which there is one, and the tables
     that agree with what is published."""

@@ -49,13 +49,13 @@ def test_an_encoding_and_a_separator_that_are_given(tmp_path, monkeypatch, sep, 
 
 @pytest.mark.parametrize("sep", [";", "\t"])
 def test_records_of_counts_and_magnitudes(tmp_path, sep):
-    path = written(tmp_path, sep, "latin-1")
+    path = written(tmp_path, sep, "latin-1", rows=[(*ROWS[0][:-1], "Umsatz"), *ROWS[1:]])
     given = {"sep": sep, "encoding": "latin-1"}
     assert tc.tabulate(path, ["Gemeinde"], **given).values.tolist() == [1, 1]
-    totals = tc.tabulate_magnitude(path, "Gemeinde", "count", **given)
+    totals = tc.tabulate_magnitude(path, "Gemeinde", "Umsatz", **given)
     assert totals["total"].to_series().to_dict() == {"Zürich": 3, "Genève": 4}
     protected = tc.protect_table(
-        path, "Gemeinde", "count", tc.Dominance(1, 1), progressbar=False, **given
+        path, "Gemeinde", "Umsatz", tc.Dominance(1, 1), progressbar=False, **given
     )
     assert set(protected.tables) == {("Gemeinde",), ()}
 

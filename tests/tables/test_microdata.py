@@ -271,3 +271,17 @@ def test_labels_of_several_types_that_differ_are_several():
     assert found["a"].values.tolist() == ["1", "1.0", "2", "2.0"]
     for plain in ([1.0, 2.0], [True, False], ["1", "1.0"]):
         assert tc.tabulate(pd.DataFrame({"a": plain}), "a").values.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("column", ["count", "weighted_count"])
+def test_rows_of_a_table_are_no_people(column, tmp_path):
+    rows = pd.DataFrame({"area": ["A", "A", "B"], "sex": ["f", "m", "f"], column: [30, 10, 40]})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    message = f"has a column '{column}', so that it is no microdata but a table"
+    for records in (rows, tmp_path / "t.csv"):
+        with pytest.raises(TableError, match=message):
+            tc.tabulate(records, ["area", "sex"])
+        with pytest.raises(TableError, match=message):
+            tc.assess_many(records, over="area", variables=["sex"], population_size=100)
+        with pytest.raises(TableError, match=message):
+            tc.swap_records(records, geography="area", rate=0.5)

@@ -278,7 +278,7 @@ class TestBadRows:
 
     def test_a_number_and_its_text_are_written_alike(self):
         people = pd.DataFrame({"area": [1, "1"], "count": [1, 2]})
-        for read in (tc.read_table, lambda frame: tc.tabulate(frame, "area")):
+        for read in (tc.read_table, lambda frame: tc.tabulate(frame[["area"]], "area")):
             with pytest.raises(
                 TableError, match="two labels of 'area' are both written '1', in row 2"
             ):

@@ -81,6 +81,23 @@ def test_totals_that_do_not_all_add_up_are_refused_as_unclear():
         tc.read_table(rounded)
 
 
+def test_margins_alone_are_refused():
+    """Nobody would be in other cells, and everybody in two."""
+    rows = [("m", "Total", 5), ("f", "Total", 6), ("Total", "young", 7), ("Total", "old", 4)]
+    rows = pd.DataFrame(rows, columns=["sex", "age", "count"])
+    with pytest.raises(TableError, match="sex=Total says that it is a total, and nobody is in"):
+        tc.read_table(rows)
+
+
+def test_totals_that_add_up_among_themselves_alone_are_refused():
+    """As where they were rounded apart from the cells."""
+    cells = [("a0", "b0", 3), ("a1", "b0", 15)]
+    totals = [("Total", "Total", 18), ("a0", "Total", 2), ("a1", "Total", 16), ("Total", "b0", 17)]
+    rows = pd.DataFrame([*totals, *cells], columns=["a", "b", "count"])
+    with pytest.raises(TableError, match="a=Total says that it is a total, and some"):
+        tc.read_table(rows)
+
+
 def test_a_category_called_so_does_not_hide_totals_of_another_variable():
     cells = [("A", "f", 4), ("A", "all", 50), ("B", "f", 2), ("B", "all", 3)]
     totals = [("Total", "f", 6), ("Total", "all", 53)]

@@ -256,20 +256,15 @@ class Card:
         Raises
         ------
         FileFormatError
-            Whatever `load_table` refuses, or a different sample, as another version of
-            NumPy may draw.
+            Whatever `load_table` refuses; a sample from a table of another total than
+            the population, or a different one, as another version of NumPy may draw.
         """
-        table = self.load_table()
-        if self.table.fraction is not None:
-            table = draw_sample(
-                table, fraction=self.table.fraction, random_seed=self.table.random_seed
-            )
-        if int(table.sum()) != self.table.sample_size:
-            raise FileFormatError(
-                f"{self.path}: sample.size is {self.table.sample_size}, {self.table.source} gives"
-                " another: this is not what was fitted"
-            )
-        return self._checked(table, "sample.hash", self.table.sample_hash)
+        table, of = self.load_table(), self.table
+        if of.fraction is not None:
+            self._check_total(table, "table.population_size", of.population_size)
+            table = draw_sample(table, fraction=of.fraction, random_seed=of.random_seed)
+        self._check_total(table, "sample.size", of.sample_size)
+        return self._checked(table, "sample.hash", of.sample_hash)
 
     def fit_arguments(self) -> dict[str, Any]:
         """Arguments of the fit other than the sample: `N`, what was known, settings.
@@ -302,6 +297,13 @@ class Card:
                 " folder of the card; put the file itself there"
             )
         return file
+
+    def _check_total(self, table: xr.DataArray, name: str, expected: int) -> None:
+        if int(table.sum()) != expected:
+            raise FileFormatError(
+                f"{self.path}: {name} is {expected}, {self.table.source} gives another: this is not"
+                " what was fitted"
+            )
 
     def _checked(self, table: xr.DataArray, name: str, expected: str | None) -> xr.DataArray:
         if expected is not None and table_hash(table) != expected:

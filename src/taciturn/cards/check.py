@@ -1,16 +1,21 @@
 """Numbers of a fit, and their comparison with those of another."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from math import hypot
 from os import PathLike
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
 from taciturn.cards.card import COLUMNS, Card
 from taciturn.cards.reading import load_card
-from taciturn.diagnostics import AnyDiagnostics, PooledDiagnostics
+from taciturn.diagnostics import (
+    AnyDiagnostics,
+    Diagnostics,
+    ImportanceDiagnostics,
+    PooledDiagnostics,
+)
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.risk import assess
 from taciturn.fits.table import draws_table, independent_draws
@@ -34,6 +39,10 @@ MOST_ERRORS: Final = 4.0
 _COUNTS: Final = ("tau1",)  # measures that are whole numbers
 _TINY: Final = 1e-9  # relative difference that rounding leaves between equal constants
 _DIGITS: Final = 6
+_KINDS: Final = {
+    tuple(field.name for field in fields(kind)): kind
+    for kind in (Diagnostics, ImportanceDiagnostics)
+}
 
 Rows = Mapping[str, Mapping[str, float]]
 
@@ -59,7 +68,7 @@ class CardCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the new fit converged and every mean agrees with the reference."""
+        """Whether all fits converged and every mean agrees with the reference."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -78,7 +87,8 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     recorded settings. A mean agrees if it lies within four combined Monte Carlo errors
     of the reference; by chance alone one in 16,000 does not. Medians and ends of
     intervals may be half the width of an interval apart, or one count; a Monte Carlo
-    error above the standard deviation is none.
+    error above the standard deviation is none. The checks that the card records must be
+    all those of its two fits, and such that both converged.
 
     Parameters
     ----------
@@ -94,8 +104,9 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     Raises
     ------
     FileFormatError
-        Whatever `load_card` refuses, or a table or sample other than the one that was
-        fitted.
+        Whatever `load_card` refuses; a table or sample other than the one that was
+        fitted; a population of more or fewer people than the table from which the
+        sample is drawn.
 
     Examples
     --------
@@ -109,6 +120,10 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     rows, diagnostics = fit_in_numbers(assess(fit, weights=card.weights))
     table, problems = compare_numbers(card.reference.summary, rows)
     problems += [f"[fit.summary] {each}" for each in compare_numbers(card.fit.summary, rows)[1]]
+    for name, run in (("reference", card.reference), ("fit", card.fit)):
+        problems += [
+            f"[{name}.checks] {each}" for each in _recorded_problems(run.checks, diagnostics)
+        ]
     if diagnostics is not None:
         problems += [f"the new fit did not converge: {problem}" for problem in diagnostics.problems]
     return CardCheck(card, table, tuple(problems))
@@ -149,6 +164,33 @@ def check_numbers(diagnostics: AnyDiagnostics | None) -> dict[str, float]:
     return {
         name: value if isinstance(value, int) else rounded(value) for name, value in numbers.items()
     }
+
+
+def _recorded_problems(
+    checks: Mapping[str, float], diagnostics: AnyDiagnostics | None
+) -> Iterator[str]:
+    """What is wrong with a fit by the checks that a card records of it, which must be
+    of the same members as those of a new fit.
+    """
+    recorded, members = _by_member(checks), _by_member(check_numbers(diagnostics))
+    for member in {**members, **recorded}:
+        own = recorded.get(member, {})
+        kind = next((kind for names, kind in _KINDS.items() if set(names) == set(own)), None)
+        if kind is None or member not in members:
+            rule = " or ".join(map(", ".join, _KINDS)) if member in members else "none"
+            yield f"{member}must be {rule}, got {', '.join(own) or 'none'}"
+        else:
+            yield from (member + problem for problem in kind(**own).problems)
+
+
+def _by_member(checks: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """Inverse of `check_numbers`, by what a problem of a member begins with."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in checks.items():
+        check = next(each for names in _KINDS for each in names if f"_{name}".endswith(f"_{each}"))
+        member = name.removesuffix(check).removesuffix("_")
+        found.setdefault(member and f"{member}: ", {})[check] = value
+    return found
 
 
 def compare_numbers(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[str]]:

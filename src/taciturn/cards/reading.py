@@ -285,9 +285,7 @@ def _run(found: Fields) -> Run:
         random_seed=found.whole("random_seed", most=_LARGEST_SEED),
         method=found.text("method", _METHODS),
         sampler=found.text("sampler"),
-        checks={
-            name: checks.number(name, least=-_LARGEST, most=_LARGEST) for name in checks.remaining()
-        },
+        checks={name: _check(checks, name) for name in checks.remaining()},
         summary=rows,
     )
     unknown = [name for name in run.checks if not _CHECKS.fullmatch(name)]
@@ -303,6 +301,12 @@ def _run(found: Fields) -> Run:
         )
     found.end()
     return run
+
+
+def _check(found: Fields, name: str) -> float:
+    if name.endswith("divergences"):
+        return found.whole(name)
+    return found.number(name, least=-_LARGEST, most=_LARGEST)
 
 
 def _row(found: Fields) -> dict[str, float]:

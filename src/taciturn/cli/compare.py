@@ -9,7 +9,6 @@ from taciturn.cli.files import FileCommand, Input, Output, force_option
 from taciturn.cli.options import SEED
 from taciturn.cli.printing import Format, format_option, print_as
 from taciturn.cli.working import working
-from taciturn.errors import ParameterError
 from taciturn.files import check_readable
 
 __all__ = ["compare"]
@@ -59,7 +58,7 @@ def compare(
             f"two fits would be called {twice[0]!r}: copy one to a file of another name"
         )
     if len(names) < 2:
-        raise ParameterError(f"a comparison needs at least two fits, got {names}")
+        raise click.UsageError(f"a comparison needs at least two fits, got {names[0]!r} alone")
     for path in fits:
         check_readable(path)
     with working("loading libraries, reading the fits"):

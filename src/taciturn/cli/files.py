@@ -42,7 +42,6 @@ __all__ = [
     "Target",
     "apriori_option",
     "check_intervals",
-    "check_records",
     "check_release_file",
     "check_tables",
     "csv_output_option",
@@ -306,27 +305,17 @@ def check_release_file(source: TableFile | None) -> None:
         check_readable(source, READABLE_RELEASES)
 
 
-def check_records(source: Any, count: str = "count", **written: str | None) -> None:
-    """Raise if what is to be counted, a row an individual, has a column of counts."""
-    from taciturn.tables.sources import open_source
-
-    opened = open_source(source, **written)
-    if count in opened.names:
-        raise TableError(
-            f"{opened.origin}: has a column {count!r}, so that it is no microdata but a table,"
-            " whose rows are not to be counted; if it is none, call that column something else"
-        )
-
-
 def read_counts(
     source: Any, *, count: str, variables: tuple[str, ...] | None, **written: Any
 ) -> "xr.DataArray":
     """A table of counts, or that of microdata by these variables."""
     import taciturn as tc
+    from taciturn.tables.records import refuse_counts
+    from taciturn.tables.sources import open_source
 
     if variables is None:
         return tc.read_table(source, count=count, **written)
-    check_records(source, count, **written)
+    refuse_counts(open_source(source, **written), count)
     return tc.tabulate(source, variables, **written)
 
 

@@ -10,7 +10,6 @@ from taciturn.cli.files import (
     Input,
     StandardOutput,
     Target,
-    check_records,
     check_tables,
     csv_output_option,
     force_option,
@@ -86,7 +85,6 @@ def tabulate(
     written = {"sep": sep, "encoding": encoding}
     declared = _categories(categories, variables, written)
     with opened(records, database_table) as source:
-        check_records(source, sep=sep, encoding=encoding)
         table = tc.tabulate(
             source,
             variables,

@@ -188,7 +188,7 @@ def _compared(first: _Candidate, second: _Candidate, chains: int, tail: float) -
     """What is said of one pair, by name, for releases and for methods."""
     if first is second:
         first = second = _method(first)  # a release and itself
-    levels = ((first, second), (_method(first), _method(second)))
+    levels = ((_rounded(first), _rounded(second)), (_method(first), _method(second)))
     found: dict[str, Any] = {}
     for name in _Candidate._fields:
         pairs = [(getattr(ours, name), getattr(theirs, name)) for ours, theirs in levels]
@@ -207,8 +207,12 @@ def _compared(first: _Candidate, second: _Candidate, chains: int, tail: float) -
 
 def _method(candidate: _Candidate) -> _Candidate:
     """Means over the replicates, in the place of a single one."""
-    means = (values.mean(axis=1, keepdims=True) for values in candidate)
-    return _Candidate(*(values.round(DECIMALS) for values in means))
+    return _rounded(_Candidate(*(values.mean(axis=1, keepdims=True) for values in candidate)))
+
+
+def _rounded(candidate: _Candidate) -> _Candidate:
+    """Values that are the same where they differ by rounding alone."""
+    return _Candidate(*(values.round(DECIMALS) for values in candidate))
 
 
 def _described(first: Floats, second: Floats, tail: float) -> list[float]:

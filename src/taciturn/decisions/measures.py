@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
     """R2, (draws, replicates), or a loss, (1, replicates), of one protection."""
     if name == RISK:
-        return outcome.risk(RISK, weights).round(DECIMALS)
+        return _without_dust(outcome.risk(RISK, weights))
     if name not in outcome.losses:
         raise ParameterError(f"{name} is not measured here: give association=, two variables")
     measured = outcome.losses[name]
@@ -48,7 +48,14 @@ def values_of(outcome: Outcome, name: str, weights: Weights) -> Floats:
             " measure"
         )
     losses: Floats = 1 - measured if name == "spearman" else np.abs(measured)
-    return losses[np.newaxis].round(DECIMALS)
+    return _without_dust(losses[np.newaxis])
+
+
+def _without_dust(values: Floats) -> Floats:
+    """Zeros in the place of what rounding left of them; the rest is not rounded, as
+    means would then differ where those of exact values are the same.
+    """
+    return np.where(np.abs(values) < 10.0**-DECIMALS, 0.0, values)
 
 
 def named(name: str) -> str:

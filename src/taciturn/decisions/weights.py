@@ -275,8 +275,8 @@ def _slopes(
 
 def _compared(differences: Floats, tails: tuple[float, float]) -> dict[str, Any]:
     """What is said of one pair, from the differences of two terms, (2, draws)."""
-    differences = differences.round(DECIMALS)
     expected = differences.mean(axis=1).round(DECIMALS)
+    differences = differences.round(DECIMALS)
     areas = _areas(differences)
     mixed = _ZERO_SHARES[:, np.newaxis]
     at_shares = mixed * differences[0] + (1 - mixed) * differences[1]

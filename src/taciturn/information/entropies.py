@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import entr
+from scipy.special import entr, xlog1py, xlogy
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.information.reduction import (
@@ -192,12 +192,20 @@ def conditional_entropy_from_joint(
             raise TableError("joint sums to 0: there is nobody in it")
         if not bool(np.isfinite(total).all()):
             raise TableError("joint sums to more than a double holds")
-    probability = joint / total
-    released = probability.sum(before)
-    both = xr.apply_ufunc(entr, probability, dask="allowed").sum(before + after)
-    only = xr.apply_ufunc(entr, released, dask="allowed").sum(after)
-    left: xr.DataArray = (both - only).clip(min=0) / log_base(base)
-    return left.rename("conditional_entropy")
+
+    def uncertainty(values: Any) -> Any:
+        flat = values.reshape(*values.shape[: -len(before)], -1)
+        return _uncertainty(np.moveaxis(flat, -1, 0))
+
+    of_each: xr.DataArray = xr.apply_ufunc(
+        uncertainty,
+        joint / total,
+        input_core_dims=[before],
+        dask="parallelized",
+        output_dtypes=[np.float64],
+        dask_gufunc_kwargs={"allow_rechunk": True},
+    )
+    return (of_each.sum(after) / log_base(base)).rename("conditional_entropy")
 
 
 def conditional_entropy_from_transition(
@@ -330,26 +338,40 @@ def averaged_conditional_entropy(
     totals = releases.sum(axis=1, keepdims=True)
     if counts.sum() == 0:
         raise TableError("table is empty: there is no distribution to average")
-    p, whole = counts / counts.sum(), float(entr(counts / counts.sum()).sum())
+    p, whole = counts / counts.sum(), float(_uncertainty(counts / counts.sum()))
     filled, number = totals[:, 0] > 0, len(totals)
-    q = releases[filled] / totals[filled]
+    releases, totals = releases[filled], totals[filled]
+    q = releases / totals
     stay = np.minimum(p, q)
-    excess, missing = p - stay, q - stay
+    # Of two shares near 1 the others tell how far they are apart.
+    apart = (totals - releases) / totals - (counts.sum() - counts) / counts.sum()
+    apart = np.where(stay > 0.5, apart, p - q)
+    excess, missing = np.maximum(apart, 0), np.maximum(-apart, 0)
     moved = excess.sum(axis=1, keepdims=True)
     leaving = np.divide(excess, moved, out=np.zeros_like(excess), where=moved > 0)
     diagonal = stay.sum(axis=0) / number
     block = max(1, int(_BLOCK_BYTES // (8 * p.size)))
-    joint_entropy = 0.0
+    left = (1 - filled.mean()) * whole
     for start in range(0, p.size, block):
         columns = slice(start, start + block)
         joint = leaving.T @ missing[:, columns] / number
         inside = np.arange(joint.shape[1])
         joint[start + inside, inside] += diagonal[columns]
-        joint_entropy += float(entr(joint).sum())
-    left = joint_entropy - float(entr(q.sum(axis=0) / number).sum())
-    left += (1 - filled.mean()) * whole
-    value = min(max(left, 0.0), whole)
-    return xr.DataArray(value / log_base(base), name="conditional_entropy")
+        left += float(_uncertainty(joint).sum())
+    return xr.DataArray(min(left, whole) / log_base(base), name="conditional_entropy")
+
+
+def _uncertainty(mass: Any) -> Any:
+    """``-sum m log(m / total)`` over the first axis. The largest share is computed from
+    the others: near 1 it would say little of what it lacks.
+    """
+    largest = mass.argmax(axis=0)[None]
+    most = np.take_along_axis(mass, largest, axis=0)[0]
+    others = mass.copy()
+    np.put_along_axis(others, largest, 0.0, axis=0)
+    rest = others.sum(axis=0)
+    total = np.where(most > 0, most + rest, 1.0)
+    return entr(others).sum(axis=0) + xlogy(rest, total) - xlog1py(most, -rest / total)
 
 
 def _refuse_bad_mass(array: xr.DataArray, name: str) -> None:

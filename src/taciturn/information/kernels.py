@@ -15,6 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from taciturn.information.cell_terms import (
+    NEARLY_ALL,
+    cell_term,
+    entropy_of_shares,
+    log_of_share,
+    log_shares,
+    moving_term,
+)
 from taciturn.parallel import in_threads, threads_for
 from taciturn.schema import MAX_COUNT
 
@@ -205,69 +213,16 @@ def _scan_kernel(rows, mask, total):  # type: ignore[no-untyped-def] # pragma: n
 
 
 @njit(nogil=True, cache=True)
-def _log_shares(counts, mask, logs, share, log_share):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill shares and their logarithms (0 for an empty cell); return the total and the
-    numbers of cells and of zeros.
-    """
-    total = 0.0  # a float: the sum of many large counts does not fit in an integer
-    cells = 0
-    zeros = 0
-    for i in range(counts.size):
-        if mask[i]:
-            cells += 1
-            total += counts[i]
-            if counts[i] == 0:
-                zeros += 1
-    log_total = np.log(total) if total > 0 else 0.0
-    lookup = logs.size > 1
-    for i in range(counts.size):
-        count = counts[i]
-        if mask[i] and count > 0:
-            share[i] = count / total
-            log_share[i] = (logs[count] if lookup else np.log(count)) - log_total
-        else:
-            share[i] = 0.0
-            log_share[i] = 0.0
-    return total, cells, zeros
-
-
-@njit(nogil=True, cache=True)
-def _entropy(share, log_share, cells, zeros):  # type: ignore[no-untyped-def] # pragma: no cover
-    if cells - zeros <= 1:
-        return 0.0
-    total = 0.0
-    for i in range(share.size):
-        total -= share[i] * log_share[i]
-    return max(total, 0.0)
-
-
-@njit(nogil=True, cache=True)
-def _cell_term(p, q, log_p, log_q):  # type: ignore[no-untyped-def] # pragma: no cover
-    """What a cell adds to H(X|Y) = -sum m log(m/q) - sum r log(r/t) - sum s log(s/q),
-    leaving out t; and its r.
-    """
-    if p == q or p == 0.0:
-        return 0.0, 0.0
-    if q == 0.0:
-        return -p * log_p, p
-    if p > q:
-        excess = p - q
-        return -excess * np.log(excess), excess
-    missing = q - p
-    return -p * (log_p - log_q) - missing * (np.log(missing) - log_q), 0.0
-
-
-@njit(nogil=True, cache=True)
 def _table_kernel(tables, masks, mask_of, logs, out):  # type: ignore[no-untyped-def] # pragma: no cover
     size = tables.shape[1]
     share = np.empty(size)
     log_share = np.empty(size)
     for a in range(tables.shape[0]):
-        total, cells, zeros = _log_shares(tables[a], masks[mask_of[a]], logs, share, log_share)
+        total, cells, zeros = log_shares(tables[a], masks[mask_of[a]], logs, share, log_share)
         out[a, 0] = total
         out[a, 1] = cells
         out[a, 2] = zeros
-        out[a, 3] = _entropy(share, log_share, cells, zeros)
+        out[a, 3] = entropy_of_shares(share, log_share, cells, zeros)
 
 
 @njit(nogil=True, cache=True)
@@ -288,28 +243,29 @@ def _pair_kernel(  # type: ignore[no-untyped-def] # pragma: no cover
         mask = masks[mask_of[a]]
         new_mask = mask_of[a] != last_mask
         if new_mask or table_of[a] != last_table:
-            total, cells, zeros = _log_shares(tables[table_of[a]], mask, logs, p, log_p)
-            entropy = _entropy(p, log_p, cells, zeros)
+            total, cells, zeros = log_shares(tables[table_of[a]], mask, logs, p, log_p)
+            entropy = entropy_of_shares(p, log_p, cells, zeros)
             last_table = table_of[a]
         if new_mask or release_of[a] != last_release:
-            released_total, _, _ = _log_shares(
-                releases[release_of[a]], mask, release_logs, q, log_q
-            )
+            released_total, _, _ = log_shares(releases[release_of[a]], mask, release_logs, q, log_q)
             last_release = release_of[a]
         last_mask = mask_of[a]
         both = 0
         either = 0
         moved = 0.0
+        most = 0.0
         conditional = 0.0
         for i in range(size):
             if mask[i]:
                 both += p[i] == 0.0 and q[i] == 0.0
                 either += p[i] == 0.0 or q[i] == 0.0
-                left, gone = _cell_term(p[i], q[i], log_p[i], log_q[i])
-                conditional += left
-                moved += gone
-        if moved > 0.0:
-            conditional += moved * np.log(moved)
+                left, gone = cell_term(p[i], q[i], log_p[i], log_q[i])
+                if p[i] > NEARLY_ALL and gone > 0.0:
+                    most = gone
+                else:
+                    conditional += left
+                    moved += gone
+        conditional += moving_term(moved, most)
         if released_total == 0:
             conditional = entropy  # an empty release carries no information
         out[a, 0] = total
@@ -330,16 +286,16 @@ def _cell_terms(counts, total, release, mask):  # type: ignore[no-untyped-def] #
     size = release.size
     q = np.empty(size)
     log_q = np.empty(size)
-    _log_shares(release, mask, _NO_LOOKUP, q, log_q)
+    log_shares(release, mask, _NO_LOOKUP, q, log_q)
     terms = np.zeros((size, counts, 3))
     log_total = np.log(total)
     for count in range(counts):
         p = count / total
-        log_p = np.log(count) - log_total if count > 0 else 0.0
+        log_p = log_of_share(p, count, total, np.log(count), log_total) if count > 0 else 0.0
         for i in range(size):
             if mask[i]:
                 terms[i, count, 0] = -p * log_p
-                terms[i, count, 1], terms[i, count, 2] = _cell_term(p, q[i], log_p, log_q[i])
+                terms[i, count, 1], terms[i, count, 2] = cell_term(p, q[i], log_p, log_q[i])
     return terms
 
 
@@ -352,7 +308,7 @@ def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore
     known = terms.shape[1]
     q = np.empty(size)
     log_q = np.empty(size)
-    released_total, cells, released_zeros = _log_shares(release, mask, _NO_LOOKUP, q, log_q)
+    released_total, cells, released_zeros = log_shares(release, mask, _NO_LOOKUP, q, log_q)
     log_total = np.log(total)
     for a in range(rows):
         summed = 0
@@ -374,8 +330,8 @@ def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore
                 return _OUT_OF_RANGE
             elif mask[i]:
                 p = count / total
-                log_p = np.log(count) - log_total
-                left, gone = _cell_term(p, q[i], log_p, log_q[i])
+                log_p = log_of_share(p, count, total, np.log(count), log_total)
+                left, gone = cell_term(p, q[i], log_p, log_q[i])
                 entropy -= p * log_p
                 conditional += left
                 moved += gone
@@ -384,7 +340,7 @@ def _tabulated_kernel(tables, release, mask, total, terms, out):  # type: ignore
             return _OTHER_TOTAL
         if cells - zeros <= 1:
             entropy = 0.0
-        if moved > 0.0:
+        if moved > 0.0:  # of so many tables of so few people no `moving_term` is needed
             conditional += moved * np.log(moved)
         out[a, 0] = total
         out[a, 1] = released_total

@@ -1,7 +1,7 @@
 """Magnitude tables that are aggregated already: a row for each cell and total."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from os import PathLike
@@ -63,10 +63,15 @@ def read_margins(
     value : str
         The column of totals, none of which is negative.
     contributors : str
-        The column of how many contribute to each cell.
+        The column of how many contribute to each cell, in whole numbers. They may be
+        sums of weights that were rounded: a total may then have one contributor more
+        than its parts together for every two of them that are not empty, and such a
+        table is not told from one that is wrong by as much. With `waiver` there are no
+        weights, and none more.
     largest : sequence of str
-        The columns of the largest contributions, in descending order; 0 or empty beyond
-        the number of contributors. A rule about the largest `n` needs `n` of them.
+        The columns of the largest contributions, from the largest of all on; 0 or empty
+        beyond the number of contributors. A rule about the largest `n` needs `n` of
+        them.
     waiver : pair of str, optional
         The columns of how many contributors have waived protection, and of the largest
         contribution of one who has not; 0 or empty where all have.
@@ -93,9 +98,10 @@ def read_margins(
         largest contributions that do not descend, add up to more than the total, or are
         more than contribute; a total with fewer contributors, or a smaller largest
         contribution, than one of its parts, or with more contributors than all, so that
-        cells of a value of 0 need their rows, too; waivers that cannot be, as a
-        contributor has waived in a total only if it has in each part; a variable that
-        has the name of a result.
+        cells of a value of 0 need their rows, too; a total of which some of the largest
+        contributions are together more than as many of each of its parts; waivers that
+        cannot be, as a contributor has waived in a total only if it has in each part; a
+        variable that has the name of a result.
     ParameterError
         A `waiver` that is no pair of columns, or a column in two roles.
     FileFormatError
@@ -169,11 +175,14 @@ def margins_of_columns(
     total: str,
     decimals: int,
     origin: str,
+    repeats: Container[int] = (),
 ) -> dict[tuple[str, ...], xr.Dataset]:
-    """The margins of cells that were read, checked as by `read_margins`."""
+    """The margins of cells that were read, checked as by `read_margins`, without those
+    rows that repeat a cell.
+    """
     labels = {name: _labels(cells[name], name, origin) for name in columns.variables}
     frame = attach(_frame(labels, total, levels, origin), levels)
-    rows = _margins(labels, frame, total, origin)
+    rows = _margins(labels, frame, total, origin, repeats)
 
     def filled(name: str, places: int) -> Steps:
         given = [0 if is_missing(raw) else raw for raw in cells[name]]
@@ -242,7 +251,11 @@ def _frame(
 
 
 def _margins(
-    labels: Mapping[str, list[str]], frame: xr.DataArray, total: str, origin: str
+    labels: Mapping[str, list[str]],
+    frame: xr.DataArray,
+    total: str,
+    origin: str,
+    repeats: Container[int],
 ) -> Margins:
     """The row of each cell of each margin; a cell that is one on several levels, as a
     branch ends above the others, has the same row on all.
@@ -255,6 +268,8 @@ def _margins(
     found: Margins = {tuple(map(str, frame.dims)): {}}
     own = set(found)  # margins with a row that is of no other
     for row, given in enumerate(zip(*labels.values(), strict=True)):
+        if row in repeats:
+            continue
         choices = [
             places[dim][label] for dim, label in zip(labels, given, strict=True) if label != total
         ]

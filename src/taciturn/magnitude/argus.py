@@ -1,6 +1,7 @@
 """Magnitude tables as τ-ARGUS reads them: cells and totals, with their metadata."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -8,12 +9,17 @@ from typing import Any, Final
 import pandas as pd
 import xarray as xr
 
-from taciturn.errors import FileFormatError
+from taciturn.errors import FileFormatError, TableError
 from taciturn.files import ARGUS_ENDINGS, METADATA_ENDING, check_readable
 from taciturn.magnitude.aggregated import Columns, margins_of_columns
 from taciturn.magnitude.metadata import ArgusColumn, Metadata, read_metadata
 from taciturn.schema import PUBLISHED, SAFE, STATUS
-from taciturn.tables.hierarchies import nested_codes, read_hrc, read_levels
+from taciturn.tables.hierarchies import (
+    branches_of_codes,
+    branches_of_hrc,
+    levels_of_branches,
+    read_levels,
+)
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible
 from taciturn.tables.values import real_value
@@ -72,10 +78,13 @@ def read_argus(
         variable of which no line is a total; a table without ``<FREQUENCY>``, of which
         it is not known how many contribute.
     TableError
-        As `read_margins`.
+        As `read_margins`; two lines of one total that differ.
 
     Notes
     -----
+    A code that is above all others of its variable is a further name of the total: its
+    line must say the same, and is no cell of its own.
+
     τ-ARGUS applies either rules or the status of the table; here the status stands
     above the rules. To apply rules only, do not hand `instructions` on. Lists of names
     (``<CODELIST>``) and distances (``<DISTANCE>``) are passed over. Codes of missing
@@ -113,15 +122,23 @@ def read_argus(
     _refuse_same_codes(found)
     written = check_encoding(encoding) if encoding is not None else UTF_8
     cells = _read(path, found, columns, written)
-    levels = read_levels(_hierarchies(found, cells, said.parent, encoding), columns.variables)
+    frames, whole = _hierarchies(found, cells, said.parent, encoding)
+    levels = read_levels(frames, columns.variables)
     columns.check(levels)
+    cells, repeats = _with_one_total(cells, whole, found, str(path))
     numbers = [
         column.decimals for column in found.columns if column.name in (quantity, *columns.largest)
     ]
     tables = margins_of_columns(
-        cells, columns, levels, total=_TOTAL, decimals=max(numbers), origin=str(path)
+        cells,
+        columns,
+        levels,
+        total=_TOTAL,
+        decimals=max(numbers),
+        origin=str(path),
+        repeats=repeats,
     )
-    return tables, _instructions(cells, found, columns, str(path))
+    return tables, _instructions(cells, found, columns, str(path), repeats)
 
 
 def _columns(metadata: Metadata, value: str | None) -> tuple[Columns, str]:
@@ -218,38 +235,88 @@ def _number(text: str) -> str:
 
 def _hierarchies(
     metadata: Metadata, cells: Cells, folder: Path, encoding: str | None
-) -> dict[str, pd.DataFrame]:
-    """The levels above each variable that has some."""
-    found = {}
+) -> tuple[dict[str, pd.DataFrame], dict[str, set[str]]]:
+    """The levels above each variable that has some, and the codes that stand for all of
+    its categories.
+    """
+    found, whole = {}, {}
     for column in metadata.columns:
         if column.role != "category":
             continue
         if column.codes:
             name = column.codes.replace("\\", "/").rpartition("/")[2]
-            frame = read_hrc(folder / name, column.name, mark=column.mark, encoding=encoding)
+            branches = branches_of_hrc(folder / name, column.mark, encoding)
         elif column.widths:
             others = (_TOTAL, *column.missing)
             codes = [code for code in dict.fromkeys(cells[column.name]) if code not in others]
             above = {code[:end] for code in codes for end in range(1, len(code))}
             finest = [code for code in codes if code not in above]
-            frame = nested_codes(finest, column.widths, column.name)
+            branches = branches_of_codes(finest, column.widths, column.name)
         else:
             continue
+        known, given = set(chain.from_iterable(branches)), set(cells[column.name])
+        missing = [code for code in column.missing if code in given - known]
+        frame = levels_of_branches([*branches, *([code] for code in missing)], column.name)
+        whole[column.name] = known - set(frame.to_numpy().ravel())
         if frame.shape[1] > 1:  # otherwise all codes are on one level
-            known = set(frame.to_numpy().ravel())
-            missing = [code for code in column.missing if code not in known]
-            rows = pd.DataFrame(dict.fromkeys(frame, missing))  # each a branch of its own
-            found[column.name] = pd.concat([frame, rows], ignore_index=True)
-    return found
+            found[column.name] = frame
+    return found, whole
+
+
+def _with_one_total(
+    cells: Cells, whole: Mapping[str, set[str]], metadata: Metadata, origin: str
+) -> tuple[Cells, set[int]]:
+    """Cells of which totals have one name, where a code stands for all categories, too,
+    and the lines that repeat one of them by another name.
+    """
+    renamed = cells | {
+        name: [_TOTAL if code in codes else code for code in cells[name]]
+        for name, codes in whole.items()
+    }
+    names = metadata.named("category")
+    others = [column.name for column in metadata.columns if column.name not in names]
+    seen, first, repeats = set[tuple[str, ...]](), dict[tuple[str, ...], int](), set[int]()
+    for row, (given, labels) in enumerate(
+        zip(_rows(cells, names), _rows(renamed, names), strict=True)
+    ):
+        line = first.setdefault(labels, row)
+        if line != row and given not in seen:
+            repeats.add(row)
+            for name in others:
+                if _said(cells[name][row]) != _said(cells[name][line]):
+                    words = ", ".join(map("{}={}".format, names, given))
+                    raise TableError(
+                        f"{origin}: line {row + 1}, {words}, is the same total as line {line + 1}:"
+                        f" {name!r} must be {legible(cells[name][line])}, got"
+                        f" {legible(cells[name][row])}"
+                    )
+        seen.add(given)
+    return renamed, repeats
+
+
+def _rows(cells: Cells, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(cells[name] for name in names), strict=True)
+
+
+def _said(text: str) -> float | str:
+    """What a field says, however it is written."""
+    number = real_value(text)
+    return text.upper() if number is None else number
 
 
 def _instructions(
-    cells: Cells, metadata: Metadata, columns: Columns, origin: str
+    cells: Cells,
+    metadata: Metadata,
+    columns: Columns,
+    origin: str,
+    repeats: Container[int],
 ) -> pd.DataFrame | None:
     """What is said of single cells, a row for each of which something is."""
     given = {role: metadata.only(role) for role in (STATUS, "cost", "lower", "upper")}
     rows = []
     for row in range(len(cells[columns.value])):
+        if row in repeats:
+            continue
         where = f"{origin}: line {row + 1}"
         held = {role: cells[name][row] if name else "" for role, name in given.items()}
         empty = not real_value(cells[columns.contributors][row])

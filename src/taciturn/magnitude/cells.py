@@ -168,10 +168,23 @@ def _check_together(table: xr.Dataset, cells: Cells) -> None:
     rising = np.zeros(table["largest"].shape, dtype=np.bool_)
     rising[cells.occupied, 1:] = np.diff(cells.largest, axis=1) > 0
     _refuse(table["largest"], {"descend along 'rank'": rising})
+    _check_shares(table, cells.occupied)
     if cells.waivers is not None:
         beyond = np.zeros(cells.occupied.shape, dtype=np.bool_)
         beyond[cells.occupied] = cells.waivers > cells.contributors
         _refuse(table["waivers"], {"be at most 'contributors'": beyond})
+
+
+def _check_shares(table: xr.Dataset, occupied: npt.NDArray[np.bool_]) -> None:
+    """Raise `TableError` where shares are not those of the largest contributions, as
+    after a sum of tables, in which one who contributes to several counts as several.
+    """
+    ratio = table["largest"] / table["absolute_total"]
+    off = np.zeros(ratio.shape, dtype=np.bool_)
+    shares = table["share"].values[occupied]
+    off[occupied] = ~np.isclose(shares, ratio.values[occupied], equal_nan=True)
+    rule = "be 'largest' / 'absolute_total', with totals of tabulate_margins and no sums of cells"
+    _refuse(table["share"], {rule: off})
 
 
 def _numbers(counts: xr.DataArray, decimals: int) -> npt.NDArray[Any]:

@@ -122,8 +122,9 @@ def refuse_other_totals(
 ) -> None:
     """Raise `TableError` at a total that is not the sum of the cells of the table, has
     fewer contributors than a part of it or more than all, a number of waivers that
-    cannot be, or a smaller largest contribution, of all or without a waiver: whoever
-    contributes to a part contributes as much to the total.
+    cannot be, or largest contributions that are smaller, of all or without a waiver, or
+    larger than those of its parts allow: whoever contributes to a part contributes as
+    much to the total, and to the total what he contributes to all parts.
     """
     step = 10.0**decimals
     grouped = {margin: margin_of(frame, margin) for margin in rows}
@@ -149,7 +150,8 @@ def refuse_other_totals(
                 f"{origin}: the total of {where(cell)} must be the sum of its parts,"
                 f" {values.sums[cell] / step:.15g}: it is {values.totals[cell] / step:.15g}"
             )
-        most = numbers.sums + numbers.parts // 2  # numbers may have been rounded
+        # Numbers may be sums of weights that were rounded; with these nobody waives.
+        most = numbers.sums + (0 if waivers else numbers.parts // 2)
         for cell in _first((numbers.totals < numbers.most) | (numbers.totals > most)):
             raise TableError(
                 f"{origin}: to {where(cell)} must contribute from {numbers.most[cell]} to"
@@ -157,12 +159,37 @@ def refuse_other_totals(
             )
         for name, unwaived in zip(waivers, others[len(largest) :], strict=True):
             _refuse_other_waivers_of_totals(numbers, unwaived, name, where, origin)
-        for name, rank in zip(largest, others, strict=False):
-            for cell in _first(rank.totals < rank.most):
-                raise TableError(
-                    f"{origin}: {name!r} of {where(cell)} must be at least that of its parts,"
-                    f" {rank.most[cell] / step:.15g}: it is {rank.totals[cell] / step:.15g}"
-                )
+        sizes = dict(zip(largest, others, strict=False))
+        ranks = len(largest) - len(waivers)  # after them the largest without a waiver
+        _refuse_other_sizes(sizes, ranks, where, origin, step)
+
+
+def _refuse_other_sizes(
+    sizes: Mapping[str, "_Beside"],
+    ranks: int,
+    where: Callable[[int], str],
+    origin: str,
+    step: float,
+) -> None:
+    """Raise `TableError` at a total with a contribution that is smaller than in a part,
+    or of which the largest are together more than as many of each part.
+    """
+    for name, size in sizes.items():
+        for cell in _first(size.totals < size.most):
+            raise TableError(
+                f"{origin}: {name!r} of {where(cell)} must be at least that of its parts,"
+                f" {size.most[cell] / step:.15g}: it is {size.totals[cell] / step:.15g}"
+            )
+    ranked = [*sizes.values()][:ranks]
+    together = np.cumsum([size.totals for size in ranked], axis=0)
+    allowed = np.cumsum([size.sums for size in ranked], axis=0)
+    for name, held, most in zip(sizes, together, allowed, strict=False):
+        for cell in _first(held > most):
+            raise TableError(
+                f"{origin}: the largest contributions to {where(cell)} up to {name!r} must be"
+                f" together at most those to its parts, {most[cell] / step:.15g}: they are"
+                f" {held[cell] / step:.15g}"
+            )
 
 
 def _refuse_other_waivers_of_totals(
@@ -173,9 +200,8 @@ def _refuse_other_waivers_of_totals(
     total has one in each part.
     """
     both = numbers.sums - numbers.totals  # so often does somebody contribute once more
-    rounding = numbers.parts // 2  # as numbers may have been rounded
-    least = np.maximum(unwaived.most, unwaived.sums - both - rounding)
-    most = np.minimum(unwaived.sums + rounding, numbers.totals)
+    least = np.maximum(unwaived.most, unwaived.sums - both)
+    most = np.minimum(unwaived.sums, numbers.totals)
     for cell in _first((unwaived.totals < least) | (unwaived.totals > most)):
         raise TableError(
             f"{origin}: of {where(cell)} from {least[cell]} to {most[cell]} must have no waiver in"

@@ -57,10 +57,11 @@ def sensitive_cells(
     ------
     TableError
         Not a magnitude table; one whose amounts are no whole steps, whose largest
-        contributions do not descend, or whose numbers of contributors are missing,
-        negative or not whole; one that keeps fewer of the largest contributions than a
-        rule needs, or, for `Request`, was made without ``request=``; one without any
-        contributor.
+        contributions do not descend, whose shares are not those of its largest
+        contributions, as in a sum of tables, or whose numbers of contributors are
+        missing, negative or not whole; one that keeps fewer of the largest
+        contributions than a rule needs, or, for `Request`, was made without
+        ``request=``; one without any contributor.
     ParameterError
         `rules` that are not rules; `safe` names no variable or category of the table.
 

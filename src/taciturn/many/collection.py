@@ -22,7 +22,7 @@ from taciturn.estimators.problem import (
 )
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.schema import MAX_COUNT, table_dims
-from taciturn.tables.checks import check_table, no_counts
+from taciturn.tables.checks import check_table, no_counts, refuse_suppressed
 from taciturn.validate import is_whole, quoted
 
 __all__ = ["Collection", "Stack", "collected", "named_over", "stacked"]
@@ -257,6 +257,7 @@ def stacked(tables: xr.DataArray, over: str, structural_zeros: xr.DataArray | No
     wrong: dict[Hashable, TableError] = {}
     if lazy:
         table = check_table(tables, name="tables", draws=True, values=False)
+        refuse_suppressed(table, "tables")
     else:
         table, wrong = _counted(tables, over)
     if lazy and hasattr(table.data, "expr"):  # whose chunks have no names before it is computed

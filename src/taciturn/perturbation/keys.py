@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import ParameterError
-from taciturn.validate import whole_number
+from taciturn.tables.values import is_missing
+from taciturn.validate import quoted, whole_number
 
 __all__ = ["KEY_STEPS", "checked_keys", "derive_record_keys", "record_keys"]
 
@@ -74,8 +75,10 @@ def derive_record_keys(identifiers: Sequence[Any], *, secret: bytes | str) -> Fl
 
     .. math:: k_r = 2^{-53} \lfloor 2^{-11}\, \text{HMAC}(s, \text{id}_r) \rfloor
 
-    with the first 64 bits of HMAC-SHA-256. The same secret gives the same record the
-    same key in every extract of the microdata, whatever the order of the records.
+    with the first eight bytes of HMAC-SHA-256, of the identifier in UTF-8, read as a
+    whole number in little-endian order: the first byte counts least. The same secret
+    gives the same record the same key in every extract of the microdata, whatever the
+    order of the records.
 
     Parameters
     ----------
@@ -96,8 +99,8 @@ def derive_record_keys(identifiers: Sequence[Any], *, secret: bytes | str) -> Fl
     ------
     ParameterError
         A secret that is short or that a person could have thought of: a number, text, a
-        repetition, a progression; no identifiers, or one that is missing or stands
-        twice.
+        repetition, a progression; no identifiers, or one that is missing, blank text
+        included, or stands twice.
 
     Notes
     -----
@@ -220,6 +223,10 @@ def _checked_identifiers(identifiers: Any) -> list[str]:
             raise ParameterError(
                 f"identifiers must be text or whole numbers: row {row} holds an object of type"
                 f" {type(value).__name__}"
+            )
+        if is_missing(value):
+            raise ParameterError(
+                f"identifiers must not be missing: row {row} holds blank text, {quoted(value)}"
             )
         names.append(str(value))
     if not names:

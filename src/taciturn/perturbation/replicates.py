@@ -42,12 +42,14 @@ def replicated(
 
 def labelled(table: xr.DataArray, releases: Counts, mark: dict[str, str]) -> xr.DataArray:
     """Releases of shape ``(replicates, *table.shape)``, labelled as their table is, and
-    with no other attribute than the mark.
+    with no other attribute than the mark, that of the table if it must not be released
+    itself: counts that are left as they are are still those of its seed.
     """
+    kept = {MARK: table.attrs[MARK]} if MARK in table.attrs else {}
     labels = {dim: table[dim].drop_attrs() for dim in table.dims}
     coords = {"replicate": np.arange(len(releases)), **labels}
     dims = ("replicate", *table.dims)
-    return xr.DataArray(releases, dims=dims, coords=coords, name=COUNT, attrs=mark)
+    return xr.DataArray(releases, dims=dims, coords=coords, name=COUNT, attrs=kept | mark)
 
 
 def seed_mark(random_seed: Any) -> dict[str, str]:

@@ -191,7 +191,8 @@ def _perturbed(release: xr.DataArray, value: str, *, internal: bool) -> Publishe
         )
     if not several and REPLICATE in release.dims:
         release = release.isel(replicate=0)
-    counts = check_table(release, name="release", draws=several)
-    values = without_suppressed(counts.astype(np.float64))
+    marks = {name: held for name, held in release.coords.items() if name == SUPPRESSED}
+    counts = check_table(release.drop_vars(marks), name="release", draws=several)
+    values = without_suppressed(counts.astype(np.float64).assign_coords(marks))
     column = f"{value}_{MARK}" if why else value
     return Published([(values, _status(values))], values, column, STATUS, 0, "; ".join(why))

@@ -55,8 +55,8 @@ class Finding:
     before : tuple of (int, int or None)
         Its bounds before; None above where there was none.
     releases : tuple of int
-        The earlier releases that are needed; empty where the table gives it away by
-        itself.
+        The earlier releases from which, with the table, these bounds follow; empty
+        where the table gives it away by itself.
     smallest : bool
         Whether it is proved that no smaller set of releases is enough.
     """
@@ -160,7 +160,7 @@ def check_tables(
             sets = SmallestSets(window, effort)
         for each in small:
             prove = len(found) < _MOST_PROVED
-            found.append(_finding(window, each, sets, limits, prove=prove))
+            found.append(_finding(window, each, sets, prove=prove))
         sizes = {name: len(labels) for name, labels in codebook.variables.items()}
         whole = [
             source
@@ -363,11 +363,9 @@ def _taken(window: Window, totals: Totals, total: int) -> Taken:
     return taken_of(sets, window.codebook)
 
 
-def _finding(
-    window: Window, small: _Small, sets: SmallestSets, limits: Limits, *, prove: bool
-) -> Finding:
+def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
     lower, upper, first, last = small.bounds
-    found = sets.of(small.cells, limits.fewer_than(first, last), prove=prove)
+    found = sets.of(small.cells, lower, upper, prove=prove)
     every = tuple(sorted({release for release, _ in window.sources} - {NEW, PUBLIC}))
     releases, smallest = (every, False) if found is None else found
     taken = dict(small.taken)

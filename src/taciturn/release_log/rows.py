@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import xarray as xr
 
 from taciturn.attack.system import UNLIMITED
@@ -22,6 +21,7 @@ from taciturn.schema import (
     STATUS,
     SUPPRESSED,
 )
+from taciturn.tables.checks import has_suppressed
 from taciturn.tables.labels import labels_of
 from taciturn.tables.values import is_missing, whole_steps
 from taciturn.validate import quoted
@@ -86,7 +86,7 @@ def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = Fal
 
 
 def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
-    if _has_marks(table):
+    if has_suppressed(table):
         raise TableError(
             f"the table has 0 for small counts that are not published, which are {SUPPRESSED!r}:"
             " everybody knows that each is from 1 to below the minimum; give its rows, in which"
@@ -113,13 +113,6 @@ def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
     return Rows.of(names, cells, values)
 
 
-def _has_marks(table: xr.DataArray) -> bool:
-    """Whether it has 0 for small counts, as `suppress_small_cells` returns them."""
-    marks = table.coords.get(SUPPRESSED)
-    is_mask = marks is not None and marks.dtype == np.bool_ and marks.dims == table.dims
-    return is_mask and bool(table.coords[SUPPRESSED].any())
-
-
 def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total: str) -> Rows:
     """The cells of a cross-tabulation, sizes of groups, or a table in long form."""
     import pandas as pd
@@ -128,8 +121,9 @@ def _of_pandas(given: "pd.DataFrame | pd.Series[Any]", codebook: Codebook, total
     if isinstance(given, pd.DataFrame):
         # The columns of a cross-tabulation have the name of its variable.
         crossed = any(name in codebook for name in given.columns.names)
-        if COUNT in given.columns and not crossed:
-            return _of_columns(_columns_of(given), codebook, total)
+        if not crossed and (COUNT in given.columns or {*SIDES} <= {*given.columns}):
+            no_counts = {COUNT: [None] * len(given)}
+            return _of_columns(no_counts | _columns_of(given), codebook, total)
         series = given.stack(list(range(given.columns.nlevels)), future_stack=True)
     names = list(series.index.names)
     if any(name is None for name in names):

@@ -75,14 +75,6 @@ class Limits:
         small = (upper > 0) & (upper < self.threshold)
         return small & (upper - lower < self.apart)
 
-    def fewer_than(self, lower: int, upper: int) -> "Limits":
-        """For a total with these bounds before: fewer values than it had, if these were
-        too few already.
-        """
-        before = upper - lower + 1
-        few = 0 < upper < self.threshold and before < self.values
-        return replace(self, values=before) if few else self
-
     def may_hit(self, low: Integers, high: Integers) -> Booleans:
         """Which totals may do so, by values that they take in some tables."""
         few = (high < self.threshold) & (high - low < self.apart)

@@ -1,8 +1,8 @@
-"""The smallest set of earlier releases with which a total can be worked out.
+"""The smallest set of earlier releases from which the bounds of a total follow.
 
-A set of releases leaves a total open if two tables that are compatible with it set
-the total apart. Whatever makes the difference holds a release that one of the two
-contradicts. So sets are tried that hold one of each such list, smallest first: the
+A set of releases leaves a total open if a table that is compatible with it has the
+total beyond its bounds. Whatever makes the difference holds a release that such tables
+contradict. So sets are tried that hold one of each such list, smallest first: the
 first that leaves the total closed is as small as any.
 """
 
@@ -15,7 +15,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, open_ended
-from taciturn.release_log.search import Limits
 from taciturn.release_log.window import NEW, PUBLIC, Window
 from taciturn.schema import MAX_COUNT
 
@@ -48,15 +47,16 @@ class Effort:
 
 
 class _Wanted(NamedTuple):
-    """A total, with a one for each of its cells, and what must not be worked out."""
+    """A total, with a one for each of its cells, and its bounds."""
 
     costs: Floats
-    limits: Limits
+    lower: int
+    upper: int
 
 
 class SmallestSets:
-    """Sets of earlier releases that, with the new one, leave a total few values, by
-    linear bounds.
+    """Sets of earlier releases from which, with the new one, the bounds of a total
+    follow, by linear programs.
 
     Parameters
     ----------
@@ -83,18 +83,18 @@ class SmallestSets:
         )
 
     def of(
-        self, cells: Integers, limits: Limits, *, prove: bool
+        self, cells: Integers, lower: int, upper: int, *, prove: bool
     ) -> tuple[tuple[int, ...], bool] | None:
-        """A set of earlier releases that is enough to leave the total of these cells
-        too few values, and whether it is proved that no smaller one is; None where
-        linear bounds do not tell, whichever releases are taken, or after many programs.
+        """A set of earlier releases that is enough for the total of these cells to be
+        within these bounds, and whether it is proved that no smaller one is; None where
+        linear programs do not tell, whichever releases are taken, or after many.
 
         Unless it is to `prove`, these are the releases of the bounds' multipliers, of
         which some may not be needed.
         """
         costs = np.zeros(self._system.matrix.shape[1])
         costs[cells] = 1.0
-        wanted = _Wanted(costs, limits)
+        wanted = _Wanted(costs, lower, upper)
         if self._effort.any_set <= 0:
             return None
         against, enough = self._tried(wanted, self._earlier)
@@ -144,27 +144,27 @@ class SmallestSets:
     def _tried(
         self, wanted: _Wanted, taken: Collection[int]
     ) -> tuple[frozenset[int] | None, frozenset[int]]:
-        """Of two tables that are compatible with some releases and the new one, and set
-        the total apart, the releases that one of them contradicts; None if there are
-        no two such tables, and then those of the releases that the bounds rest on.
+        """Of the tables that are compatible with some releases and the new one, and in
+        which the total is least and greatest, the releases that those contradict which
+        have it beyond its bounds; None if neither has, and then those of the releases
+        that this rests on.
         """
         system, costs = self._system, wanted.costs
         self._effort.spend(system.matrix.shape[1])
         held = np.isin(self._of_row, [NEW, PUBLIC, *taken])
         least = np.where(held, open_ended(system.least), -np.inf)
         most = np.where(held, open_ended(system.most), np.inf)
-        tables, used = [], np.zeros(len(held), dtype=np.bool_)
-        for sign in (1.0, -1.0):
+        beyond, used = [], np.zeros(len(held), dtype=np.bool_)
+        for sign, end in ((1.0, wanted.lower), (-1.0, -wanted.upper)):
             solved = self._program.solve(sign * costs, least=least, most=most, sure=True)
             assert solved is not None, "there is a table, as the totals have bounds"
-            tables.append(solved.values)
             used |= np.abs(solved.duals) > _NEAR
-        low, high = (float(costs @ table) for table in tables)
-        ends = np.array([np.ceil(low - _NEAR)]), np.array([np.floor(high + _NEAR)])
-        if wanted.limits.hit(*(end.astype(np.int64) for end in ends))[0]:
+            if np.ceil(sign * float(costs @ solved.values) - _NEAR) < end:
+                beyond.append(solved.values)
+        if not beyond:
             return None, self._releases(used & held)
         against = np.zeros(len(held), dtype=np.bool_)
-        for table in tables:
+        for table in beyond:
             sums = system.matrix @ table
             near = _NEAR * np.maximum(1.0, np.abs(sums))
             against |= (sums < system.least - near) | (sums > system.most + near)

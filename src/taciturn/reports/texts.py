@@ -129,16 +129,13 @@ def _verdict(
     """What the panel reads first."""
     cautions = cautions_of(contents.fit, contents.parts, quoting=not public)
     if problems:
-        return " ".join([not_to_be_relied_on(problems), *cautions])
-    row = contents.row
-    low, high = row["2.5%"], row["97.5%"]
-    said = [
-        f"Under this model, releasing the sample table carries a risk of R2 = {row['mean']:.2f}"
-        f" on a scale from 0 to 1; with probability 0.95 it is between {low:.2f} and {high:.2f}."
-    ]
-    said += cautions
-    if threshold is not None and contents.found.exceedance is not None:
-        said.append(f"It is above {threshold:g} {_with_probability(contents.found.exceedance)}.")
+        said = [not_to_be_relied_on(problems), *cautions]
+    else:
+        said = [_risk_in_words(contents), *cautions]
+        above = contents.found.exceedance
+        if threshold is not None and above is not None:
+            said.append(f"It is above {threshold:g} {_with_probability(above)}.")
+    # What can be worked out does not depend on the fit.
     said += [
         f"{finding.disclosed:,} of the {finding.hidden:,} unpublished cells of"
         f" {legible(finding.name)} can be worked out: it must not be released as it is."
@@ -156,6 +153,16 @@ def _verdict(
             " release: it must not be released as it is."
         )
     return " ".join(said)
+
+
+def _risk_in_words(contents: Contents) -> str:
+    """R2 and how sure that is."""
+    row = contents.row
+    return (
+        "Under this model, releasing the sample table carries a risk of"
+        f" R2 = {row['mean']:.2f} on a scale from 0 to 1; with probability 0.95 it is between"
+        f" {row['2.5%']:.2f} and {row['97.5%']:.2f}."
+    )
 
 
 def _with_probability(share: float) -> str:

@@ -176,11 +176,9 @@ def _range_of_primaries(
     primary = np.zeros(len(values), dtype=np.bool_)
     primary[required.cells] = True
     open_ = np.isfinite(costs) | primary
-    least_of_all = min(least, float(values[open_].min(initial=np.inf)))
     # What may not be suppressed is published, and known as it is.
-    lower = np.where(
-        primary, least, np.where(open_, least_of_all, -np.inf if cells.signed else 0.0)
-    )
+    ruled = primary | (open_ & (values[open_] >= least).all())
+    lower = np.where(ruled, least, -np.inf if cells.signed else 0.0)
     upper = np.where(primary, most, np.inf)
     ranges = {
         names: xr.Dataset(

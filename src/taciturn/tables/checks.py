@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from taciturn.errors import TableError
-from taciturn.schema import COUNT, MAX_COUNT, cell_label, draw_dims, table_dims
+from taciturn.schema import COUNT, MAX_COUNT, SUPPRESSED, cell_label, draw_dims, table_dims
 from taciturn.tables.labels import check_variables, labels_of, other_kind
 from taciturn.tables.spelling import check_spelling, legible
 from taciturn.tables.values import is_label
@@ -22,8 +22,10 @@ __all__ = [
     "aligned",
     "check_counts",
     "check_table",
+    "has_suppressed",
     "no_counts",
     "refuse_large_total",
+    "refuse_suppressed",
     "reordered",
     "require_array",
     "same_categories",
@@ -67,7 +69,8 @@ def check_table(
     TableError
         Not a DataArray, no cells, a reserved or unnamed dimension, duplicated
         categories, or counts that are negative, fractional, missing, infinite or beyond
-        2**53.
+        2**53. One table with cells that `suppress_small_cells` suppressed, whose zeros
+        are not their counts.
 
     Examples
     --------
@@ -93,12 +96,30 @@ def check_table(
     for dim in variables:
         _check_categories(table, dim, name)
     if not draws:
+        refuse_suppressed(table, name)
         table = table.compute()
     if table.chunks is None and (values or table.dtype != np.int64):
         check_counts(table.values, table, name=name)
         table = table.astype(np.int64, copy=False)
         refuse_large_total(table.values, name, axes=table.get_axis_num(variables))
     return table.rename(COUNT)
+
+
+def has_suppressed(table: xr.DataArray) -> bool:
+    """Whether a table has 0 for small counts that `suppress_small_cells` suppressed."""
+    marks = table.coords.get(SUPPRESSED)
+    is_mask = marks is not None and marks.dtype == np.bool_ and set(marks.dims) == set(table.dims)
+    return is_mask and bool(table.coords[SUPPRESSED].any())
+
+
+def refuse_suppressed(table: xr.DataArray, name: str) -> None:
+    """Raise `TableError` for a table whose zeros are not all counts."""
+    if has_suppressed(table):
+        raise TableError(
+            f"{name} has 0 for counts that its coordinate {SUPPRESSED!r} marks as suppressed, which"
+            " are not 0: give the table before they were suppressed; what became of it is"
+            " tc.Suppression(table, cells)"
+        )
 
 
 def _check_categories(table: xr.DataArray, dim: Hashable, name: str) -> None:

@@ -28,6 +28,9 @@ __all__ = [
     "Hierarchy",
     "LevelRows",
     "attach",
+    "branches_of_codes",
+    "branches_of_hrc",
+    "levels_of_branches",
     "nested_codes",
     "read_hrc",
     "read_levels",
@@ -149,13 +152,7 @@ def read_hrc(
     >>> tc.tables.read_hrc(path, "area").values.tolist()
     [['A1', 'A'], ['A2', 'A'], ['B', 'B']]
     """
-    if not mark.strip():
-        raise ParameterError(
-            f"mark must be text that leads the lines, such as '@', got {quoted(mark)}"
-        )
-    given = check_encoding(encoding) if encoding is not None else UTF_8
-    branches = _branches(Path(fspath(path)), mark, given)
-    return _frame(branches, variable)
+    return levels_of_branches(branches_of_hrc(path, mark, encoding), variable)
 
 
 def nested_codes(codes: Sequence[Any], widths: Sequence[int], variable: str) -> pd.DataFrame:
@@ -189,6 +186,13 @@ def nested_codes(codes: Sequence[Any], widths: Sequence[int], variable: str) -> 
     >>> tc.tables.nested_codes(["101", "102", "20"], (2, 1), "trade").values.tolist()
     [['101', '10'], ['102', '10'], ['20', '20']]
     """
+    return levels_of_branches(branches_of_codes(codes, widths, variable), variable)
+
+
+def branches_of_codes(
+    codes: Sequence[Any], widths: Sequence[int], variable: str
+) -> list[list[str]]:
+    """The codes from the coarsest down to each of those of `nested_codes`."""
     if not widths or not all(is_whole(width) and width >= 1 for width in widths):
         raise ParameterError(
             f"widths must be whole numbers of at least 1, such as (2, 1, 1), got {quoted(widths)}"
@@ -201,15 +205,20 @@ def nested_codes(codes: Sequence[Any], widths: Sequence[int], variable: str) -> 
                 f"{variable}={legible(text)} has {len(text)} characters: codes of the levels have"
                 f" {', '.join(map(str, ends))}"
             )
-    return _frame([[text[:end] for end in ends if end <= len(text)] for text in texts], variable)
+    return [[text[:end] for end in ends if end <= len(text)] for text in texts]
 
 
-def _branches(path: Path, mark: str, encoding: str) -> list[list[str]]:
+def branches_of_hrc(file: str | PathLike[str], mark: str, encoding: str | None) -> list[list[str]]:
     """The codes from the coarsest down to each code that has none below it."""
+    if not mark.strip():
+        raise ParameterError(
+            f"mark must be text that leads the lines, such as '@', got {quoted(mark)}"
+        )
+    path, given = Path(fspath(file)), check_encoding(encoding) if encoding is not None else UTF_8
     branches: list[list[str]] = []
     known: dict[str, int] = {}
     branch: list[str] = []
-    for number, line in read_lines(path, _HRC, encoding):
+    for number, line in read_lines(path, _HRC, given):
         where, code, depth = f"{path}: line {number}", line, 0
         while code.startswith(mark):
             code, depth = code[len(mark) :], depth + 1
@@ -237,8 +246,10 @@ def _branches(path: Path, mark: str, encoding: str) -> list[list[str]]:
     return branches
 
 
-def _frame(branches: list[list[str]], variable: str) -> pd.DataFrame:
-    """A row for each branch; where it ends, its last code is repeated."""
+def levels_of_branches(branches: list[list[str]], variable: str) -> pd.DataFrame:
+    """A row for each branch; where it ends, its last code is repeated. A level that has
+    a single code is left out.
+    """
     levels = max(map(len, branches), default=1) - 1
     columns = {variable: [branch[-1] for branch in branches]}
     for level in range(levels):

@@ -1,6 +1,6 @@
 """Records in memory: the code of each record's label of each variable."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.errors import TableError
+from taciturn.schema import COUNT, WEIGHTED_COUNT
 from taciturn.tables.labels import (
     Codes,
     Labels,
@@ -26,6 +27,7 @@ __all__ = [
     "encoded_parts",
     "open_records",
     "read_records",
+    "refuse_counts",
 ]
 
 _MOST_BYTES: Final = 2**33  # of records that are held in memory
@@ -67,8 +69,8 @@ def read_records(
     """Read some variables of microdata, and other columns as they are, of each of which
     `others` says what it holds.
     """
-    source = open_records(records, variables, sep=sep, encoding=encoding)
     others = others or {}
+    source = open_records(records, variables, others, sep=sep, encoding=encoding)
     for name, held in others.items():
         source.require([name], of=held)
     return code_records(source, variables, categories, others=list(others))
@@ -77,11 +79,12 @@ def read_records(
 def open_records(
     records: str | PathLike[str] | Any,
     variables: Sequence[str],
+    others: Collection[str] = (),
     *,
     sep: str | None = None,
     encoding: str | None = None,
 ) -> Source:
-    """Open microdata that have some variables."""
+    """Open microdata that have some variables, and no counts but as other columns."""
     source = open_source(records, sep=sep, encoding=encoding)
     unknown = [dim for dim in variables if dim not in source.names]
     if unknown or not variables:
@@ -89,7 +92,18 @@ def open_records(
             f"no variable {unknown} in {source.origin}: the columns are"
             f" {source.listed_names(unknown)}"
         )
+    refuse_counts(source, *(name for name in (COUNT, WEIGHTED_COUNT) if name not in others))
     return source
+
+
+def refuse_counts(source: Source, *names: str) -> None:
+    """Raise `TableError` for a column of counts, whose rows are no individuals."""
+    for name in names:
+        if name in source.names:
+            raise TableError(
+                f"{source.origin}: has a column {name!r}, so that it is no microdata but a table,"
+                " whose rows are not to be counted; if it is none, call that column something else"
+            )
 
 
 def code_records(

@@ -79,7 +79,8 @@ def tabulate(
     ------
     TableError
         An unknown variable, a missing label, a label outside the declared categories, a
-        weight that is missing or out of range, no records.
+        weight that is missing or out of range, no records; a column ``count`` or
+        ``weighted_count``, as tables have, whose rows are no individuals.
     ParameterError
         `missing` is no label, or the column of weights is a variable, too.
 

@@ -1,14 +1,16 @@
 """Totals among the categories of a table, which would be taken for people.
 
 A label is suspected where it says that it is a total. It is one where its counts are
-the sums of the other categories, and is refused; where only some are, it cannot be told
-and is refused, too; where none is, it is a category like others. Zeros say nothing.
+the sums of the other categories, and is refused; where only some are, also of those of
+other such labels, or where nobody is in other cells, it cannot be told and is refused,
+too; where none is, it is a category like others. Zeros say nothing.
 """
 
 from itertools import combinations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
@@ -17,6 +19,9 @@ from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import legible, seen
 
 __all__ = ["refuse_totals"]
+
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
 
 _NAMES: Final = frozenset(
     {
@@ -29,6 +34,13 @@ _NAMES: Final = frozenset(
     }
 )
 
+_SUM: Final = "is the total of the other categories, not one of them"
+_UNCLEAR: Final = (
+    "says that it is a total, and some of its counts are the sums of the other categories, others"
+    " are not"
+)
+_ALONE: Final = "says that it is a total, and nobody is in cells that are none"
+
 
 def refuse_totals(table: xr.DataArray, name: str) -> None:
     """Raise `TableError` where a category is the total of the others, or may be."""
@@ -37,14 +49,21 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
         named = [at for at, label in enumerate(labels_of(table[dim])) if _names_total(label)]
         if 0 < len(named) < table.sizes[dim]:
             suspected[dim] = named
+    inner = table.isel(_others(table, suspected))
+    if suspected and table.values.any() and not inner.values.any():  # margins alone
+        raise _error(table, suspected, next(iter(suspected)), name, _ALONE)
     size = 1
     while size <= len(suspected):
         for dims in combinations(suspected, size):
-            equal = _are_sums(table, suspected, dims)
+            equal = _are_sums(inner, table, suspected, dims)
             if equal.any():
-                raise _error(table, suspected, dims, name, certain=bool(equal.all()))
-            if equal.size and size == 1:  # a category
-                suspected.pop(dims[0])
+                raise _error(table, suspected, dims[0], name, _SUM if equal.all() else _UNCLEAR)
+            if equal.size and size == 1:
+                own = {dims[0]: suspected[dims[0]]}
+                if _are_sums(table.isel(_others(table, own)), table, own, dims).any():
+                    raise _error(table, suspected, dims[0], name, _UNCLEAR)
+                suspected.pop(dims[0])  # a category
+                inner = table.isel(_others(table, suspected))
                 break
         else:
             size += 1
@@ -54,43 +73,32 @@ def _names_total(label: object) -> bool:
     return isinstance(label, str) and len(label) < 20 and seen(label).casefold() in _NAMES
 
 
+def _others(table: xr.DataArray, suspected: dict[str, list[int]]) -> dict[str, Integers]:
+    """Where the labels are along these variables that are not suspected."""
+    return {dim: np.delete(np.arange(table.sizes[dim]), at) for dim, at in suspected.items()}
+
+
 def _are_sums(
-    table: xr.DataArray, suspected: dict[str, list[int]], dims: tuple[str, ...]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    cells: xr.DataArray, table: xr.DataArray, suspected: dict[str, list[int]], dims: tuple[str, ...]
+) -> Booleans:
     """Which of the counts that are suspected to be totals over `dims`, and over nothing
-    else, are the sums; of those that are not zero.
+    else, are the sums of the cells; of those that are not zero.
     """
-    others = {
-        dim: np.delete(np.arange(table.sizes[dim]), named) for dim, named in suspected.items()
-    }
-    cells = table.isel(others)
-    totals = table.isel(others | {dim: suspected[dim] for dim in dims}).transpose(*cells.dims)
+    where = _others(table, suspected) | {dim: suspected[dim] for dim in dims}
+    totals = table.isel(where).transpose(*cells.dims)
     axes = cells.get_axis_num(dims)
     sums = cells.values.sum(axis=axes, keepdims=True)
-    filled = totals.values != 0
-    equal: np.ndarray[tuple[int], np.dtype[np.bool_]] = (totals.values == sums)[filled]
+    equal: Booleans = (totals.values == sums)[totals.values != 0]
     return equal
 
 
 def _error(
-    table: xr.DataArray,
-    suspected: dict[str, list[int]],
-    dims: tuple[str, ...],
-    name: str,
-    *,
-    certain: bool,
+    table: xr.DataArray, suspected: dict[str, list[int]], dim: str, name: str, found: str
 ) -> TableError:
-    dim = dims[0]
     label = str(table[dim].values[suspected[dim][0]])
-    found = (
-        f"{name}: {dim}={legible(label)} is the total of the other categories, not one of them"
-        if certain
-        else f"{name}: {dim}={legible(label)} says that it is a total, and some of its counts are"
-        " the sums of the other categories, others are not"
-    )
     otherwise = "; if it is a category, give it another name"
     return TableError(
-        f"{found}: leave its rows out",
+        f"{name}: {dim}={legible(label)} {found}: leave its rows out",
         in_python=f", of a data frame with rows[rows[{dim!r}] != {label!r:.80}]{otherwise}",
         at_shell=otherwise,
     )

@@ -28,6 +28,7 @@ from taciturn.estimators.mixed_poisson.modes import (
 )
 from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.target import Target
+from taciturn.estimators.mixed_poisson.thin_strata import ThinStrata
 from taciturn.estimators.priors import Prior
 
 __all__ = ["FINER", "Fitted", "Nodes"]
@@ -85,6 +86,8 @@ class Nodes:
         transpose, once the intensities are integrated out.
     height : array, shape (nodes,)
         The logarithm.
+    thin : ThinStrata, optional
+        Whose intensities are proposed otherwise than as powers.
     """
 
     best: Points
@@ -93,6 +96,7 @@ class Nodes:
     bends: Bends
     roots: Floats
     height: Floats
+    thin: ThinStrata | None = None
 
     @property
     def widths(self) -> list[float]:
@@ -381,10 +385,15 @@ def _sharpened(target: Target, nodes: Nodes) -> Nodes:
     most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
     sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)
     exponents = np.where(skews < 0, -sizes, sizes)
+    strata, thin = ThinStrata.numbers(target), None
+    exponents[:, strata] = 0.0
     best, bends, roots = target.modes(nodes.best, exponents, NEAR)
     height = target.log_density(best) - log_scale(bends, roots)
+    if len(strata):
+        thin = ThinStrata.at_modes(target, strata, best, bends.intensities)
+        height += 0.5 * np.log(bends.intensities[:, strata]).sum(axis=1) - thin.log_peak
     half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
     pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
     best = replace(best, logs=best.logs + step_of(bends, roots, pulls))
     bends = target.bends(best)
-    return Nodes(best, nodes.axes, exponents, bends, roots_of(bends), height)
+    return Nodes(best, nodes.axes, exponents, bends, roots_of(bends), height, thin)

@@ -21,6 +21,7 @@ from taciturn.estimators.mixed_poisson.modes import log_scale
 from taciturn.estimators.mixed_poisson.points import Points
 from taciturn.estimators.mixed_poisson.spread import Spread
 from taciturn.estimators.mixed_poisson.target import OPTIONAL, Target
+from taciturn.estimators.mixed_poisson.thin_strata import ThinStrata
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.importance import resample
@@ -29,6 +30,7 @@ from taciturn.parallel import linear_algebra_alone
 __all__ = ["sample_parameters"]
 
 _PROPOSALS: Final = (4_000, 8_000, 40_000, 120_000)  # the next where few of them count
+_TENTHS_TELL: Final = 4  # a hundred effective proposals of a tenth of ν are 400 of all
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,6 +75,10 @@ def _sample(
     for number in _PROPOSALS:
         log_weights, points, variates = _weigh(target, fitted, spread, max(draws, number), rng)
         chosen, diagnostics = resample(log_weights, draws, rng)
+        if len(target.strata.kept) > 1:
+            known = _TENTHS_TELL * _known_of_each_tenth(log_weights, points.log_nu)
+            if known < SMALLEST_ESS:
+                diagnostics = replace(diagnostics, ess=min(diagnostics.ess, known))
         hopeless = diagnostics.ess * _PROPOSALS[-1] < SMALLEST_ESS * number
         if diagnostics.converged or (hopeless and number > _PROPOSALS[0]):
             break
@@ -80,6 +86,20 @@ def _sample(
     if not fitted.whole:  # what is left out, weights cannot show
         diagnostics = replace(diagnostics, k_hat=float("inf"))
     return points.at(chosen), diagnostics
+
+
+def _known_of_each_tenth(log_weights: Floats, log_nu: Floats) -> float:
+    """The least number of effective proposals of ν between two tenths of its posterior.
+
+    With many strata proposals can miss some of each where departures are strong, so
+    that small ν seems less probable than it is, whatever all weights together look
+    like.
+    """
+    order = np.argsort(log_nu)
+    weights = np.exp(log_weights[order] - log_weights.max())
+    tenths = np.minimum(10 * np.cumsum(weights) / weights.sum(), 9).astype(np.int64)
+    sums, squares = (np.bincount(tenths, weights**power, minlength=10) for power in (1, 2))
+    return float((sums**2 / np.maximum(squares, 1e-300)).min())
 
 
 def _weigh(
@@ -93,18 +113,44 @@ def _weigh(
     near = _moved(target, nodes, node, off)
     near, log_wider, own_density = fitted.others.propose(near, rng)
     variates = spread.draw(near.logs.shape, rng)
-    density += spread.log_density(variates)
+    if nodes.thin is None:
+        density += spread.log_density(variates)
+    else:
+        density += _of_thin_strata(nodes, nodes.thin, node, spread, variates, rng)
     wider = np.exp(log_wider)
     exponents = nodes.exponents[node]
     exponents /= np.maximum(wider, 1.0)
-    powers = 1.0 + exponents * _placed(nodes, node, variates, wider)
+    placed = _placed(nodes, node, variates, wider)
+    powers = 1.0 + exponents * placed
     inside = (powers > 0).all(axis=1)
     log_powers = np.log(np.where(inside[:, None], powers, 1.0))
-    proposed = replace(near, logs=near.logs + log_powers / exponents)
+    moves = np.divide(log_powers, exponents, out=placed, where=exponents != 0)
+    proposed = replace(near, logs=near.logs + moves)
     density += own_density - np.sum(log_wider, axis=-1)
     density += log_scale(nodes.bends, nodes.roots)[node] + log_powers.sum(axis=1)
     log_weights = target.log_density(proposed) - density
-    return np.where(inside, log_weights, -np.inf), proposed, variates
+    possible = inside & ~np.isnan(log_weights)  # as far as numbers hold intensities
+    return np.where(possible, log_weights, -np.inf), proposed, variates
+
+
+def _of_thin_strata(
+    nodes: Nodes,
+    thin: ThinStrata,
+    node: npt.NDArray[np.int64],
+    spread: Spread,
+    variates: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Put those of thin strata in the place of their variates, in units of standard
+    deviations, too; return the logarithm of the density of all.
+    """
+    kept = np.ones(variates.shape[1], dtype=np.bool_)
+    kept[thin.strata] = False
+    known = nodes.bends.intensities[:, thin.strata]
+    off, density = thin.draw(node, rng)
+    variates[:, thin.strata] = off * np.sqrt(known[node])
+    density -= 0.5 * np.log(known).sum(axis=1)[node]
+    return np.asarray(density + spread.log_density(variates, kept))
 
 
 def _near_nodes(

@@ -45,10 +45,15 @@ class Spread:
         """Variates, shape (number, strata + effects)."""
         return self.middle + self.width * _SCALE * rng.standard_t(_DEGREES, size=shape)
 
-    def log_density(self, variates: Floats) -> Floats:
-        """Logarithm of their density, shape (number,)."""
+    def log_density(self, variates: Floats, kept: npt.NDArray[np.bool_] | None = None) -> Floats:
+        """Logarithm of their density, or that of those that are kept, shape
+        (number,).
+        """
         width = self.width * np.full(variates.shape[1], _SCALE)
         constant = lgamma((_DEGREES + 1) / 2) - lgamma(_DEGREES / 2) - 0.5 * log(_DEGREES * pi)
-        tails = np.log1p(((variates - self.middle) / width) ** 2 / _DEGREES).sum(axis=1)
+        standard = (variates - self.middle) / width
+        if kept is not None:
+            standard, width = standard[:, kept], width[kept]
+        tails = np.log1p(standard**2 / _DEGREES).sum(axis=1)
         constants = len(width) * constant - np.log(width).sum()
         return np.asarray(constants - 0.5 * (_DEGREES + 1) * tails)

@@ -65,6 +65,8 @@ class Target:
         What cells are made of.
     axes : tuple of str
         The parameters of departures that have a prior, as named in `Points`.
+    people, occupied : array, shape (strata,)
+        Sampled people of each stratum, and cells with any.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Target:
         first, second = np.triu_indices(len(terms), k=1)
         self._pairs = _Groups(columns[:, first] * self._size + columns[:, second], self._size**2)
         strata, places = self.strata, [group.own for group in effects.groups]
+        self.people, self.occupied = strata.sums(np.stack([self._counts, self._counts > 0]))
         of_strata = strata.of_cell, strata.log_sizes, strata.log_cells, strata.log_rates
         self._sample = self._counts, columns, *of_strata
         self._model = (
@@ -179,10 +182,13 @@ class Target:
         seconds = np.concatenate([bends.intensities, np.maximum(diagonal, LEAST)], axis=1)
         return np.asarray(thirds / seconds)
 
-    def shapes(self, points: Points) -> Floats:
-        """Sums of the shapes of the cells of each stratum, shape (points, strata)."""
+    def shapes(self, points: Points, *, occupied: bool = False) -> Floats:
+        """Sums of the shapes of the cells of each stratum, or of those with people,
+        shape (points, strata).
+        """
         _, _, log_shape = self._cells(points)
-        return self.strata.sums(np.exp(log_shape))
+        shapes = np.exp(log_shape)
+        return self.strata.sums(np.where(self._counts > 0, shapes, 0.0) if occupied else shapes)
 
     def pulls(self, points: Points, inverse: Floats) -> Floats:
         """By how much the slopes by the intensities change where effects are integrated

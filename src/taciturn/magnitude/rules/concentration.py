@@ -177,7 +177,7 @@ class PQ(SingleRule):
         ]
 
     def _first(self, cells: Cells) -> Levels:
-        first: Levels = cells.ranked(1, str(self))[:, 0]
+        first: Levels = cells.ranked(1, str(self)).sum(axis=1)  # of no rank where no cell is left
         return first
 
     def _rest(self, cells: Cells) -> Levels:

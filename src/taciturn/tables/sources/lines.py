@@ -24,7 +24,10 @@ def read_lines(path: Path, ending: str, encoding: str) -> Iterator[tuple[int, st
         raise FileFormatError(f"{path}: not a text file in {encoding.upper()}") from error
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return enumerate(text.rstrip().split("\n") if text.strip() else [], 1)
+    lines = text.split("\n")
+    while lines and not lines[-1].strip():  # what is empty at the end of a line is a field
+        lines.pop()
+    return enumerate(lines, 1)
 
 
 def fields_of(line: str, sep: str) -> list[str]:
