@@ -130,7 +130,9 @@ class ImportanceDiagnostics(_Verdict):
         Shape of the generalised Pareto distribution of the largest weights; above 0.7
         the draws cannot be trusted.
     ess : float
-        Effective number of proposals, ``1 / sum of squared weights``.
+        Effective number of proposals, ``1 / sum of squared weights``; for
+        `MixedPoisson` with several strata four times that of the tenth of ν of which
+        there are fewest, if this is below 400.
     """
 
     k_hat: float

@@ -107,3 +107,10 @@ def test_nothing_that_is_drawn_leaves_no_doubt() -> None:
     found = Share.of(np.array([[True]]), Means.of(np.array([[0.3]]), 1))
     assert (found.mean, found.error) == (1, 0)
     assert not found.in_doubt(1)
+
+
+def test_replicates_that_differ_by_rounding_have_no_error_beside_each_other() -> None:
+    values = np.random.default_rng(1).random((1, 20))
+    rounded = values * (1 + 1e-16 * np.resize([3, -3], 20))
+    assert not np.array_equal(values, rounded)
+    assert Means.of(values, 1).error_beside(Means.of(rounded, 1)) == 0

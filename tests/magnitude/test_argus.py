@@ -320,10 +320,10 @@ def test_totals_of_two_variables_by_several_names(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("10;13;6;7;", "line 4, trade=10, is the same total as line 3: 'v' must be 12, got 13"),
-        ("10;12;5;7;", "line 4, trade=10, is the same total as line 3: 'n' must be 6, got 5"),
-        ("10;12;6;6;", "line 4, .* 'first' must be 7, got 6"),
-        ("10;12;6;7;U", "line 4, .* 'told' must be .*, got U"),
+        ("10;13;6;7;", "line 4, trade=10, is the same total as line 3: 'v' must be '12', got '13'"),
+        ("10;12;5;7;", "line 4, trade=10, is the same total as line 3: 'n' must be '6', got '5'"),
+        ("10;12;6;6;", "line 4, .* 'first' must be '7', got '6'"),
+        ("10;12;6;7;U", "line 4, .* 'told' must be '', got 'U'"),
         ("Total;12;6;7;", "a cell can be given once: row 4 of .*, trade=Total"),
         ("x;0;0;0;\n10;12;6;7;\n10;12;6;7;", "a cell can be given once: row 6 of"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 import taciturn as tc
 from perturbed import controlled_pmf, controlled_roundings
 from strategies import pairs, shapes, tables
-from taciturn.errors import PerturbationError, TableError
+from taciturn.errors import ParameterError, PerturbationError, TableError
 
 BASES = st.integers(2, 11)
 SEEDS = st.integers(0, 2**32)
@@ -92,6 +92,22 @@ def test_what_follows_a_seed_is_not_for_release_either(method, table, seed):
     first = tc.add_noise(table, epsilon=1, random_seed=seed)[0]
     assert METHODS[method](first).attrs == first.attrs
     assert "not_for_release" in first.attrs
+
+
+def test_no_release_of_what_a_seed_has_drawn_is_written(tmp_path):
+    table = xr.DataArray([[4, 1], [8, 6]], dims=("a", "b"), coords={"a": [0, 1], "b": [0, 1]})
+    drawn = tc.random_round(table, random_seed=1)[0]
+    assert tc.draw_sample(drawn, fraction=0.5, replicates=2).attrs == drawn.attrs
+    hidden = table < 2
+    for release in (
+        tc.Rounding(drawn, 3, method="random"),
+        tc.Suppression(drawn, hidden),
+        tc.GlobalRecoding(drawn, {"a": {"all": [0, 1]}}),
+        tc.suppress(drawn, hidden, progressbar=False),
+    ):
+        with pytest.raises(ParameterError, match="must not be released: its table is drawn with"):
+            tc.write_release(release, tmp_path / "t.csv")
+        assert not (tmp_path / "t.csv").exists()
 
 
 @pytest.mark.parametrize("method", ["random", "controlled", "conventional"])

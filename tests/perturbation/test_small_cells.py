@@ -84,6 +84,33 @@ def test_suppressed_cells_are_taken_for_no_zeros(use):
         tc.attacker_bounds(use(_suppressed()), progressbar=False)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda table: tc.disclosure_risk(table),
+        lambda table: tc.disclosure_risk(table, table.drop_vars("suppressed")),
+        lambda table: tc.information_loss(table, table.drop_vars("suppressed")),
+        lambda table: tc.risk_utility(
+            {"a": table}, table=table.drop_vars("suppressed"), population=table
+        ),
+    ],
+)
+def test_suppressed_cells_are_no_zeros_of_the_table_that_is_measured(use):
+    with pytest.raises(TableError, match="marks as suppressed, which are not 0"):
+        use(_suppressed())
+
+
+def test_marks_are_known_whatever_xarray_makes_of_them(tmp_path):
+    table = _suppressed()
+    several = xr.concat([table, table], "c").assign_coords(c=[0, 1])
+    for changed in (table.reindex(a=[0, 1, 2]).fillna(0).astype(int), several):
+        with pytest.raises(TableError, match="marks as suppressed, which are not 0"):
+            tc.random_round(changed, rounding_base=3)
+        assert bool(tc.margin(changed, ["a"]).isnull().any())
+    tc.write_release(table.reindex(a=[0, 1, 2]).fillna(0).astype(int), tmp_path / "t.csv")
+    assert "0,1,,suppressed" in (tmp_path / "t.csv").read_text()
+
+
 def test_marks_of_nothing_are_no_obstacle():
     table = xr.DataArray([3, 4], dims="a")
     released = tc.perturbation.suppress_small_cells(table, minimum=2)[0]

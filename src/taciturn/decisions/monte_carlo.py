@@ -70,13 +70,14 @@ class Means:
         return sqrt(draws**2 + _variance(self.by_replicate))
 
     def error_beside(self, other: "Means") -> float:
-        """Standard error of the difference of two means.
+        """Standard error of the difference of two means; 0 where rounding is all of it.
 
         As many replicates of both are compared one to one: that is right for
         independent ones, and for those of the same seed, too.
         """
         draws = _error_of_draws(self.by_draw - other.by_draw, self.chains)
-        return sqrt(draws**2 + _variance_of_sum([self.by_replicate, -other.by_replicate]))
+        error = sqrt(draws**2 + _variance_of_sum([self.by_replicate, -other.by_replicate]))
+        return 0.0 if error <= ROUNDING * max(abs(self.mean), abs(other.mean)) else error
 
     @property
     def number(self) -> float:

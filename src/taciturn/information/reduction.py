@@ -22,6 +22,7 @@ from taciturn.tables.checks import (
     aligned,
     check_counts,
     check_table,
+    refuse_suppressed,
     reordered,
     same_categories,
 )
@@ -109,6 +110,7 @@ def checked_pair(
     """
     given = table, released
     table = check_table(table, draws=True, values=values, like=given)
+    refuse_suppressed(table, "table")
     released = check_table(released, name="released", draws=True, values=values, like=given)
     released = reordered(released, table)
     same_categories(table, released, names=("table", "released"))

@@ -23,7 +23,7 @@ from taciturn.tables.hierarchies import (
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible
 from taciturn.tables.values import real_value
-from taciturn.validate import UTF_8, check_encoding
+from taciturn.validate import UTF_8, check_encoding, quoted
 
 __all__ = ["read_argus"]
 
@@ -287,8 +287,8 @@ def _with_one_total(
                     words = ", ".join(map("{}={}".format, names, given))
                     raise TableError(
                         f"{origin}: line {row + 1}, {words}, is the same total as line {line + 1}:"
-                        f" {name!r} must be {legible(cells[name][line])}, got"
-                        f" {legible(cells[name][row])}"
+                        f" {name!r} must be {quoted(cells[name][line])}, got"
+                        f" {quoted(cells[name][row])}"
                     )
         seen.add(given)
     return renamed, repeats
@@ -299,8 +299,8 @@ def _rows(cells: Cells, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _said(text: str) -> float | str:
-    """What a field says, however it is written."""
-    number = real_value(text)
+    """What a field says, however it is written; blank is 0."""
+    number = real_value(text) if text.strip() else 0.0
     return text.upper() if number is None else number
 
 

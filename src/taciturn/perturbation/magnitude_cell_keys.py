@@ -166,7 +166,8 @@ def cell_key_magnitudes(
         share = real_number(share, "share", above=0, most=1)
     others = {value: "values"} | ({keys: "record keys"} if isinstance(keys, str) else {})
     columns = variables if contributor is None else [*variables, contributor]
-    read = read_records(records, columns, categories, others=others, sep=sep, encoding=encoding)
+    how: dict[str, Any] = {"others": others, "counted": False, "sep": sep, "encoding": encoding}
+    read = read_records(records, columns, categories, **how)
     cells = _cells(read, variables, value, contributor, len(weights), decimals)
     of_records = given_keys(keys, read, replicates=replicates, random_seed=random_seed)
     units, ratios = _units(cells, share, weights, separation, 10**decimals)
@@ -180,9 +181,8 @@ def cell_key_magnitudes(
         added += unit * drawn_noise(ratio, further_keys(of_cells, rank + 1), cumulated, noise)
     out = (cells.totals + np.rint(added)) / 10**decimals
     labels = {dim: read.categories[dim] for dim in variables}
-    shape = [len(names) for names in labels.values()]
     return xr.DataArray(
-        out.reshape(replicates, *shape),
+        out.reshape(replicates, *map(len, labels.values())),
         dims=("replicate", *variables),
         coords={"replicate": np.arange(replicates), **labels},
         name="total",

@@ -132,6 +132,12 @@ def _with_intervals(what: Published, pattern: Releasable) -> Published:
 def _of_release(
     release: Release, value: str | None, status: Mapping[tuple[str, ...], xr.DataArray]
 ) -> Published:
+    for held in vars(release).values():
+        if isinstance(held, xr.DataArray) and MARK in held.attrs and not status:
+            raise ParameterError(
+                f"release must not be released: its table is {held.attrs[MARK]}; draw that without"
+                " random_seed"
+            )
     grids = release.published_tables()
     if not grids:
         raise ParameterError(f"release must publish a table; {type(release).__name__} has none")

@@ -18,7 +18,7 @@ from taciturn.information.reduction import cell_mask
 from taciturn.risk.information_loss import information_loss
 from taciturn.risk.table_risk import Weights, disclosure_risk
 from taciturn.schema import REPLICATE, split_draws
-from taciturn.tables.checks import aligned, check_table
+from taciturn.tables.checks import aligned, check_table, refuse_suppressed
 from taciturn.validate import quoted
 
 __all__ = ["RISKS", "TERMS", "Outcome", "outcomes"]
@@ -81,6 +81,7 @@ def outcomes(
     whose = table
     if population is not None:
         whose = check_table(population, name="population", draws=True, values=False, like=(table,))
+        refuse_suppressed(whose, "population")
     if REPLICATE in whose.dims:
         raise TableError(
             "population must be one table or draws of one over 'chain' and 'draw': it has the"

@@ -17,7 +17,7 @@ from taciturn.information.reduction import (
     sums_of_table,
 )
 from taciturn.schema import cell_label, table_dims
-from taciturn.tables.checks import check_table, reordered
+from taciturn.tables.checks import check_table, refuse_suppressed, reordered
 from taciturn.validate import check_weights, one_of
 
 __all__ = [
@@ -142,6 +142,7 @@ def disclosure_risk(
         )
     if released is None:
         population = check_table(population, name="population", draws=True, values=False)
+        refuse_suppressed(population, "population")
     else:
         population, released = checked_pair(population, released, values=False)
     over = reduced_dims(population, dim)

@@ -29,6 +29,7 @@ __all__ = [
     "reordered",
     "require_array",
     "same_categories",
+    "suppressed_cells",
 ]
 
 
@@ -105,11 +106,23 @@ def check_table(
     return table.rename(COUNT)
 
 
+def suppressed_cells(table: xr.DataArray) -> xr.DataArray | None:
+    """The cells that `suppress_small_cells` marked, whatever xarray has made of the
+    marks since, by reindexing or concatenation; None where a table has no such marks.
+    """
+    marks = table.coords.get(SUPPRESSED)
+    if marks is None or SUPPRESSED in table.dims:
+        return None
+    if marks.ndim < 2 and set(marks.dims) != set(table.dims):  # another coordinate of this name
+        return None
+    cells: xr.DataArray = marks.astype(object) == True  # noqa: E712
+    return cells.astype(np.bool_)
+
+
 def has_suppressed(table: xr.DataArray) -> bool:
     """Whether a table has 0 for small counts that `suppress_small_cells` suppressed."""
-    marks = table.coords.get(SUPPRESSED)
-    is_mask = marks is not None and marks.dtype == np.bool_ and set(marks.dims) == set(table.dims)
-    return is_mask and bool(table.coords[SUPPRESSED].any())
+    cells = suppressed_cells(table)
+    return cells is not None and bool(cells.any())
 
 
 def refuse_suppressed(table: xr.DataArray, name: str) -> None:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
 from taciturn.schema import SUPPRESSED, table_dims
-from taciturn.tables.checks import require_array
+from taciturn.tables.checks import require_array, suppressed_cells
 from taciturn.validate import names_of, quoted
 
 __all__ = [
@@ -82,11 +82,11 @@ def margin(table: xr.DataArray, variables: str | Sequence[str]) -> xr.DataArray:
 
 def without_suppressed(table: xr.DataArray) -> xr.DataArray:
     """A table with the cells missing that `suppress_small_cells` marked."""
-    marks = table.coords.get(SUPPRESSED)
-    if marks is None or marks.dtype != np.bool_:
+    cells = suppressed_cells(table)
+    if cells is None:
         return table
-    bare = table.drop_vars(SUPPRESSED)
-    return bare.where(~marks) if marks.any() else bare
+    bare, cells = table.drop_vars(SUPPRESSED), cells.drop_vars(SUPPRESSED)
+    return bare.where(~cells) if cells.any() else bare
 
 
 def hierarchies(table: xr.DataArray) -> dict[str, tuple[str, ...]]:

@@ -63,14 +63,16 @@ def read_records(
     categories: Mapping[str, Sequence[Any]] | None = None,
     *,
     others: Mapping[str, str] | None = None,
+    counted: bool = True,
     sep: str | None = None,
     encoding: str | None = None,
 ) -> Records:
     """Read some variables of microdata, and other columns as they are, of each of which
-    `others` says what it holds.
+    `others` says what it holds. Of records that are counted none may be a count.
     """
     others = others or {}
-    source = open_records(records, variables, others, sep=sep, encoding=encoding)
+    known = others if counted else (*others, COUNT, WEIGHTED_COUNT)
+    source = open_records(records, variables, known, sep=sep, encoding=encoding)
     for name, held in others.items():
         source.require([name], of=held)
     return code_records(source, variables, categories, others=list(others))

@@ -89,4 +89,5 @@ def draw_sample(
         return population.copy(data=drawn.reshape(population.shape))
     dims = ("replicate", *population.dims)
     coords = {**population.coords, "replicate": np.arange(replicates)}
-    return xr.DataArray(drawn.reshape(-1, *population.shape), dims=dims, coords=coords, name=COUNT)
+    drawn = drawn.reshape(-1, *population.shape)
+    return xr.DataArray(drawn, dims=dims, coords=coords, name=COUNT, attrs=population.attrs)

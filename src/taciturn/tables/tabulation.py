@@ -99,13 +99,13 @@ def tabulate(
     [[2, 0], [0, 1]]
     """
     names = names_of(_listed(variables), "variables")
-    source = open_records(records, names, sep=sep, encoding=encoding)
+    weighted = [] if sampling_weights is None else [sampling_weights]
+    source = open_records(records, names, weighted, sep=sep, encoding=encoding)
     check_variables(names)
     declared = declared_categories(categories, names)
     check_missing(missing)
     if sampling_weights in names:
         raise ParameterError(f"the column {sampling_weights!r} is given in two roles")
-    weighted = [] if sampling_weights is None else [sampling_weights]
     source.require(weighted, of="sampling weights")
     labels = {dim: Labels(dim, source.origin, missing=missing) for dim in names}
     found, rows, kept_rows = np.zeros([0] * len(names), dtype=np.int64), 0, 0

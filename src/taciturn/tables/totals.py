@@ -50,7 +50,7 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
         if 0 < len(named) < table.sizes[dim]:
             suspected[dim] = named
     inner = table.isel(_others(table, suspected))
-    if suspected and table.values.any() and not inner.values.any():  # margins alone
+    if len(suspected) > 1 and table.values.any() and not inner.values.any():  # margins alone
         raise _error(table, suspected, next(iter(suspected)), name, _ALONE)
     size = 1
     while size <= len(suspected):

@@ -27,26 +27,32 @@ def one_each(strata: int):
     return make_problem(table, 5 * strata, None, strata=sizes)
 
 
-def learned(strata: int, seed: int):
+def learned(strata: int, seed: int, estimator=EVEN):
     settings = SamplerSettings(
         draws=4000, tune=1000, chains=1, seed=seed, progressbar=False, method="fast"
     )
-    return EVEN.learn_trusted(one_each(strata), settings, seed)
+    return estimator.learn_trusted(one_each(strata), settings, seed)
 
 
-@pytest.mark.parametrize("strata", [2, 8, 20, 40])
-def test_the_prior_of_departures_is_their_posterior(strata):
+MIXED = tc.MixedPoisson(priors=EVEN.priors)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "strata"),
+    [*((EVEN, number) for number in (2, 8, 20, 40, 60, 100)), (MIXED, 8), (MIXED, 20)],
+)
+def test_the_prior_of_departures_is_their_posterior(estimator, strata):
     """With Student's t alone a twentieth of the prior had 0.4 % of the draws of 20
-    strata; 0.025 are four standard errors of 4,000 draws of at least 1,000 effective
-    ones.
+    strata. At least a hundred effective proposals of each tenth leave the share of
+    draws in the first ones a standard error of 0.01.
     """
-    found = learned(strata, seed=1)
+    found = learned(strata, 1, estimator)
     assert found is not None
     assert found.posterior is not None
     assert found.importance.ess > 400
     at = norm.cdf((np.log(found.posterior["nu"].values.ravel()) - 1 + np.log(2)) / 1.5)
     for share in (0.05, 0.25, 0.5, 0.75):
-        assert (at < share).mean() == pytest.approx(share, abs=0.025)
+        assert (at < share).mean() == pytest.approx(share, abs=0.04)
 
 
 def test_risk_where_samples_say_nothing_of_departures():

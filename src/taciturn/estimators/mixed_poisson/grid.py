@@ -28,7 +28,7 @@ from taciturn.estimators.mixed_poisson.modes import (
 )
 from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.target import Target
-from taciturn.estimators.mixed_poisson.thin_strata import ThinStrata
+from taciturn.estimators.mixed_poisson.thin_strata import ThinStrata, heights
 from taciturn.estimators.priors import Prior
 
 __all__ = ["FINER", "Fitted", "Nodes"]
@@ -365,8 +365,9 @@ def _nodes(
     if start is not None:
         best = replace(best, **start.between(*places))
     exponents = usual_exponents(target, best)
+    exponents[:, ThinStrata.numbers(target)] = 0.0
     best, bends, roots = target.modes(best, exponents, ROUGH)
-    height = target.log_density(best) - log_scale(bends, roots)
+    height, _ = heights(target, best, bends, roots)
     height = np.where(np.isnan(height), -np.inf, height)
     return Nodes(best, axes, exponents, bends, roots, height)
 
@@ -385,13 +386,9 @@ def _sharpened(target: Target, nodes: Nodes) -> Nodes:
     most[:, nodes.bends.intensities.shape[1] :] = np.minimum(_EXPONENTS[1], _INSIDE / spreads)
     sizes = np.clip(np.abs(skews), _EXPONENTS[0], most)
     exponents = np.where(skews < 0, -sizes, sizes)
-    strata, thin = ThinStrata.numbers(target), None
-    exponents[:, strata] = 0.0
+    exponents[:, ThinStrata.numbers(target)] = 0.0
     best, bends, roots = target.modes(nodes.best, exponents, NEAR)
-    height = target.log_density(best) - log_scale(bends, roots)
-    if len(strata):
-        thin = ThinStrata.at_modes(target, strata, best, bends.intensities)
-        height += 0.5 * np.log(bends.intensities[:, strata]).sum(axis=1) - thin.log_peak
+    height, thin = heights(target, best, bends, roots)
     half, pulls = np.linalg.inv(roots), np.zeros_like(best.logs)
     pulls[:, : bends.intensities.shape[1]] = target.pulls(best, half.transpose(0, 2, 1) @ half)
     best = replace(best, logs=best.logs + step_of(bends, roots, pulls))

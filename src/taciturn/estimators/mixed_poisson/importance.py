@@ -91,9 +91,9 @@ def _sample(
 def _known_of_each_tenth(log_weights: Floats, log_nu: Floats) -> float:
     """The least number of effective proposals of ν between two tenths of its posterior.
 
-    With many strata proposals can miss some of each where departures are strong, so
-    that small ν seems less probable than it is, whatever all weights together look
-    like.
+    With many strata few proposals count where departures are strong, so that small ν
+    seems less probable than it is, whatever all weights together look like; these are
+    tenths of what was found.
     """
     order = np.argsort(log_nu)
     weights = np.exp(log_weights[order] - log_weights.max())

@@ -16,15 +16,16 @@ import numpy.typing as npt
 from scipy.special import betaln
 from scipy.stats import t as student
 
-from taciturn.estimators.mixed_poisson.points import Points
+from taciturn.estimators.mixed_poisson.modes import log_scale
+from taciturn.estimators.mixed_poisson.points import Bends, Points
 from taciturn.estimators.mixed_poisson.target import Target
 from taciturn.estimators.sampling.draws import draw_log_gammas
 
-__all__ = ["ThinStrata"]
+__all__ = ["ThinStrata", "heights"]
 
 _PEOPLE: Final = 2  # at most; with more Student's t is near enough
 _FLATTEST: Final = 0.02  # slope, so that intensities are from exp(-700) to exp(700)
-_OF_PEAK: Final = 0.5  # share of proposals, where there is one
+_OF_PEAK: Final = 0.7  # share of proposals, where there is one
 _DEGREES: Final = 4.0  # of freedom of these
 
 Floats = npt.NDArray[np.float64]
@@ -106,3 +107,18 @@ class ThinStrata:
             near = student.logpdf(off, _DEGREES, scale=self.width[rows])
             density = np.logaddexp(np.log(_OF_PEAK) + near, np.log1p(-_OF_PEAK) + density)
         return np.asarray(density.sum(axis=1))
+
+
+def heights(
+    target: Target, modes: Points, bends: Bends, roots: Floats
+) -> tuple[Floats, ThinStrata | None]:
+    """Logarithms of what the posterior has around each mode, as if it were as wide as
+    it bends there, but for the intensities of thin strata, which are returned.
+    """
+    height = target.log_density(modes) - log_scale(bends, roots)
+    strata = ThinStrata.numbers(target)
+    if not len(strata):
+        return height, None
+    thin = ThinStrata.at_modes(target, strata, modes, bends.intensities)
+    height += 0.5 * np.log(bends.intensities[:, strata]).sum(axis=1) - thin.log_peak
+    return height, thin
