@@ -16,6 +16,7 @@ from taciturn.fits.unlabelled import draw_populations, measure
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 
 EVEN = tc.MixedPoisson(mixing="gamma", priors={"margin_b": tc.Prior("Dirichlet", a=1e6)})
+MIXED = tc.MixedPoisson(priors=EVEN.priors)
 
 
 def one_each(strata: int):
@@ -32,9 +33,6 @@ def learned(strata: int, seed: int, estimator=EVEN):
         draws=4000, tune=1000, chains=1, seed=seed, progressbar=False, method="fast"
     )
     return estimator.learn_trusted(one_each(strata), settings, seed)
-
-
-MIXED = tc.MixedPoisson(priors=EVEN.priors)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +73,7 @@ def test_risk_where_samples_say_nothing_of_departures():
 
 def test_where_proposals_miss_strong_departures_they_are_not_trusted(monkeypatch):
     monkeypatch.setattr(ThinStrata, "numbers", lambda target: np.empty(0, dtype=np.int64))
-    settings = SamplerSettings(
-        draws=1000, tune=1000, chains=1, seed=1, progressbar=False, method="fast"
-    )
-    assert EVEN.learn_trusted(one_each(40), settings, 1) is None
+    assert learned(40, seed=1) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -94,3 +89,7 @@ def test_what_is_known_of_each_tenth(seed):
         tenths[min(int(10 * reached), 9)].append(weight)
     known = min(sum(own) ** 2 / max(sum(w**2 for w in own), 1e-300) for own in tenths.values())
     assert _known_of_each_tenth(log_weights, log_nu) == pytest.approx(known)
+
+
+def test_nothing_is_known_where_no_proposal_is_possible():
+    assert _known_of_each_tenth(np.full(50, -np.inf), np.arange(50.0)) == 0

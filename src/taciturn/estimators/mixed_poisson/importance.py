@@ -96,8 +96,8 @@ def _known_of_each_tenth(log_weights: Floats, log_nu: Floats) -> float:
     tenths of what was found.
     """
     order = np.argsort(log_nu)
-    weights = np.exp(log_weights[order] - log_weights.max())
-    tenths = np.minimum(10 * np.cumsum(weights) / weights.sum(), 9).astype(np.int64)
+    weights = np.exp(log_weights[order] - max(log_weights.max(), -1e300))
+    tenths = np.minimum(10 * np.cumsum(weights) / max(weights.sum(), 1e-300), 9).astype(np.int64)
     sums, squares = (np.bincount(tenths, weights**power, minlength=10) for power in (1, 2))
     return float((sums**2 / np.maximum(squares, 1e-300)).min())
 
