@@ -11,6 +11,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -360,10 +361,11 @@ def main() -> None:
     )
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
-    names = [*(name.removeprefix("area_by_") for name in CENSUS), *GENERATED]
     frames = []
-    for name, population in populations(given.seed):
-        if name not in names or (given.tables and not any(part in name for part in given.tables)):
+    parts = (populations(part, given.seed) for part in ("census", "generated"))
+    for name, population in chain.from_iterable(parts):
+        known = name in GENERATED or f"area_by_{name}" in CENSUS
+        if not known or (given.tables and not any(part in name for part in given.tables)):
             continue
         print(
             f"{name}: K = {population.size}, N = {int(population.sum())}",
@@ -386,6 +388,8 @@ def main() -> None:
     if not frames:
         sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.concat(frames)
+    if given.tables:
+        sys.exit(f"not written, as not all tables were asked for:\n{markdown(rows)}")
     first = ["table", "population_size"]
     write(
         given.output,

@@ -25,11 +25,11 @@ def generated_population(kind: str, size: int, random_seed: int) -> xr.DataArray
     ----------
     kind : str
         One of `KINDS`: ``smooth`` (age by economic status: each status has its ages,
-        and others are nearly impossible there), ``blocks`` (occupation by industry: two
-        thirds of an industry in its own occupations), ``lognormal`` (main effects times
-        log-normal interactions of standard deviation 1.5), ``origin_destination``
-        (flows between places of different size that fall with distance, most people
-        staying).
+        and others are nearly impossible there), ``blocks`` (occupation by industry:
+        most of an industry, nine tenths on average, in its own occupations),
+        ``lognormal`` (main effects times log-normal interactions of standard deviation
+        1.5), ``origin_destination`` (flows between places of different size that fall
+        with distance, most people staying).
     size : int
         Individuals.
     random_seed : int

@@ -1,5 +1,6 @@
 """What a study finds of each sample, kept in a file, so that it can be interrupted."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -33,13 +34,16 @@ class Sample(NamedTuple):
 
 def samples_of(given: Namespace, tables: Iterable[str], fractions: Sequence[float]) -> list[Sample]:
     """Those of the tables that were asked for, as many as were asked for."""
-    return [
+    found = [
         Sample(name, fraction, number)
         for name in tables
         if not given.tables or any(part in name for part in given.tables)
         for fraction in fractions
         for number in range(given.samples)
     ]
+    if not found:
+        sys.exit(f"no table name contains any of {given.tables}")
+    return found
 
 
 def rows_of[Table, OneJob: Job](

@@ -81,6 +81,11 @@ def main() -> None:
     if not frames:
         sys.exit(f"no table name contains any of {given.tables}")
     rows = pd.concat(frames)
+    if given.tables:
+        sys.exit(
+            "not written, as not all tables were asked for:\n"
+            + markdown(rows, given.samples, given.draws)
+        )
     first = ["table", "totals"]
     columns = first + [name for name in rows.columns if name not in first]
     write(given.output, rows[columns].to_csv(index=False, float_format="%.6g"))

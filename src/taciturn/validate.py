@@ -27,6 +27,7 @@ __all__ = [
     "check_weights",
     "first_of",
     "generator",
+    "interval_probability",
     "is_real",
     "is_whole",
     "mapping_of",
@@ -113,6 +114,11 @@ def real_number(
     else:
         rule = f"a number {low} and at most {most:g}"
     raise ParameterError(f"{name} must be {rule}, got {quoted(value)}")
+
+
+def interval_probability(value: Any) -> float:
+    """The probability of an interval, from 0.01 to 0.9999."""
+    return real_number(value, "probability", least=0.01, most=0.9999)
 
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:

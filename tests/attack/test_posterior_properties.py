@@ -27,7 +27,7 @@ def releases(draw):
         shape
     )
     table = xr.DataArray(values, dims=DIMS[: len(shape)])
-    kind = draw(st.sampled_from(["suppression", "rounding", "redesign", "linked"]))
+    kind = draw(st.sampled_from(["suppression", "rounding", "redesign", "linked", "whole"]))
     if kind == "suppression":
         hidden = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))).reshape(
             shape
@@ -42,6 +42,8 @@ def releases(draw):
         return tc.Rounding(rounded, 3, method="random", totals=totals, exact_totals=exact)
     if kind == "redesign":
         return tc.GlobalRecoding(table, {"a": {"both": [0, 1]}})
+    if kind == "whole":  # the table itself is one of those that are released
+        return tc.LinkedTables(table, [table.dims, "a"], suppressed={table.dims: table == 1})
     margins = draw(
         st.sampled_from(
             [["a", "b"], [("a", "b")], [("a", "b"), ("b", "c"), ("a", "c")], [("a", "b"), "c"]]
@@ -98,6 +100,9 @@ def test_exact_numbers_are_those_of_enumeration(release, informed, seed):
     drawn = found["table"].values.reshape(40, -1)[:, system.unknown]
     assert {tuple(table) for table in drawn.tolist()} <= possible
     assert (found["entropy"] <= np.log2(found["n_values"]) + 1e-12).all()
+    bounds = tc.attacker_bounds(release, progressbar=False)
+    for name in ("lower", "upper", "disclosed", "published"):
+        assert np.array_equal(found[name].values, bounds[name].values)
 
 
 @settings(max_examples=30, deadline=None)

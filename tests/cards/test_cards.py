@@ -915,7 +915,7 @@ def test_means_are_compared_in_combined_errors():
     ("run", "changes", "message"),
     [
         ("fit", {"mean": 0.01}, r"\[fit\.summary\] R2: the mean is"),
-        ("reference", {"mean": 0.01, "mcse": 1.0}, r"R2: the Monte Carlo error 1 is above the sd"),
+        ("reference", {"mean": 0.01, "mcse": 1.0}, r"R2: the Monte Carlo error must be at most"),
         ("reference", {"mean": 0.9, "sd": 0.3, "mcse": 0.3}, r"R2: mean is .*; R2: sd is"),
         ("fit", {"sd": 0.5}, r"\[fit\.summary\] R2: sd is .*, the reference 0\.5"),
         ("reference", {"2.5%": 0.01, "50%": 0.011, "97.5%": 0.012}, r"R2: 50% is .*, the refere"),
@@ -932,6 +932,18 @@ def test_a_card_that_was_changed_by_hand(card, tmp_path, run, changes, message):
 
 BAYESIAN = ROOT / "models" / "area_by_religion-ChineseRestaurant.toml"
 POOL = ROOT / "models" / "area_by_religion-LinearPool.toml"
+
+
+def test_a_monte_carlo_error_is_that_of_the_effective_draws_of_a_card(tmp_path):
+    card = tc.cards.load_card(BAYESIAN)  # 10,689 of them
+    own = card.reference.summary["R2"]
+    changed = {**own, "mean": own["mean"] + own["sd"], "mcse": own["sd"] / 2}
+    summary = {**card.reference.summary, "R2": changed}
+    reference = replace(card.reference, summary=summary)
+    path = rewritten(card, tmp_path / "off.toml", reference=reference)
+    assert "R2: the Monte Carlo error must be at most" in str(tc.cards.validate_card(path))
+
+
 KINDS = "must be r_hat, ess_bulk, ess_tail, divergences or k_hat, ess, got"
 
 

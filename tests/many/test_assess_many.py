@@ -360,6 +360,9 @@ def test_what_cannot_be_assessed_says_why():
     ]
     odd = assess({"a": "no table", "b": table[1].drop_vars("area")}, population_size=99, over=None)
     assert "must be an xarray.DataArray, got str" in odd["reason"].values[0]
+    people = table[1].drop_vars("area")
+    few = assess({"a": "no table", "b": people}, population_size=[99, 1], over=None)
+    assert few["sample_size"].values.tolist() == [0, int(people.sum())]
 
 
 def test_structural_zeros_of_all_or_of_each():

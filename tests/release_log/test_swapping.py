@@ -637,6 +637,8 @@ DATA = {
         {"sizes": "many"},
         {"sizes": [-1, 2]},
         {"sizes": [10**40, 2]},
+        {"sizes": [40, True]},
+        {"moves": True},
         {"moves": [1]},
         {"moves": None},
         {"moves": 1.5},

@@ -72,3 +72,16 @@ def test_an_engine_that_fails_is_an_error_of_ours(table):
     if "polars" not in type(table.get_backend()).__module__:  # which makes it missing
         with pytest.raises(TableError, match="the Ibis table cannot be read"):
             tc.tabulate(broken, ["area"])
+
+
+def test_times_in_a_time_zone_are_refused():
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE times (t TIMETZ, u TIME)")
+    connection.raw_sql(
+        "INSERT INTO times VALUES ('01:00:00+02', '01:00:00'), ('01:00:00+05', '02:00:00')"
+    )
+    times = connection.table("times")
+    assert tc.tabulate(times, ["u"]).sizes["u"] == 2
+    with pytest.raises(TableError, match="'t' in the Ibis table holds times in a time zone"):
+        tc.tabulate(times, ["t"])
+    connection.disconnect()

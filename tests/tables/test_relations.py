@@ -78,3 +78,15 @@ def test_variables_called_like_a_count(people):
     expected = ROWS.dropna(subset="area").assign(Count=ROWS["area"], count_=ROWS["area"])
     found = tc.tabulate(renamed, ["Count", "count_"])
     assert found.identical(tc.tabulate(expected, ["Count", "count_"]))
+
+
+def test_times_in_a_time_zone_are_refused():
+    """Arrow leaves the zones out: two different times were one label."""
+    with duckdb.connect() as connection:
+        connection.sql(
+            "CREATE TABLE times AS SELECT 1.0 AS w, t::TIMETZ AS t"
+            " FROM (VALUES ('01:00:00+02'), ('01:00:00+05')) v(t)"
+        )
+        for given in ({}, {"sampling_weights": "w"}):
+            with pytest.raises(TableError, match="'t' in the relation holds times in a time zone"):
+                tc.tabulate(connection.table("times"), ["t"], **given)

@@ -15,6 +15,9 @@ NAMES = st.sampled_from(
     [
         *("Total", "TOTAL", " total", "All", "all", "Gesamt", "Insgesamt", "SUMME", "Ensemble"),
         *("Totaal", "totale", "Razem", "Ogółem", "Összesen", "yhteensä", "ΣΎΝΟΛΟ", "Всего", "_T"),
+        *("Total:", "(all)", "*Total*", "合計", "All usual residents", "All categories: Sex"),
+        *("Both sexes", "Total (persons)", "Total - Age", "Total, all ages", "Persons, total"),
+        *("All people aged 16 and over", "Subtotals: x"),
     ]
 )
 
@@ -107,7 +110,10 @@ def test_a_category_called_so_does_not_hide_totals_of_another_variable():
     assert tc.read_table(rows[rows["area"] != "Total"]).shape == (2, 2)
 
 
-@pytest.mark.parametrize("label", ["Totally", "Total area", "all of them", "7"])
+@pytest.mark.parametrize(
+    "label",
+    ["Totally", "Total area", "all of them", "7", "All other religions", "Total loss", "T"],
+)
 def test_only_whole_labels_name_totals(label):
     rows = pd.DataFrame({"area": ["A", "B", label], "count": [3, 4, 7]})
     assert tc.read_table(rows).sizes["area"] == 3

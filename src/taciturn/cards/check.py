@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
-from taciturn.cards.card import COLUMNS, Card
+from taciturn.cards.card import COLUMNS, Card, Run
 from taciturn.cards.reading import load_card
 from taciturn.diagnostics import (
     AnyDiagnostics,
@@ -39,6 +39,7 @@ MOST_ERRORS: Final = 4.0
 _COUNTS: Final = ("tau1",)  # measures that are whole numbers
 _TINY: Final = 1e-9  # relative difference that rounding leaves between equal constants
 _DIGITS: Final = 6
+_MOST_OFF: Final = 2.0  # times what effective draws of other quantities would have
 _KINDS: Final = {
     tuple(field.name for field in fields(kind)): kind
     for kind in (Diagnostics, ImportanceDiagnostics)
@@ -87,7 +88,8 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     recorded settings. A mean agrees if it lies within four combined Monte Carlo errors
     of the reference; by chance alone one in 16,000 does not. Medians and ends of
     intervals may be half the width of an interval apart, or one count; a Monte Carlo
-    error above the standard deviation is none. The checks that the card records must be
+    error is at most twice that of as many effective draws as the card records. The
+    checks that the card records must be
     all those of its two fits, and such that both converged.
 
     Parameters
@@ -124,6 +126,7 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
         problems += [
             f"[{name}.checks] {each}" for each in _recorded_problems(run.checks, diagnostics)
         ]
+        problems += [f"[{name}.summary] {each}" for each in _large_errors(run)]
     if diagnostics is not None:
         problems += [f"the new fit did not converge: {problem}" for problem in diagnostics.problems]
     return CardCheck(card, table, tuple(problems))
@@ -183,6 +186,21 @@ def _recorded_problems(
             yield from (member + problem for problem in kind(**own).problems)
 
 
+def _large_errors(run: Run) -> Iterator[str]:
+    """Monte Carlo errors that are not those of so many effective draws: means are
+    compared by them, and they may have been changed.
+    """
+    effective = [value for name, value in run.checks.items() if name.endswith(("ess", "ess_bulk"))]
+    number = min(effective, default=run.chains * run.draws)
+    for name, row in run.summary.items():
+        most = _MOST_OFF * row["sd"] / max(number, 1) ** 0.5
+        if row["mcse"] > most:
+            yield (
+                f"{name}: the Monte Carlo error must be at most {most:.6g}, as of {number:.6g}"
+                f" effective draws: it is {row['mcse']:.6g}"
+            )
+
+
 def _by_member(checks: Mapping[str, float]) -> dict[str, dict[str, Any]]:
     """Inverse of `check_numbers`, by what a problem of a member begins with."""
     found: dict[str, dict[str, Any]] = {}
@@ -222,11 +240,7 @@ def compare_numbers(reference: Rows, rows: Rows) -> tuple["pd.DataFrame", list[s
 
 
 def _flaws(name: str, expected: Mapping[str, float], row: Mapping[str, float]) -> Iterator[str]:
-    """What else a card says of a quantity that cannot be of these draws, roughly: its
-    Monte Carlo error is what means are compared by, and may have been changed.
-    """
-    if expected["mcse"] > expected["sd"] * (1 + _TINY):
-        yield f"the Monte Carlo error {expected['mcse']:.6g} is above the sd {expected['sd']:.6g}"
+    """What else a card says of a quantity that cannot be of these draws, roughly."""
     apart = (row["97.5%"] - row["2.5%"]) / 2
     if name in _COUNTS:
         apart = max(apart, 1.0)

@@ -13,7 +13,7 @@ from taciturn.decisions.pairs import both_less, less_and_same, quantile_of_diffe
 from taciturn.progress import progress_bar
 from taciturn.risk.outcomes import outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
-from taciturn.validate import check_weights, one_of, real_number
+from taciturn.validate import check_weights, interval_probability, one_of
 
 __all__ = ["compare_protections"]
 
@@ -158,7 +158,7 @@ def compare_protections(
     (0.9858, 0.0008, 0.0)
     """
     weights, loss = check_weights(weights), check_loss(loss, "loss")
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     each = outcomes(
         released, table=table, population=population, where=where, association=association
     )

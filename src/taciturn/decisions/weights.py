@@ -15,7 +15,7 @@ import xarray as xr
 from taciturn.decisions.measures import DECIMALS
 from taciturn.risk.outcomes import RISKS, TERMS, Outcome, outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
-from taciturn.validate import check_weights, real_number
+from taciturn.validate import check_weights, interval_probability
 
 __all__ = ["compare_over_weights", "weight_sensitivity"]
 
@@ -98,7 +98,7 @@ def weight_sensitivity(
     [0.051, 0.054, -0.147]
     """
     weights = check_weights(weights)
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     tails = ((1 - probability) / 2, (1 + probability) / 2)
     found = {
         name: {risk: _slopes(outcome, risk, weights, tails) for risk in RISKS}
@@ -218,7 +218,7 @@ def compare_over_weights(
     >>> round(float(pair["weight_ratio"]), 3), round(float(pair["area"]), 3)
     (0.054, 0.051)
     """
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     tails = ((1 - probability) / 2, (1 + probability) / 2)
     terms = {
         name: np.stack([outcome.after[term].mean(axis=1) for term in _COMPARED])

@@ -15,7 +15,7 @@ from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.unlabelled import attained_quantiles
 from taciturn.information.entropies import entropy
 from taciturn.schema import draw_dims, split_draws, table_dims
-from taciturn.validate import real_number
+from taciturn.validate import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def predictive_checks(fit: xr.DataTree, *, probability: float = 0.95) -> xr.Data
     >>> bool(checks["lower_tail"].sel(statistic="uniques") > 0.025)
     True
     """
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     return checks_of(fit, fit_parts(fit), probability=probability)
 
 

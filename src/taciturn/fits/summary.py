@@ -24,7 +24,7 @@ from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
 from taciturn.fits.table import draws_table, independent_draws
 from taciturn.tables.values import json_value
-from taciturn.validate import real_number
+from taciturn.validate import interval_probability, real_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +215,7 @@ def summary(
     """
     if threshold is not None:
         threshold = real_number(threshold, "threshold", least=0, most=1)
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     parts = fit_parts(fit)
     risk = risk_of_fit(fit, parts)
     diagnostics, draws = diagnose(fit, risk), risk["R2"].size

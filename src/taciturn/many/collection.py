@@ -178,6 +178,14 @@ class Collection:
             fillable = ~(zeros.values[number] if self.over in zeros.dims else zeros.values)
         return problem_of(sample, size, fillable)
 
+    def sampled(self, number: int) -> int:
+        """Return how many people are in a table that stands alone; 0 if it is none."""
+        assert not isinstance(self.tables, Stack)
+        try:
+            return int(check_table(self.tables[number], name="sample").sum())
+        except TableError:
+            return 0
+
     def digest(self) -> str:
         """Return a hash of all tables, by which a store is recognised."""
         found, parts = sha256(), self.tables

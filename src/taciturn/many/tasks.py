@@ -172,6 +172,8 @@ def _drawn(task: Task, given: Estimator | None, out: Arrays) -> Iterator[_Drawn]
             population, converged = draw_populations(estimator, problem, task.kept.draws, seed)
         except TaciturnError as error:
             _give_reason(out, k, error)
+            if not isinstance(task.tables.tables, Stack):
+                out["sample_size"][k] = task.tables.sampled(k)
             continue
         out["sample_size"][k], out["converged"][k] = problem.sample_size, converged
         yield _Drawn(k, problem, population)

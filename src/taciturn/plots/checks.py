@@ -17,7 +17,7 @@ from taciturn.fits.checks import (
 from taciturn.fits.parts import fit_parts
 from taciturn.plots.rows import Row, draw_rows
 from taciturn.plots.shared import pyplot
-from taciturn.validate import real_number
+from taciturn.validate import interval_probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def plot_checks(fit: xr.DataTree, *, probability: float = 0.95) -> "npt.NDArray[
     True
     """
     plt = pyplot()
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     found = replicated_statistics(fit, fit_parts(fit))
     checks = compared_with_sample(found, probability=probability)
     names, made_by = zip(*found.made_by, strict=True)

@@ -12,7 +12,7 @@ from taciturn.plots.rows import Row, draw_intervals, draw_rows, whole_numbers
 from taciturn.plots.shared import plain, plain_labels, pyplot
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.schema import RISK_MEASURES
-from taciturn.validate import quoted, real_number
+from taciturn.validate import interval_probability, quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def plot_risk(
         raise ParameterError("there is no fit to plot")
     if measure not in RISK_MEASURES:
         raise ParameterError(f"measure must be 'R1', 'R2', 'tau1' or 'tau2', got {quoted(measure)}")
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     tails = [(1 - probability) / 2, 0.5, (1 + probability) / 2]
     if by is not None:
         risk = _risk_by(named, by, truth)

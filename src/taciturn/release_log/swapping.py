@@ -164,12 +164,11 @@ class RecordSwapping:
         try:
             # A number is a label as well as a text, as everywhere in a log.
             coords = {name: list(map(label_text, own)) for name, own in categories.items()}
-            table = xr.DataArray(np.array(sizes), dims=dims, coords=coords)
-            pairs = xr.DataArray(
-                np.array(moves), dims=match, coords={name: coords[name] for name in match}
-            )
+            table = xr.DataArray(_whole(sizes), dims=dims, coords=coords)
+            of_pairs = {name: coords[name] for name in match}
+            pairs = xr.DataArray(_whole(moves), dims=match, coords=of_pairs)
             return cls(geography, table, pairs)
-        except (ValueError, TypeError, TableError) as error:
+        except (OverflowError, ValueError, TypeError, TableError) as error:
             raise ParameterError(
                 f"sizes and moves must be lists of whole numbers over {dims} and {match}:"
                 f" {error!s:.200}"
@@ -183,6 +182,14 @@ class RecordSwapping:
             f"{type(self).__name__}(geography={self.geography!r},"
             f" {pairs:,} {'pair' if pairs == 1 else 'pairs'} between {areas}{matched})"
         )
+
+
+def _whole(nested: Any) -> Integers:
+    """Nested lists of whole numbers as an array, which would take `True` for 1."""
+    array = np.array(nested, dtype=object)
+    if any(type(each) is not int for each in array.ravel()):
+        raise TypeError(f"got {quoted(nested)}")
+    return array.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from taciturn.risk.outcomes import RISKS, Outcome, outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
-from taciturn.validate import check_weights, real_number
+from taciturn.validate import check_weights, interval_probability
 
 __all__ = ["risk_utility"]
 
@@ -101,7 +101,7 @@ def risk_utility(
     True
     """
     checked = check_weights(weights)
-    probability = real_number(probability, "probability", least=0.01, most=0.9999)
+    probability = interval_probability(probability)
     tails = ((1 - probability) / 2, (1 + probability) / 2)
     rows = {
         name: _described(outcome, checked, tails)

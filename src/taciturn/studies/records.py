@@ -26,8 +26,7 @@ def check_records(
     """Raise `FileFormatError` unless these are records of this study; `name` is the
     file they are from.
 
-    A store holds nothing that identifies the population but the risk of its samples. So
-    each sample is drawn again, and its risk compared.
+    Each sample is drawn again, and its risk compared.
     """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for line, record in enumerate(records, start=2):
@@ -45,8 +44,8 @@ def check_records(
             _, truths[drawn] = problem_and_truth(replace(job, size=size, sample=sample))
         if not np.allclose(record["truth"], truths[drawn], rtol=_ROUNDING, atol=_ROUNDING):
             raise FileFormatError(
-                f"{name}: holds another study, of another population: sample {sample} of {size} has"
-                " another risk; give another name"
+                f"{name}: sample {sample} of {size} has another risk than a record of it; give"
+                " another name"
             )
 
 

@@ -5,6 +5,7 @@ from each compared with the truth.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from hashlib import sha256
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -212,7 +213,9 @@ def study(
             for record in chain.from_iterable(results):
                 kept.add(record)
     result = summarise(kept.records, list(estimators), sizes, samples)
-    result.attrs["settings"] = json.dumps({**header, "samples": samples, "fractions": list(sizes)})
+    settings = {**header, "samples": samples, "fractions": list(sizes)}
+    del settings["counts"]
+    result.attrs["settings"] = json.dumps(settings)
     return result
 
 
@@ -256,8 +259,7 @@ def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[
 
 def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
     """What identifies a study; not the number of samples, so that it can be increased
-    later, nor the population, whose hash could be found by trying tables:
-    `check_records` recognises it.
+    later.
     """
     table = job.population
     known: dict[str, Any] = {}
@@ -278,4 +280,6 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
         "method": job.method,
         "random_seed": job.seed,
         "version": __version__,
+        # Found by trying tables no sooner than from the risks that a store holds.
+        "counts": sha256(repr(table.values.tolist()).encode()).hexdigest(),
     }

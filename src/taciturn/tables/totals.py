@@ -6,6 +6,7 @@ other such labels, or where nobody is in other cells, it cannot be told and is r
 too; where none is, it is a category like others. Zeros say nothing.
 """
 
+import re
 from itertools import combinations
 from typing import Final
 
@@ -29,10 +30,21 @@ _NAMES: Final = frozenset(
         *("insgesamt", "zusammen", "summe", "ensemble", "totaux", "totaal", "totale", "totali"),
         *("totales", "suma", "razem", "ogółem", "celkem", "úhrnem", "spolu", "összesen", "skupaj"),
         *("ukupno", "totalt", "samtliga", "i alt", "yhteensä", "kokku", "kopā", "iš viso"),
-        *("σύνολο", "toplam", "всего", "итого", "разом", "общо"),
+        *("σύνολο", "toplam", "всего", "итого", "разом", "общо", "合計", "総数", "合计", "总计"),
+        *("總計", "합계", "المجموع"),
         "_t",  # SDMX
     }
 )
+_AROUND: Final = " :;.,*()[]-–—="  # as in "Total:" or "(all)"
+_EVERYBODY: Final = re.compile(
+    r"(?:all|both|total|total of all)(?: usual| ethnic| age)*"
+    r" (?:ages|areas|categories|classes|groups|households|individuals|people|persons|population"
+    r"|regions|religions|residents|sexes)\b.*"
+    r"|(?:grand |sub-?)?totals?(?: ?[:,(].*| [-–—] .*)?"
+    r"|.*[:,] ?(?:all|total)"
+)
+"""As in "All usual residents", "All categories: Sex" or "Persons, total"."""
+_LONGEST: Final = 60
 
 _SUM: Final = "is the total of the other categories, not one of them"
 _UNCLEAR: Final = (
@@ -70,7 +82,10 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
 
 
 def _names_total(label: object) -> bool:
-    return isinstance(label, str) and len(label) < 20 and seen(label).casefold() in _NAMES
+    if not isinstance(label, str) or len(label) > _LONGEST:
+        return False
+    words = seen(label).casefold().strip(_AROUND)
+    return words in _NAMES or _EVERYBODY.fullmatch(words) is not None
 
 
 def _others(table: xr.DataArray, suspected: dict[str, list[int]]) -> dict[str, Integers]:

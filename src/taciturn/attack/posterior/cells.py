@@ -90,12 +90,10 @@ class CellPosteriors:
                 stacklevel=3,
             )
 
-    def dataset(self) -> xr.Dataset:
-        """All results, in the units of the table."""
+    def dataset(self, published: npt.NDArray[np.bool_]) -> xr.Dataset:
+        """All results, in the units of the table, with which cells are `published`."""
         table = self._system.published
         step = 10.0**self._system.decimals
-        published = np.ones(table.size, dtype=np.bool_)
-        published[self._system.unknown] = False
         values = self._upper - self._lower + 1
         disclosed = values == 1
         with np.errstate(divide="ignore"):

@@ -20,7 +20,7 @@ from taciturn.attack.releases.base import Release
 from taciturn.attack.system import Integers, LinearSystem
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_bar, progress_steps
-from taciturn.schema import DRAW_DIMS
+from taciturn.schema import DRAW_DIMS, table_dims
 from taciturn.validate import generator, whole_number
 
 __all__ = ["attacker_posterior"]
@@ -187,7 +187,7 @@ def attacker_posterior(
         for columns, part in parts:
             found.keep(columns, part.posterior(chains, draws, tune, rng, bar.advance))
     found.warn()
-    return found.dataset()
+    return found.dataset(release.publishes(table_dims(system.published)))
 
 
 def _check_size(table: xr.DataArray, chains: int, draws: int) -> None:

@@ -1,4 +1,5 @@
-"""Proposals of the intensities of strata of one or two sampled people.
+"""Proposals of the intensities of strata of one or two sampled people, or of more where
+a prior has departures so strong that they hardly matter.
 
 Where departures are strong the density of the logarithm of such an intensity rises like
 the number of people, and falls like the sum of the shapes of the cells, which may be
@@ -24,6 +25,8 @@ from taciturn.estimators.sampling.draws import draw_log_gammas
 __all__ = ["ThinStrata", "heights"]
 
 _PEOPLE: Final = 2  # at most; with more Student's t is near enough
+_STRONG: Final = 0.05  # probability of stronger departures
+_LEAST: Final = 0.1  # sum of shapes with these, below which it is not
 _FLATTEST: Final = 0.02  # slope, so that intensities are from exp(-700) to exp(700)
 _OF_PEAK: Final = 0.7  # share of proposals, where there is one
 _DEGREES: Final = 4.0  # of freedom of these
@@ -58,7 +61,9 @@ class ThinStrata:
         mixed = "share" in target.axes
         if len(target.strata.kept) == 1 or (target.pure and not mixed):
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(target.people <= _PEOPLE)
+        cells = target.strata.sums(np.ones(target.strata.of_cell.shape))
+        least = target.priors["nu"].quantile(_STRONG) * cells
+        return np.flatnonzero((target.people <= _PEOPLE) | (least < _LEAST))
 
     @classmethod
     def at_modes(

@@ -33,7 +33,7 @@ __all__ = ["LearnedProfile", "Populations", "SharedProfile"]
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_STEPS: Final = (3, 2)  # of an area's effects between its populations: near, and far
+_STEPS: Final = (2, 2)  # of an area's effects between its populations: near, and far
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,13 +113,15 @@ class SharedProfile(Specified):
     samplers, in which the effects of an area are moved together by elliptical slice
     sampling relative to a normal distribution at their mode. Between the populations of
     an area its effects are moved so, too, and relative to their prior, as there may be
-    several modes. `build` returns the same model in PyMC.
+    several modes, and its intensity alone, as what areas share differs from draw to
+    draw, by much where there are few. `build` returns the same model in PyMC.
 
     References
     ----------
     Rao & Molina (2015), Small Area Estimation, 2nd ed., Wiley, ch. 9 (areas that
     borrow strength); Nishihara, Murray & Adams (2014), JMLR 15; Yu & Meng (2011),
-    Journal of Computational and Graphical Statistics 20.
+    Journal of Computational and Graphical Statistics 20; Neal (2003), Slice sampling,
+    Annals of Statistics 31.
 
     Examples
     --------

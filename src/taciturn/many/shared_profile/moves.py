@@ -1,5 +1,6 @@
 """Compiled steps of the effects of areas that leave their distribution as it is, given
-everything that areas share: near, around a mode, and far, as the prior has it.
+everything that areas share: near, around a mode; far, as the prior has it; and along
+the intensity alone.
 """
 
 import math
@@ -16,7 +17,10 @@ from taciturn.many.shared_profile.kernels import (
     sum_effects,
 )
 
-__all__ = ["step_areas", "step_far", "step_near"]
+__all__ = ["step_areas", "step_far", "step_level", "step_near"]
+
+_WIDTH = 2.0  # of the first interval of a logarithm
+_MOST_OUT = 80  # of these
 
 
 @njit(cache=True, nogil=True)
@@ -97,6 +101,37 @@ def step_far(counts, shared, shares, shapes, effects, steps, rng):  # type: igno
                 break
             angle, low, high = _closer(angle, low, high, rng)
         effects[:] = tried
+
+
+@njit(cache=True, nogil=True)
+def step_level(counts, shared, shares, shapes, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Move an area's intensity alone, by a slice sampler that steps out (Neal 2003): of
+    few people it may have a tail that is long beside the mode.
+    """
+    constants, factors = _constants(counts, shared[1], shapes), np.empty(effects.size - 1)
+    given, before = (counts, shared, shares, shapes, constants, factors), effects[0]
+    least = _log_density(given, effects) + math.log(1.0 - rng.random())
+    low = before - _WIDTH * rng.random()
+    high = low + _WIDTH
+    lower = int(_MOST_OUT * rng.random())
+    for _ in range(lower):
+        effects[0] = low
+        if _log_density(given, effects) < least:
+            break
+        low -= _WIDTH
+    for _ in range(_MOST_OUT - 1 - lower):
+        effects[0] = high
+        if _log_density(given, effects) < least:
+            break
+        high += _WIDTH
+    while True:
+        effects[0] = low + (high - low) * rng.random()
+        if _log_density(given, effects) > least or high - low < 1e-12:
+            break
+        if effects[0] < before:
+            low = effects[0]
+        else:
+            high = effects[0]
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from taciturn.many.shared_profile.kernels import (
     sum_effects,
     usual_and_outlier,
 )
-from taciturn.many.shared_profile.moves import step_far, step_near
+from taciturn.many.shared_profile.moves import step_far, step_level, step_near
 
 __all__ = ["AREAS_AT_ONCE", "draw_populations"]
 
@@ -27,7 +27,8 @@ def draw_populations(counts, rests, shared, levels, start, steps, rngs, out):  #
 
     `shared` are the profile, the logarithms of shapes, the scales of effects and the
     outliers at each draw; `start` are the modes of the areas' effects, and the roots of
-    the information. Between draws there are two numbers of `steps`, near and far ones.
+    the information. Between draws there are two numbers of `steps`, near and far ones,
+    and one of the intensity alone.
     `rngs` are `AREAS_AT_ONCE` generators, one for each area, and more where there are
     fewer areas: the length of a tuple is part of its type.
     """
@@ -53,6 +54,7 @@ def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # t
         shares, shapes = np.exp(profiles[d]), np.exp(log_shapes[d])
         step_near(counts, own, shares, shapes, effects, mode, root, steps[0], rng)
         step_far(counts, own, shares, shapes, effects, steps[1], rng)
+        step_level(counts, own, shares, shapes, effects, rng)
         if r < 0:
             continue
         exceptional = outliers_of(effects[0], outliers[d])

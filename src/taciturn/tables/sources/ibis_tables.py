@@ -1,12 +1,12 @@
 """Records in a table of Ibis, which any of its engines counts where it is."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from taciturn.errors import TableError
 from taciturn.tables.sources.base import Source
-from taciturn.tables.sources.relations import columns_of, count_name
+from taciturn.tables.sources.relations import columns_of, count_name, refuse_zoned_time
 from taciturn.validate import is_of_class
 
 __all__ = ["IbisSource", "is_ibis_table"]
@@ -27,6 +27,7 @@ class IbisSource(Source):
     def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """The named columns of all rows together, which are held in memory."""
         with self._readable():
+            self._refuse_zones(names)
             found = self._table.select(*dict.fromkeys(names)).to_pyarrow()
             if len(found):
                 yield columns_of(self, found, names)
@@ -35,10 +36,23 @@ class IbisSource(Source):
         """The distinct rows of the named columns, and how many records have each."""
         columns = list(dict.fromkeys(names))
         with self._readable():
+            self._refuse_zones(names)
             grouped, count = self._table.group_by(columns), count_name(columns)
             found = grouped.aggregate(**{count: self._table.count()}).to_pyarrow()
             if len(found):
                 yield columns_of(self, found, names), found.column(count).to_numpy()
+
+    def _refuse_zones(self, names: Sequence[str]) -> None:
+        """Ibis has one type for times with and without a zone."""
+        from ibis.common.exceptions import OperationNotDefinedError
+
+        for name in names:
+            column = self._table[name]
+            if column.type().is_time():
+                with suppress(OperationNotDefinedError):  # of engines without zones
+                    found = self._table.select(kind=column.typeof()).limit(1).to_pyarrow()
+                    for kind in found.column("kind").to_pylist():
+                        refuse_zoned_time(kind, name, self.origin)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

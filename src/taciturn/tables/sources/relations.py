@@ -9,9 +9,17 @@ from taciturn.errors import MissingDependencyError, TableError
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
-__all__ = ["RelationSource", "columns_of", "count_name", "is_relation"]
+__all__ = ["RelationSource", "columns_of", "count_name", "is_relation", "refuse_zoned_time"]
 
 _ROWS: Final = 500_000  # of one part
+
+
+def refuse_zoned_time(kind: str, name: str, origin: str) -> None:
+    """Raise `TableError` for a column of this type of an engine if it holds times in
+    zones, which Arrow would leave out: two of them would read alike.
+    """
+    if kind.lower() in ("time with time zone", "timetz"):
+        raise TableError(f"{name!r} in {origin} holds times in a time zone: write them as text")
 
 
 def count_name(names: Sequence[str]) -> str:
@@ -50,6 +58,7 @@ class RelationSource(Source):
         import duckdb
 
         columns = dict.fromkeys(names)
+        self._refuse_zones(names)
         with self._readable():
             chosen = self._relation.select(*map(duckdb.ColumnExpression, columns))
             for part in _read(chosen):
@@ -61,10 +70,16 @@ class RelationSource(Source):
 
         columns = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
         count = count_name(names)
+        self._refuse_zones(names)
         number = duckdb.FunctionExpression("count_star").alias(count)
         with self._readable():
             for part in _read(self._relation.aggregate([*columns, number])):
                 yield columns_of(self, part, names), part.column(count).to_numpy()
+
+    def _refuse_zones(self, names: Sequence[str]) -> None:
+        kinds = dict(zip(self._relation.columns, self._relation.types, strict=True))
+        for name in names:
+            refuse_zoned_time(str(kinds[name]), name, self.origin)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
