@@ -21,7 +21,7 @@ import taciturn as tc
 from specifications import SPECIFICATIONS
 from taciturn import cli
 from taciturn.cards import table_hash
-from taciturn.cards.check import check_numbers, compare_numbers, fit_in_numbers
+from taciturn.cards.check import _large_errors, check_numbers, compare_numbers, fit_in_numbers
 from taciturn.cards.reading import card_content
 from taciturn.cards.toml import toml_text
 from taciturn.errors import EstimationError, FileFormatError, ParameterError
@@ -942,6 +942,15 @@ def test_a_monte_carlo_error_is_that_of_the_effective_draws_of_a_card(tmp_path):
     reference = replace(card.reference, summary=summary)
     path = rewritten(card, tmp_path / "off.toml", reference=reference)
     assert "R2: the Monte Carlo error must be at most" in str(tc.cards.validate_card(path))
+
+
+def test_proposals_are_no_more_effective_draws_than_there_are_draws():
+    own = tc.cards.load_card(BAYESIAN).fit
+    checks = {"k_hat": 0.1, "ess": 5000.0}
+    row = {**own.summary["R2"], "mcse": own.summary["R2"]["sd"] / 20}
+    run = replace(own, draws=100, chains=4, checks=checks, summary={"R2": row})
+    assert not list(_large_errors(run))
+    assert list(_large_errors(replace(run, draws=1000)))
 
 
 KINDS = "must be r_hat, ess_bulk, ess_tail, divergences or k_hat, ess, got"

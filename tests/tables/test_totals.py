@@ -16,8 +16,7 @@ NAMES = st.sampled_from(
         *("Total", "TOTAL", " total", "All", "all", "Gesamt", "Insgesamt", "SUMME", "Ensemble"),
         *("Totaal", "totale", "Razem", "Ogółem", "Összesen", "yhteensä", "ΣΎΝΟΛΟ", "Всего", "_T"),
         *("Total:", "(all)", "*Total*", "合計", "All usual residents", "All categories: Sex"),
-        *("Both sexes", "Total (persons)", "Total - Age", "Total, all ages", "Persons, total"),
-        *("All people aged 16 and over", "Subtotals: x"),
+        *("Both sexes", "Total persons", "Sub-total", "All people: aged 16 and over"),
     ]
 )
 
@@ -112,11 +111,29 @@ def test_a_category_called_so_does_not_hide_totals_of_another_variable():
 
 @pytest.mark.parametrize(
     "label",
-    ["Totally", "Total area", "all of them", "7", "All other religions", "Total loss", "T"],
+    [
+        *("Totally", "Total area", "all of them", "7", "All other religions", "Total loss", "T"),
+        *("All people with no religion", "All ages under 16", "Total, male", "White: all"),
+    ],
 )
 def test_only_whole_labels_name_totals(label):
     rows = pd.DataFrame({"area": ["A", "B", label], "count": [3, 4, 7]})
     assert tc.read_table(rows).sizes["area"] == 3
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("Total", "Total, male", "Total, female"),
+        ("Total", "White: all", "Mixed: all"),
+        ("All ages", "All ages under 16", "All ages 16 and over"),
+        ("All categories: Sex", "Male, all", "Female, all"),
+    ],
+)
+def test_parts_that_sound_like_totals_do_not_hide_one(labels):
+    rows = pd.DataFrame({"group": labels, "count": [7, 3, 4]})
+    with pytest.raises(TableError, match="is the total of the other categories"):
+        tc.read_table(rows)
 
 
 def test_a_variable_of_nothing_but_a_total_is_read():

@@ -191,7 +191,7 @@ def _large_errors(run: Run) -> Iterator[str]:
     compared by them, and they may have been changed.
     """
     effective = [value for name, value in run.checks.items() if name.endswith(("ess", "ess_bulk"))]
-    number = min(effective, default=run.chains * run.draws)
+    number = min([*effective, run.chains * run.draws])  # some count proposals
     for name, row in run.summary.items():
         most = _MOST_OFF * row["sd"] / max(number, 1) ** 0.5
         if row["mcse"] > most:

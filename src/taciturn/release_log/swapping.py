@@ -17,7 +17,7 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.release_log.codebook import label_text
 from taciturn.tables.checks import check_table
 from taciturn.tables.labels import labels_of
-from taciturn.validate import quoted
+from taciturn.validate import is_whole, quoted
 
 __all__ = ["RecordSwapping", "SwappedCount"]
 
@@ -187,7 +187,7 @@ class RecordSwapping:
 def _whole(nested: Any) -> Integers:
     """Nested lists of whole numbers as an array, which would take `True` for 1."""
     array = np.array(nested, dtype=object)
-    if any(type(each) is not int for each in array.ravel()):
+    if not all(map(is_whole, array.ravel())):
         raise TypeError(f"got {quoted(nested)}")
     return array.astype(np.int64)
 

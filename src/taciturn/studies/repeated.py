@@ -155,8 +155,9 @@ def study(
     Beta(k + 1/2, S - k + 1/2), which is above zero even when all or none do.
 
     *What the result gives away.* Result and store hold the risk of the population
-    itself, `T_s`, to the last digit, and the seed of the samples. From this a small
-    population can be found by trying tables. Keep them like the population.
+    itself, `T_s`, to the last digit, and the seed of the samples, a store also a hash
+    of the population's counts. From this a small population can be found by trying
+    tables. Keep them like the population.
 
     References
     ----------
@@ -280,6 +281,5 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
         "method": job.method,
         "random_seed": job.seed,
         "version": __version__,
-        # Found by trying tables no sooner than from the risks that a store holds.
         "counts": sha256(repr(table.values.tolist()).encode()).hexdigest(),
     }

@@ -37,13 +37,11 @@ _NAMES: Final = frozenset(
 )
 _AROUND: Final = " :;.,*()[]-–—="  # as in "Total:" or "(all)"
 _EVERYBODY: Final = re.compile(
-    r"(?:all|both|total|total of all)(?: usual| ethnic| age)*"
-    r" (?:ages|areas|categories|classes|groups|households|individuals|people|persons|population"
-    r"|regions|religions|residents|sexes)\b.*"
-    r"|(?:grand |sub-?)?totals?(?: ?[:,(].*| [-–—] .*)?"
-    r"|.*[:,] ?(?:all|total)"
+    r"(?:all|both|total)(?: usual| ethnic| age)* (?:ages|areas|categories|classes|groups"
+    r"|households|individuals|people|persons|population|regions|religions|residents|sexes)"
+    r"(?:: .*)?|(?:grand|sub)[- ]?totals?"
 )
-"""As in "All usual residents", "All categories: Sex" or "Persons, total"."""
+"""As in "All usual residents" or "All categories: Sex"; "All ages under 16" is none."""
 _LONGEST: Final = 60
 
 _SUM: Final = "is the total of the other categories, not one of them"

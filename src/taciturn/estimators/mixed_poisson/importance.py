@@ -83,7 +83,8 @@ def _sample(
         if diagnostics.converged or (hopeless and number > _PROPOSALS[0]):
             break
         spread = Spread.learned(log_weights, variates)
-    if not fitted.whole:  # what is left out, weights cannot show
+    # What is left out, weights cannot show.
+    if not fitted.whole or ThinStrata.miss(target):
         diagnostics = replace(diagnostics, k_hat=float("inf"))
     return points.at(chosen), diagnostics
 

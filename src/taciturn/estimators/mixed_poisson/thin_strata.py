@@ -26,7 +26,7 @@ __all__ = ["ThinStrata", "heights"]
 
 _PEOPLE: Final = 2  # at most; with more Student's t is near enough
 _STRONG: Final = 0.05  # probability of stronger departures
-_LEAST: Final = 0.1  # sum of shapes with these, below which it is not
+_LEAST: Final = 0.2  # sum of shapes with these, below which it is not
 _FLATTEST: Final = 0.02  # slope, so that intensities are from exp(-700) to exp(700)
 _OF_PEAK: Final = 0.7  # share of proposals, where there is one
 _DEGREES: Final = 4.0  # of freedom of these
@@ -61,9 +61,16 @@ class ThinStrata:
         mixed = "share" in target.axes
         if len(target.strata.kept) == 1 or (target.pure and not mixed):
             return np.empty(0, dtype=np.int64)
-        cells = target.strata.sums(np.ones(target.strata.of_cell.shape))
-        least = target.priors["nu"].quantile(_STRONG) * cells
-        return np.flatnonzero((target.people <= _PEOPLE) | (least < _LEAST))
+        return np.flatnonzero((target.people <= _PEOPLE) | (_least(target) < _LEAST))
+
+    @staticmethod
+    def miss(target: Target) -> bool:
+        """Whether a prior has departures so strong that no proposal has the tails of a
+        stratum of more people.
+        """
+        numbers = ThinStrata.numbers(target)
+        some = target.people[numbers] > _PEOPLE
+        return bool((_least(target)[numbers][some] < _FLATTEST).any())
 
     @classmethod
     def at_modes(
@@ -112,6 +119,12 @@ class ThinStrata:
             near = student.logpdf(off, _DEGREES, scale=self.width[rows])
             density = np.logaddexp(np.log(_OF_PEAK) + near, np.log1p(-_OF_PEAK) + density)
         return np.asarray(density.sum(axis=1))
+
+
+def _least(target: Target) -> Floats:
+    """Sums of the shapes of each stratum where departures are strong."""
+    cells = target.strata.sums(np.ones(target.strata.of_cell.shape))
+    return np.asarray(target.priors["nu"].quantile(_STRONG) * cells)
 
 
 def heights(
