@@ -89,8 +89,8 @@ def validate_card(path: str | PathLike[str], *, progressbar: bool = False) -> Ca
     of the reference; by chance alone one in 16,000 does not. Medians and ends of
     intervals may be half the width of an interval apart, or one count; a Monte Carlo
     error is at most twice that of as many effective draws as the card records. The
-    checks that the card records must be
-    all those of its two fits, and such that both converged.
+    checks that the card records must be all those of its two fits, and such that both
+    converged.
 
     Parameters
     ----------

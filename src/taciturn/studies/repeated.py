@@ -204,7 +204,8 @@ def study(
     known = (table, structural_zeros, margins)
     job = Job(*known, 0, 0, dict(estimators), draws, checked, method, seed)
     header = _header(job, sizes)
-    with Store(store, header) as kept:
+    counts = sha256(repr(table.values.tolist()).encode()).hexdigest()
+    with Store(store, {**header, "counts": counts}) as kept:
         check_records(str(store), kept.records, job, sizes.values())
         done = {(r["estimator"], r["size"], r["sample"]) for r in kept.records}
         jobs = list(jobs_left(job, sizes.values(), samples, done))
@@ -214,9 +215,7 @@ def study(
             for record in chain.from_iterable(results):
                 kept.add(record)
     result = summarise(kept.records, list(estimators), sizes, samples)
-    settings = {**header, "samples": samples, "fractions": list(sizes)}
-    del settings["counts"]
-    result.attrs["settings"] = json.dumps(settings)
+    result.attrs["settings"] = json.dumps({**header, "samples": samples, "fractions": list(sizes)})
     return result
 
 
@@ -259,8 +258,8 @@ def _sample_sizes(population: xr.DataArray, fractions: Sequence[float]) -> dict[
 
 
 def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
-    """What identifies a study; not the number of samples, so that it can be increased
-    later.
+    """What identifies a study beside the counts of its population; not the number of
+    samples, so that it can be increased later.
     """
     table = job.population
     known: dict[str, Any] = {}
@@ -281,5 +280,4 @@ def _header(job: Job, sizes: Mapping[float, int]) -> dict[str, Any]:
         "method": job.method,
         "random_seed": job.seed,
         "version": __version__,
-        "counts": sha256(repr(table.values.tolist()).encode()).hexdigest(),
     }

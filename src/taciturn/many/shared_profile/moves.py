@@ -17,7 +17,7 @@ from taciturn.many.shared_profile.kernels import (
     sum_effects,
 )
 
-__all__ = ["step_areas", "step_far", "step_level", "step_near"]
+__all__ = ["known_of_area", "step_areas", "step_far", "step_level", "step_near"]
 
 _WIDTH = 2.0  # of the first interval of a logarithm
 _MOST_OUT = 80  # of these
@@ -28,11 +28,21 @@ def step_areas(counts, shared, effects, modes, roots, steps, rng):  # type: igno
     """Move the effects of all areas by steps that leave their distribution as it is."""
     shares, shapes = np.exp(shared[0]), np.exp(shared[1])
     for a in range(counts.shape[0]):
-        step_near(counts[a], shared, shares, shapes, effects[a], modes[a], roots[a], steps, rng)
+        given = known_of_area(counts[a], shared, shares, shapes)
+        step_near(given, effects[a], modes[a], roots[a], steps, rng)
 
 
 @njit(cache=True, nogil=True)
-def step_near(counts, shared, shares, shapes, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def known_of_area(counts, shared, shares, shapes):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What the density of an area's effects is given: its counts, what areas share, of
+    which `shares` and `shapes` are exponentials, constants, and room for factors.
+    """
+    constants = _constants(counts, shared[1], shapes)
+    return counts, shared, shares, shapes, constants, np.empty(shared[3].size)
+
+
+@njit(cache=True, nogil=True)
+def step_near(given, effects, mode, root, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Elliptical slice sampling relative to the normal distribution at a mode
     (Nishihara, Murray & Adams 2014, JMLR 15): proposals lie on an ellipse through the
     current point, drawn closer until one is accepted.
@@ -43,8 +53,6 @@ def step_near(counts, shared, shares, shapes, effects, mode, root, steps, rng): 
         now[j] = 0.0
         for k in range(j, size):
             now[j] += root[k, j] * (effects[k] - mode[k])
-    constants = _constants(counts, shared[1], shapes)
-    given = counts, shared, shares, shapes, constants, np.empty(size - 1)
     height = _log_density(given, effects)
     height += 0.5 * np.dot(now, now)
     for _ in range(steps):
@@ -77,14 +85,14 @@ def _closer(angle, low, high, rng):  # type: ignore[no-untyped-def] # pragma: no
 
 
 @njit(cache=True, nogil=True)
-def step_far(counts, shared, shares, shapes, effects, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def step_far(given, effects, steps, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """The same relative to the prior of the effects, with the mean of all cells
     together as it is: from one mode to another, such as from a cell that is large as an
     outlier to one that is so by its categories.
     """
+    _, shared, shares, _, _, factors = given
     size = effects.size
-    other, tried, factors = np.empty(size), np.empty(size), np.empty(size - 1)
-    given = counts, shared, shares, shapes, _constants(counts, shared[1], shapes), factors
+    other, tried = np.empty(size), np.empty(size)
     height = _log_density(given, effects) + 0.5 * np.dot(effects[1:], effects[1:])
     for _ in range(steps):
         mean = effects[0] + _log_total(shared, shares, effects, factors)
@@ -104,12 +112,11 @@ def step_far(counts, shared, shares, shapes, effects, steps, rng):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def step_level(counts, shared, shares, shapes, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def step_level(given, effects, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Move an area's intensity alone, by a slice sampler that steps out (Neal 2003): of
     few people it may have a tail that is long beside the mode.
     """
-    constants, factors = _constants(counts, shared[1], shapes), np.empty(effects.size - 1)
-    given, before = (counts, shared, shares, shapes, constants, factors), effects[0]
+    before = effects[0]
     least = _log_density(given, effects) + math.log(1.0 - rng.random())
     low = before - _WIDTH * rng.random()
     high = low + _WIDTH

@@ -12,7 +12,12 @@ from taciturn.many.shared_profile.kernels import (
     sum_effects,
     usual_and_outlier,
 )
-from taciturn.many.shared_profile.moves import step_far, step_level, step_near
+from taciturn.many.shared_profile.moves import (
+    known_of_area,
+    step_far,
+    step_level,
+    step_near,
+)
 
 __all__ = ["AREAS_AT_ONCE", "draw_populations"]
 
@@ -51,10 +56,10 @@ def _draw_population(counts, rest, shared, levels, start, steps, rng, out):  # t
     for r in range(-_SETTLING, draws):
         d = max(r, 0)
         own = (profiles[d], log_shapes[d], levels, scales[d], outliers[d])
-        shares, shapes = np.exp(profiles[d]), np.exp(log_shapes[d])
-        step_near(counts, own, shares, shapes, effects, mode, root, steps[0], rng)
-        step_far(counts, own, shares, shapes, effects, steps[1], rng)
-        step_level(counts, own, shares, shapes, effects, rng)
+        given = known_of_area(counts, own, np.exp(profiles[d]), np.exp(log_shapes[d]))
+        step_near(given, effects, mode, root, steps[0], rng)
+        step_far(given, effects, steps[1], rng)
+        step_level(given, effects, rng)
         if r < 0:
             continue
         exceptional = outliers_of(effects[0], outliers[d])

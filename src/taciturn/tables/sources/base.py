@@ -55,6 +55,12 @@ class Source(ABC):
                 columns[name] += python_values(column)
         return columns
 
+    def refused_zones(self, name: str) -> TableError:
+        """The error for a column of times that are in zones."""
+        return TableError(
+            f"{name!r} in {self.origin} holds times in a time zone: write them as text"
+        )
+
     def require(self, names: Sequence[str], *, of: str = "") -> None:
         """Raise `TableError` where a column is not there."""
         unknown = [name for name in dict.fromkeys(names) if name not in self.names]

@@ -6,7 +6,7 @@ from typing import Any
 
 from taciturn.errors import TableError
 from taciturn.tables.sources.base import Source
-from taciturn.tables.sources.relations import columns_of, count_name, refuse_zoned_time
+from taciturn.tables.sources.relations import columns_of, count_name, is_zoned_time
 from taciturn.validate import is_of_class
 
 __all__ = ["IbisSource", "is_ibis_table"]
@@ -51,8 +51,8 @@ class IbisSource(Source):
             if column.type().is_time():
                 with suppress(OperationNotDefinedError):  # of engines without zones
                     found = self._table.select(kind=column.typeof()).limit(1).to_pyarrow()
-                    for kind in found.column("kind").to_pylist():
-                        refuse_zoned_time(kind, name, self.origin)
+                    if any(map(is_zoned_time, found.column("kind").to_pylist())):
+                        raise self.refused_zones(name)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

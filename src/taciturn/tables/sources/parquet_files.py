@@ -75,9 +75,7 @@ class ParquetSource(Source):
 
         kind = self._types[name]
         if types.is_timestamp(kind) and kind.tz is not None:
-            raise TableError(
-                f"{name!r} in {self.origin} holds times in a time zone: write them as text"
-            )
+            raise self.refused_zones(name)
         if not (types.is_string(kind) or types.is_large_string(kind)):
             return False
         if size > 4 * MOST_LETTERS * (rows + 1):

@@ -9,17 +9,16 @@ from taciturn.errors import MissingDependencyError, TableError
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
-__all__ = ["RelationSource", "columns_of", "count_name", "is_relation", "refuse_zoned_time"]
+__all__ = ["RelationSource", "columns_of", "count_name", "is_relation", "is_zoned_time"]
 
 _ROWS: Final = 500_000  # of one part
 
 
-def refuse_zoned_time(kind: str, name: str, origin: str) -> None:
-    """Raise `TableError` for a column of this type of an engine if it holds times in
-    zones, which Arrow would leave out: two of them would read alike.
+def is_zoned_time(kind: str) -> bool:
+    """Whether this type of an engine has times in zones, which Arrow would leave out:
+    two of them would read alike.
     """
-    if kind.lower() in ("time with time zone", "timetz"):
-        raise TableError(f"{name!r} in {origin} holds times in a time zone: write them as text")
+    return kind.lower() in ("time with time zone", "timetz")
 
 
 def count_name(names: Sequence[str]) -> str:
@@ -79,7 +78,8 @@ class RelationSource(Source):
     def _refuse_zones(self, names: Sequence[str]) -> None:
         kinds = dict(zip(self._relation.columns, self._relation.types, strict=True))
         for name in names:
-            refuse_zoned_time(str(kinds[name]), name, self.origin)
+            if is_zoned_time(str(kinds[name])):
+                raise self.refused_zones(name)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
