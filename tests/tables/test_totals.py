@@ -136,6 +136,32 @@ def test_parts_that_sound_like_totals_do_not_hide_one(labels):
         tc.read_table(rows)
 
 
+LONGER = st.sampled_from(["Persons, total", "Total (all ages)", "All people, 16 and over"])
+
+
+@given(tables(), LONGER)
+def test_longer_names_are_totals_where_several_sums_show_it(table, name):
+    rows = pd.concat([rows_of(table), totals_of(table, ("v0",), name)])
+    lines = (table > 0).sum("v0")
+    if (lines > 1).sum() >= 3:
+        with pytest.raises(TableError, match="is the total of the other categories"):
+            tc.read_table(rows)
+    else:
+        assert name in tc.read_table(rows)["v0"].values
+
+
+def test_one_count_that_is_no_sum_shows_that_a_longer_name_is_a_category():
+    rows = pd.DataFrame(
+        [(area, group, 2) for area in "ABCD" for group in ("Christian", "Muslim")]
+        + [("A", "All others", 4), ("B", "All others", 4), ("C", "All others", 4)],
+        columns=["area", "group", "count"],
+    )
+    with pytest.raises(TableError, match="group=All others is the total"):
+        tc.read_table(rows)
+    more = pd.concat([rows, pd.DataFrame([("D", "All others", 3)], columns=rows.columns)])
+    assert tc.read_table(more).shape == (4, 3)
+
+
 def test_a_variable_of_nothing_but_a_total_is_read():
     rows = pd.DataFrame({"area": ["A", "B"], "sex": "Total", "count": [3, 4]})
     assert tc.read_table(rows).shape == (2, 1)

@@ -3,7 +3,8 @@
 A label is suspected where it says that it is a total. It is one where its counts are
 the sums of the other categories, and is refused; where only some are, also of those of
 other such labels, or where nobody is in other cells, it cannot be told and is refused,
-too; where none is, it is a category like others. Zeros say nothing.
+too; where none is, it is a category like others. Zeros say nothing. A label that says
+more, as "Persons, total", mostly is a category: several sums have to show that it is none.
 """
 
 import re
@@ -43,6 +44,7 @@ _EVERYBODY: Final = re.compile(
 )
 """As in "All usual residents" or "All categories: Sex"; "All ages under 16" is none."""
 _LONGEST: Final = 60
+_SHOWN: Final = 3  # sums of two categories and more, which hardly come about by chance
 
 _SUM: Final = "is the total of the other categories, not one of them"
 _UNCLEAR: Final = (
@@ -77,6 +79,29 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
                 break
         else:
             size += 1
+    _refuse_shown(table, name)
+
+
+def _refuse_shown(table: xr.DataArray, name: str) -> None:
+    """Raise `TableError` where the counts of a category that has the name of a total in
+    a longer one show that it is one.
+    """
+    for axis, dim in enumerate(table_dims(table)):
+        for at, label in enumerate(labels_of(table[dim])):
+            if not _mentions_total(label):
+                continue
+            totals = table.isel({dim: at}).values
+            others = np.delete(table.values, at, axis=axis)
+            sums = (totals != 0) & ((others != 0).sum(axis=axis) > 1)
+            equal = totals == others.sum(axis=axis)
+            if sums.sum() >= _SHOWN and equal[totals != 0].all():
+                raise _error(table, {dim: [at]}, dim, name, _SUM)
+
+
+def _mentions_total(label: object) -> bool:
+    if not isinstance(label, str) or len(label) > _LONGEST:
+        return False
+    return not _NAMES.isdisjoint(re.split(r"[\W_]+", seen(label).casefold()))
 
 
 def _names_total(label: object) -> bool:
