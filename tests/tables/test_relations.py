@@ -90,3 +90,46 @@ def test_times_in_a_time_zone_are_refused():
         for given in ({}, {"sampling_weights": "w"}):
             with pytest.raises(TableError, match="'t' in the relation holds times in a time zone"):
                 tc.tabulate(connection.table("times"), ["t"], **given)
+
+
+def rows_without_an_age(relation):
+    tc.tabulate(relation, ["area", "age"])
+
+
+def weights_that_are_missing(relation):
+    tc.tabulate(relation.project("'z' AS area, age AS w"), "area", sampling_weights="w")
+
+
+def magnitudes_that_are_missing(relation):
+    tc.tabulate_magnitude(relation.project("'z' AS area, age AS x"), "area", "x")
+
+
+def magnitudes_with_too_many_decimals(relation):
+    tc.tabulate_magnitude(relation.project("'z' AS area, x"), "area", "x", decimals=0)
+
+
+def counts_that_are_missing(relation):
+    tc.read_table(relation.project('area, age AS "count"'))
+
+
+def infinite_dates(relation):
+    tc.tabulate(relation.project("'infinity'::DATE AS day"), "day")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        *(rows_without_an_age, weights_that_are_missing, magnitudes_that_are_missing),
+        *(magnitudes_with_too_many_decimals, counts_that_are_missing, infinite_dates),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 100])
+def test_an_error_that_is_kept_leaves_the_connection_free(refused, rows, monkeypatch):
+    """Notebooks keep the last error, whose frames kept the query open."""
+    monkeypatch.setattr(relations, "_ROWS", rows)
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.Table.from_pandas(ROWS))
+        connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+        with pytest.raises(tc.TaciturnError) as kept:
+            refused(connection.table("people"))
+        assert connection.execute("SELECT count(*) FROM people").fetchall() == [(5,)], kept

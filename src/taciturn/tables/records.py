@@ -1,6 +1,7 @@
 """Records in memory: the code of each record's label of each variable."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final
@@ -169,14 +170,15 @@ def encoded_parts(
 
 
 def _encoded(
-    source: Source, labels: Mapping[str, Labels], parts: Iterable[tuple[list[Any], Any]]
+    source: Source, labels: Mapping[str, Labels], parts: Generator[tuple[list[Any], Any]]
 ) -> Iterator[tuple[list[Codes], list[Any], Any]]:
     """Parts of a source with the codes of the variables that come first."""
     rows = 0
-    for columns, number in parts:
-        coded = zip(labels.values(), columns, strict=False)
-        codes = [each.encode(column, start=rows) for each, column in coded]
-        yield codes, columns[len(labels) :], number
-        rows += len(columns[0])
+    with closing(parts):  # an error would keep the query of a database open with its frames
+        for columns, number in parts:
+            coded = zip(labels.values(), columns, strict=False)
+            codes = [each.encode(column, start=rows) for each, column in coded]
+            yield codes, columns[len(labels) :], number
+            rows += len(columns[0])
     if rows == 0:
         raise TableError(f"{source.origin} is empty: it has no rows")

@@ -4,7 +4,8 @@ A label is suspected where it says that it is a total. It is one where its count
 the sums of the other categories, and is refused; where only some are, also of those of
 other such labels, or where nobody is in other cells, it cannot be told and is refused,
 too; where none is, it is a category like others. Zeros say nothing. A label that says
-more, as "Persons, total", mostly is a category: several sums have to show that it is none.
+more, as "Persons, total", mostly is a category: several sums have to show that it is
+none.
 """
 
 import re

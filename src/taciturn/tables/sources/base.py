@@ -1,7 +1,7 @@
 """What a source of records is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from taciturn.errors import TableError
@@ -31,10 +31,10 @@ class Source(ABC):
         self.declared: dict[str, list[Any]] = {}
 
     @abstractmethod
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
 
-    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+    def groups(self, names: Sequence[str]) -> Generator[tuple[list[Any], Any]]:
         """Rows of the named columns, and how many records each stands for: None for one
         each. A source that can count groups itself gives distinct rows, in any order.
         """

@@ -1,7 +1,7 @@
 """Records in a CSV file with a header; all fields are text."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,7 @@ class CsvSource(Source):
             super().__init__(str(path), first.header())
         self._check_header()
 
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
         chosen = [self.names.index(name) for name in names]
         with self._readable():

@@ -1,6 +1,6 @@
 """Records in a data frame of pandas or polars, or in an Arrow table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from taciturn.errors import TableError
@@ -36,7 +36,7 @@ class FrameSource(Source):
             )
         super().__init__("the data frame", names)
 
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns, all rows together."""
         if len(self._data):
             for name in dict.fromkeys(names):

@@ -1,6 +1,6 @@
 """Records in a table of Ibis, which any of its engines counts where it is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -24,7 +24,7 @@ class IbisSource(Source):
         self._table = table
         super().__init__(origin, list(table.columns))
 
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns of all rows together, which are held in memory."""
         with self._readable():
             self._refuse_zones(names)
@@ -32,7 +32,7 @@ class IbisSource(Source):
             if len(found):
                 yield columns_of(self, found, names)
 
-    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+    def groups(self, names: Sequence[str]) -> Generator[tuple[list[Any], Any]]:
         """The distinct rows of the named columns, and how many records have each."""
         columns = list(dict.fromkeys(names))
         with self._readable():

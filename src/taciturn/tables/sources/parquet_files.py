@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -47,7 +47,7 @@ class ParquetSource(Source):
             if any(key.startswith(b"_PL_CATEGORICAL") for key in field.metadata or {})
         }
 
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
         import pyarrow as pa
 

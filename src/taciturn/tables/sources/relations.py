@@ -1,7 +1,7 @@
 """Records in a relation of DuckDB, read a part at a time."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ class RelationSource(Source):
             if times > 1:
                 raise TableError(f"{origin} has two columns called {name!r:.80}")
 
-    def parts(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def parts(self, names: Sequence[str]) -> Generator[list[Any]]:
         """The named columns of consecutive rows, part after part."""
         import duckdb
 
@@ -63,7 +63,7 @@ class RelationSource(Source):
             for part in _read(chosen):
                 yield columns_of(self, part, names)
 
-    def groups(self, names: Sequence[str]) -> Iterator[tuple[list[Any], Any]]:
+    def groups(self, names: Sequence[str]) -> Generator[tuple[list[Any], Any]]:
         """The distinct rows of the named columns, and how many records have each."""
         import duckdb
 
