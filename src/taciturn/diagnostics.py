@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
-from math import log10
+from math import log10, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -56,7 +56,7 @@ FEWEST_DRAWS: Final = 100
 
 _TAIL: Final = 0.89
 """The quantiles at this probability and at 1 less it are the tails: ArviZ's default,
-which a user's settings for intervals would change."""
+which a user's settings for intervals would change. Vehtari et al. (2021) take 0.95."""
 
 
 def array_stats() -> Any:
@@ -186,18 +186,21 @@ class PooledDiagnostics(_Verdict):
     ess : float
         Effective number of draws of the mixture: those of its members, in proportion to
         their shares.
+    turns : tuple of str
+        Which members made more or fewer draws than their shares by more than Monte
+        Carlo errors, as chains of a few draws make them.
     """
 
     members: "Mapping[str, AnyDiagnostics | None]"
     ess: float
+    turns: tuple[str, ...] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, in words; empty if the draws can be used."""
         found = {name: own.problems for name, own in self.members.items() if own is not None}
-        return tuple(
-            f"{name}: {problem}" for name, problems in found.items() for problem in problems
-        )
+        own = (f"{name}: {problem}" for name, problems in found.items() for problem in problems)
+        return (*own, *self.turns)
 
     def __str__(self) -> str:
         said = {
@@ -213,14 +216,21 @@ AnyDiagnostics = Diagnostics | ImportanceDiagnostics | PooledDiagnostics
 
 
 def mixture_diagnostics(
-    members: Mapping[str, AnyDiagnostics | None], shares: Mapping[str, float], draws: int
+    members: Mapping[str, AnyDiagnostics | None],
+    shares: Mapping[str, float],
+    whose: npt.NDArray[np.int64],
 ) -> PooledDiagnostics:
-    """Diagnostics of a mixture of `draws` draws, from its members' and their shares."""
-    variance = 0.0  # of a mean, in units of one draw's
-    for name, own in members.items():
+    """Diagnostics of a mixture, from its members' and their shares, and the number of
+    the member that made each draw.
+    """
+    variance, draws, turns = 0.0, whose.size, []  # of a mean, in units of one draw's
+    for number, (name, own) in enumerate(members.items()):
+        made = float((whose == number).mean())
+        if abs(made - shares[name]) > 0.5 / sqrt(draws):
+            turns.append(f"{name} made {made:.0%} of the draws, its share is {shares[name]:.0%}")
         ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
         variance += shares[name] / min(draws, ess)
-    return PooledDiagnostics(members, 1 / variance)
+    return PooledDiagnostics(members, 1 / variance, tuple(turns))
 
 
 def effective_draws(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -260,7 +270,8 @@ def check_convergence(
     """
     stats = array_stats()
     arrays = [
-        array.transpose("chain", "draw", ...).values for array in posterior.data_vars.values()
+        np.where(np.isfinite(values), values, np.nan)  # ranks would hide what is infinite
+        for values in (a.transpose("chain", "draw", ...).values for a in posterior.values())
     ]
     axes = {"chain_axis": 0, "draw_axis": 1}
     with np.errstate(all="ignore"):  # a constant has no r-hat

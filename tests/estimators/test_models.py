@@ -435,3 +435,13 @@ def test_shared_fits_converged(name, request) -> None:
     assert check_convergence(
         fit["posterior"].to_dataset(), fit["sample_stats"].to_dataset()
     ).converged
+
+
+def test_draws_that_are_not_finite_pass_no_check() -> None:
+    """Their ranks are as good as others."""
+    values = np.random.default_rng(0).normal(size=(4, 1000))
+    for value in (np.inf, -np.inf, np.nan):
+        values[:, ::2] = value
+        found = check_convergence(xr.Dataset({"x": (("chain", "draw"), values)}), None)
+        assert np.isnan(found.r_hat)
+        assert not found.converged

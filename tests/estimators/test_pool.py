@@ -144,6 +144,20 @@ def test_a_member_that_rules_an_individual_out() -> None:
     np.testing.assert_allclose(-logsumexp(-found, axis=(0, 1)), left_out, rtol=1e-9)
 
 
+def test_chains_too_short_for_the_shares_of_members_are_not_relied_on() -> None:
+    """Each has them as closely as it can: with one draw a single member makes all."""
+    sample = tc.draw_sample(tc.load_dataset("area_by_sex"), size=60, random_seed=1)
+    for chains, draws, good in ((400, 1, False), (134, 3, False), (8, 50, True), (4, 100, True)):
+        fit = tc.LinearPool().fit(
+            sample, population_size=500, chains=chains, draws=draws, random_seed=1
+        )
+        found = tc.summary(fit)
+        assert found.converged == good
+        assert ("made 100% of the draws, its share is 50%" in " ".join(found.problems)) == (
+            draws == 1
+        )
+
+
 def test_summary_shows_every_member(pooled) -> None:
     result = tc.summary(pooled)
     assert isinstance(result.diagnostics, PooledDiagnostics)

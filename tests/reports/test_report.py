@@ -465,7 +465,33 @@ def test_labels_in_pictures_stay_as_they_are(page):
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.0, "0.00"), (0.001, "below 0.01"), (0.01, "0.01"), (0.997, "above 0.99"), (1.0, "1.00")],
+    [
+        (0.0, "below 0.01"),
+        (0.001, "below 0.01"),
+        (0.01, "0.01"),
+        (0.997, "above 0.99"),
+        (1.0, "above 0.99"),
+    ],
 )
 def test_a_probability_is_certain_only_where_it_is(share, text) -> None:
-    assert _probability(share) == text
+    """None of some draws is not never, unless everybody was sampled."""
+    assert _probability(share, sure=False) == text
+    assert _probability(share, sure=True) == f"{share:.2f}"
+
+
+@pytest.mark.parametrize(("population_size", "text"), [(400, "below 0.01"), (245, "0.00")])
+def test_no_draw_above_the_threshold(page, population_size, text) -> None:
+    sample = tc.draw_sample(tc.load_dataset("area_by_religion"), size=245, random_seed=1)
+    fit = tc.LinearPool().fit(sample, population_size=population_size, random_seed=1)
+    assert f"It is above 0.9 with probability {text}." in page(fit, threshold=0.9).html
+
+
+def test_nobody_knows_how_the_draws_of_another_package_were_made(page) -> None:
+    fit = tc.LogLinear().fit(
+        tc.draw_sample(tc.load_dataset("area_by_religion"), size=245, random_seed=1),
+        population_size=2449,
+        draws=500,
+        random_seed=1,
+    )
+    del fit.attrs["estimator"]
+    assert "whether the draws can be relied on is not known here" in page(fit).html

@@ -24,7 +24,7 @@ def diagnose(fit: xr.DataTree, risk: xr.Dataset | None = None) -> AnyDiagnostics
     if members := members_of(fit):
         found = {name: diagnose(member.fit) for name, member in members.items()}
         shares = {name: member.share for name, member in members.items()}
-        return mixture_diagnostics(found, shares, turns_of_members(fit).size)
+        return mixture_diagnostics(found, shares, turns_of_members(fit))
     if "importance" in fit.attrs:
         return ImportanceDiagnostics.from_json(fit.attrs["importance"])
     if "posterior" not in fit.children:

@@ -1,7 +1,7 @@
 """Draws in numbers: mean, spread, quantiles and Monte Carlo error of each measure."""
 
 import warnings
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def columns_of(probability: float) -> list[str]:
 def row_of(draws: xr.DataArray, probability: float, independent: float | None) -> list[float]:
     """The numbers of one measure."""
     values = draws.transpose("chain", "draw").values.astype(float)
-    spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
+    spread = float(values.std(ddof=1)) if values.size > 1 else nan
     ends = map(float, np.quantile(values, _quantiles(probability)))
     return [float(values.mean()), spread, *ends, _error(values, spread, independent)]
 

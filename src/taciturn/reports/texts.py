@@ -25,7 +25,7 @@ from taciturn.fits.problems import (
     are_too_few,
     not_to_be_relied_on,
 )
-from taciturn.fits.recorded import recorded_mapping
+from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.fits.summary import Summary
 from taciturn.reports.contents import Contents
 from taciturn.reports.earlier import earlier_texts
@@ -65,7 +65,7 @@ def texts(
     """What the template is given, by name."""
     digits = 2 if public else 4
     parts, found = contents.parts, contents.found
-    row = contents.row
+    row, everybody = contents.row, _everybody(contents)
     low, high = row["2.5%"], row["97.5%"]
     problems = _problems(found) if public else list(found.problems)
     return {
@@ -85,7 +85,7 @@ def texts(
         "measure_columns": list(found.table.columns[:5]),
         "categories": list(_categories(contents, public=public)),
         "uniques": [
-            (cell.label, [_probability(cell.p_unique), _probability(cell.p_match)])
+            (cell.label, [_probability(p, sure=everybody) for p in (cell.p_unique, cell.p_match)])
             for cell in contents.uniques
         ],
         "n_uniques": contents.n_uniques,
@@ -134,7 +134,8 @@ def _verdict(
         said = [_risk_in_words(contents), *cautions]
         above = contents.found.exceedance
         if threshold is not None and above is not None:
-            said.append(f"It is above {threshold:g} {_with_probability(above)}.")
+            shown = _probability(above, sure=_everybody(contents))
+            said.append(f"It is above {threshold:g} with probability {shown}.")
     # What can be worked out does not depend on the fit.
     said += [
         f"{finding.disclosed:,} of the {finding.hidden:,} unpublished cells of"
@@ -165,14 +166,15 @@ def _risk_in_words(contents: Contents) -> str:
     )
 
 
-def _with_probability(share: float) -> str:
-    return f"with probability {_probability(share)}"
+def _everybody(contents: Contents) -> bool:
+    """Whether the sample is the population."""
+    return int(contents.parts.sample.sum()) == contents.parts.population_size
 
 
-def _probability(share: float) -> str:
-    """In two decimals; neither 0 nor 1 where it only is about so."""
+def _probability(share: float, *, sure: bool) -> str:
+    """In two decimals; neither 0 nor 1 of draws, unless nothing is uncertain."""
     text = f"{share:.2f}"
-    if share in (0, 1) or text not in ("0.00", "1.00"):
+    if sure or text not in ("0.00", "1.00"):
         return text
     return "below 0.01" if text == "0.00" else "above 0.99"
 
@@ -221,6 +223,8 @@ def _sampling(parts: FitParts, *, public: bool) -> str:
 def _sampler(contents: Contents) -> str:
     if not contents.found.converged:
         return "did not converge"
+    if contents.found.diagnostics is None and recorded_estimator(contents.fit) is None:
+        return "none: whether the draws can be relied on is not known here"
     if contents.found.diagnostics is None:
         return "none: no parameters were sampled"
     return "no problem found"
