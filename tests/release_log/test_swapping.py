@@ -1,6 +1,6 @@
 """Record swapping in a log, against all choices of the records that are swapped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from math import comb
 from pathlib import Path
@@ -26,6 +26,7 @@ from taciturn.release_log.reading import published_tables
 from taciturn.release_log.search import Limits
 from taciturn.release_log.swapped import swapped_tables
 from taciturn.release_log.swapping import SwappedCount
+from taciturn.release_log.window import classes_of
 
 
 def of_all_choices(inside: int, outside: int, moves: int, both: int, true: int) -> dict[int, float]:
@@ -86,6 +87,15 @@ def test_what_is_left_out_of_large_files_is_too_improbable_to_matter() -> None:
             assert np.exp(log_p[true == t][0]) == pytest.approx(p, rel=1e-6, abs=1e-30)
 
 
+def within(rows: list, tables: np.ndarray) -> np.ndarray:
+    """Which tables have sums of these cells within these bounds."""
+    ok = np.ones(len(tables), dtype=bool)
+    for mask, least, most in rows:
+        sums = tables[:, mask].sum(axis=1)
+        ok &= (sums >= least) & (sums <= most)
+    return ok
+
+
 class ByChanceError(Exception):
     """A count follows from others in whole numbers only, as they are so small."""
 
@@ -124,14 +134,15 @@ class Swapped:
                     found = swapped_tables([table], self.swapping, f"file {file}", self.codebook)
                 except TableError:  # not by the match variables
                     continue
-                # A table over both areas is that of the true records.
-                self.released += [(number, x, file if x.noise else None) for x in found]
+                self.released += [(number, x, file) for x in found]
         self.limits = Limits(
             int(generator.choice([3, 10])),
             int(generator.choice([2, 3])),
             float(generator.choice([0.4, 0.6, 0.8])),
         )
         self.every = all_tables(self.base.size, people)
+        self.cached: dict[tuple[int, ...], np.ndarray] = {}
+        self.swapped_of: dict[int, np.ndarray] = {}
 
     def true_release(self, generator: np.random.Generator, number: int) -> list:
         """A table of the records as they are, mostly without the areas."""
@@ -158,31 +169,63 @@ class Swapped:
         return moved
 
     def rows(self, released: Sequence[tuple[int, PublishedTable, int | None]]) -> list:
-        """Masks of cells with bounds of their true counts: of a swapped count those
-        that some choice of records gives, if the sum over the areas is in the table.
+        """Masks of cells with bounds of their true counts, for what is released of
+        these.
         """
         rows = self.sums(released)
         for _, table, file in released:
-            parts = masks(table, self.base)
             if file is None:
+                parts = masks(table, self.base)
                 rows += [(own, table.least[at], table.most[at]) for at, own in parts.items()]
-                continue
-            seen = {own.tobytes(): int(table.noise.released[(0, *at)]) for at, own in parts.items()}
-            rows += [(own, *self.sizes_at(own)) for own in self.size_masks()]
-            for own in parts.values():
-                if not own.any():
-                    continue
-                mirror = own.reshape(self.base.shape)[::-1].ravel()
-                pair = seen[own.tobytes()], seen.get(mirror.tobytes(), -1)
-                rows.append((own, *self.possible(own, *pair)))
+            else:
+                rows += [(own, *self.sizes_at(own)) for own in self.size_masks()]
         return rows
+
+    def possible(self, released: Sequence[tuple[int, PublishedTable, int | None]]) -> np.ndarray:
+        """All true tables that give what is released by some choice of records."""
+        key = tuple(id(table) for _, table, _ in released)
+        if key not in self.cached:
+            ok = within(self.rows(released), self.every)
+            for file in {file for *_, file in released if file is not None}:
+                rows = self.of_file(file, released)
+                for t in np.flatnonzero(ok):
+                    ok[t] = within(rows, self.swaps_of(int(t))).any()
+            self.cached[key] = self.every[ok]
+        return self.cached[key]
+
+    def of_file(self, file: int, released: Sequence) -> list:
+        """Masks of cells with the counts of a swapped file that are released."""
+        rows = []
+        for _, table, other in released:
+            if other == file:
+                parts = masks(table, self.base).items()
+                values = ((mask, int(table.noise.released[(0, *at)])) for at, mask in parts)
+                rows += [(mask, value, value) for mask, value in values if value >= 0]
+        return rows
+
+    def swaps_of(self, place: int) -> np.ndarray:
+        """All tables that swapping may give of one."""
+        if place not in self.swapped_of:
+            true = self.every[place]
+            found = true[None]
+            for number, mask in enumerate(self.size_masks()):
+                moves = int(self.moves.values.ravel()[number % self.moves.size])
+                inside = np.flatnonzero(mask)
+                left = all_tables(len(inside), moves)
+                left = left[(left <= true[inside]).all(axis=1)]
+                change = np.zeros((len(left), *self.base.shape), dtype=int)
+                change.reshape(len(left), -1)[:, inside] = -left
+                change = (change - change[:, ::-1]).reshape(len(left), -1)
+                found = np.unique((found[:, None] + change[None]).reshape(-1, len(true)), axis=0)
+            self.swapped_of[place] = found
+        return self.swapped_of[place]
 
     def sums(self, released: Sequence) -> list:
         """What is public of sums over both areas, which are those of every file."""
         rows = []
         for _, table, file in released:
             parts = masks(table, self.base)
-            if file is None and (table.classes("a", 2) == 0).all():
+            if (table.classes("a", 2) == 0).all():
                 rows += [(own, table.least[at], table.most[at]) for at, own in parts.items()]
             elif file is not None:
                 for at, own in parts.items():
@@ -193,20 +236,6 @@ class Swapped:
                     exact = len(values) == 2 and min(values) >= 0
                     rows.append((own | mirror, least, least if exact else 99))
         return rows
-
-    def possible(self, own: np.ndarray, value: int, other: int) -> tuple[int, int]:
-        """The least and the most of a count, of which some choice of records gives what
-        is released of it and of the other area; -1 is not released.
-        """
-        _, (n, m), moves = self.stratum(own)
-        found = [
-            t
-            for t in range(n + 1)
-            for both in range(t, t + m + 1)
-            for after in of_all_choices(n, m, moves, both, t)
-            if value in (after, -1) and other in (both - after, -1)
-        ]
-        return min(found), max(found)
 
     def size_masks(self) -> list[np.ndarray]:
         places = np.indices(self.base.shape).reshape(self.base.ndim, -1)
@@ -237,16 +266,8 @@ class Swapped:
     def after(self, file: int, released: Sequence, own: np.ndarray) -> int | None:
         """A count of a swapped file if what is released of it determines it."""
         rows = [(mask, *self.sizes_at(mask)) for mask in self.size_masks()]
-        rows += self.sums(released)
-        for _, table, other in released:
-            if other == file:
-                parts = masks(table, self.base).items()
-                values = ((mask, int(table.noise.released[(0, *at)])) for at, mask in parts)
-                rows += [(mask, value, value) for mask, value in values if value >= 0]
-        ok = np.ones(len(self.every), dtype=bool)
-        for mask, least, most in rows:
-            sums = self.every[:, mask].sum(axis=1)
-            ok &= (sums >= least) & (sums <= most)
+        rows += self.sums(released) + self.of_file(file, released)
+        ok = within(rows, self.every)
         # A sum of counts and of cells that are known.
         closed = np.ptp(self.every[ok], axis=0) == 0
         exact = [mask for mask, least, most in rows if least == most]
@@ -279,11 +300,7 @@ class Swapped:
         """Bounds, values and probabilities of a total, and whether anything is known
         of it after swapping.
         """
-        ok = np.ones(len(self.every), dtype=bool)
-        for mask, least, most in self.rows(released):
-            sums = self.every[:, mask].sum(axis=1)
-            ok &= (sums >= least) & (sums <= most)
-        true = self.every[ok][:, own].sum(axis=1)
+        true = self.possible(released)[:, own].sum(axis=1)
         values = np.arange(true.min(), true.max() + 1)
         weights, known = np.ones(len(values)), False
         area, sizes, moves = self.stratum(own)
@@ -307,6 +324,15 @@ class Swapped:
     def nearly_known(self, found: Any) -> tuple[bool, np.ndarray, float]:
         _, _, values, p, _ = found
         return most_probable(values, p, self.limits)
+
+    def cells_of(self, taken: Mapping[str, Sequence[str]]) -> np.ndarray:
+        """The cells that a total takes."""
+        labels = self.codebook.variables
+        inside = np.ones(self.base.shape, dtype=bool)
+        for i, dim in enumerate(labels):
+            own = np.isin(labels[dim], taken.get(dim, labels[dim]))
+            inside &= own.reshape([-1 if j == i else 1 for j in range(self.base.ndim)])
+        return inside.ravel()
 
     def totals(self) -> dict[frozenset, np.ndarray]:
         """Every category of every variable, and all of it."""
@@ -339,34 +365,49 @@ def _check_against_all_choices(case: Swapped) -> int:
     before = [each for each in case.released if each[0] != 0]
     earlier = [(number, table) for number, table, _ in before]
     found = check_tables(new, earlier, case.codebook, case.limits)
-    labels = case.codebook.variables
+    for each in found.findings:
+        inside = case.cells_of(each.taken)
+        assert (each.lower, each.upper) == case.posterior(case.released, inside)[:2]
+        assert each.before == case.posterior(before, inside)[:2]
     for each in found.likely:
-        inside = np.ones(case.base.shape, dtype=bool)
-        for i, dim in enumerate(labels):
-            own = np.isin(labels[dim], each.taken.get(dim, labels[dim]))
-            inside &= own.reshape([-1 if j == i else 1 for j in range(case.base.ndim)])
-        after = case.posterior(case.released, inside.ravel())
+        inside = case.cells_of(each.taken)
+        after = case.posterior(case.released, inside)
         _, best, mass = known = case.nearly_known(after)
         assert each.likely == tuple(best.tolist())
         assert each.probability == pytest.approx(mass, abs=1e-9)
         assert (each.lower, each.upper) == after[:2]
-        first = case.posterior(before, inside.ravel())
+        first = case.posterior(before, inside)
         old = first[3][np.isin(first[2], best)].sum()
         assert each.before == pytest.approx(old, abs=1e-9)
         assert is_news(known, case.nearly_known(first))
     # All that must be found is found, or is part of what is.
     shown = [each.taken for each in found.likely]
+    tables = [table for _, table, _ in case.released]
+    classes = classes_of(case.codebook.variables, tables, case.codebook)
     for taken, own in case.totals().items():
-        after = case.posterior(case.released, own)
-        if case.limits.hit(np.array([after[0]]), np.array([after[1]]))[0] or not after[4]:
-            continue
-        if is_news(case.nearly_known(after), case.nearly_known(case.posterior(before, own))):
-            parts = dict(taken)
-            assert any(
-                all(name in parts and set(parts[name]) <= set(own) for name, own in wider.items())
-                for wider in shown
-            )
+        if not all(
+            (classes[name] == classes[name][case.codebook.variables[name].index(label)]).sum() == 1
+            for name, (label,) in taken
+        ):
+            continue  # nothing tells this category from another
+        after, first = case.posterior(case.released, own), case.posterior(before, own)
+        if case.limits.hit(np.array([after[0]]), np.array([after[1]]))[0]:
+            if after[1] - after[0] < first[1] - first[0]:
+                ends = [
+                    each.taken for each in found.findings if (each.lower, each.upper) == after[:2]
+                ]
+                assert is_part_of_one(taken, ends)
+        elif after[4] and is_news(case.nearly_known(after), case.nearly_known(first)):
+            assert is_part_of_one(taken, shown)
     return len(found.likely)
+
+
+def is_part_of_one(taken: frozenset, every: list) -> bool:
+    parts = dict(taken)
+    return any(
+        all(name in parts and set(parts[name]) <= set(own) for name, own in wider.items())
+        for wider in every
+    )
 
 
 def test_what_is_said_of_swapped_tables_is_that_of_all_choices_of_records() -> None:
@@ -378,6 +419,38 @@ def test_what_is_said_of_swapped_tables_is_that_of_all_choices_of_records() -> N
 def test_what_is_said_of_many_swapped_tables_is_that_of_all_choices_of_records() -> None:
     found = [check_against_all_choices(seed) for seed in range(50, 400)]
     assert sum(each > 0 for each in found) > 15
+
+
+@pytest.mark.parametrize("rest", [[[3, 46], [50, 40]], [[3, 6], [5, 4]]])
+def test_who_left_being_known_others_have_not_changed(tmp_path, rest) -> None:
+    """The true counts of x and y say who left and came; z and u are as published."""
+    true = pd.DataFrame([[30, 40], [40, 30], *rest], list("xyzu"), ["A", "B"])
+    true = true.rename_axis("v").rename_axis("g", axis=1)
+    swapped = true + np.array([[1, -1], [-1, 1], [0, 0], [0, 0]])
+    sizes = xr.DataArray(true.sum().values, coords={"g": ["A", "B"]})
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables={"g": ["A", "B"], "v": list("xyzu")})
+    log.add(swapped, mechanism=RecordSwapping("g", sizes, 1))
+    quiet = {"advise": False, "progressbar": False}
+    verdict = log.check(true.loc[["x", "y"]], where={"v": ["x", "y"]}, threshold=6, **quiet)
+    small = {f"g={g}, v={v}": true[g][v] for g in true for v in "zu" if true[g][v] < 6}
+    found = {each.who: (each.lower, each.upper) for each in verdict.findings}
+    for cell, count in small.items():
+        assert found[cell] == (count, count)
+
+
+def test_the_sizes_of_the_areas_are_public_with_tables_over_both(log: tc.ReleaseLog) -> None:
+    """These are true counts, and what sizes leave of them is worked out."""
+    _, mechanism = swapped(10, 1)
+    counts = PEOPLE["religion"].value_counts()
+    quiet = {"advise": False, "progressbar": False}
+    two = {"where": {"religion": ["x", "y"]}, "mechanism": mechanism, "keys": "2026"}
+    verdict = log.check(counts[["x", "y"]], **two, **quiet)
+    assert [(each.who, each.upper) for each in verdict.findings] == [("religion=z", 2)]
+    with pytest.raises(tc.TaciturnError, match="no table"):
+        log.check(counts + 1, mechanism=mechanism, keys="other", **quiet)
+    log.add(counts[["x"]], where={"religion": ["x"]}, mechanism=mechanism, keys="2026")
+    verdict = log.check(counts[["y"]], where={"religion": ["y"]}, **quiet)
+    assert [(each.who, each.upper) for each in verdict.findings] == [("religion=z", 2)]
 
 
 def test_between_three_areas_who_comes_is_no_uniform_choice() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.release_log.codebook import Codebook, Integers
+from taciturn.release_log.joint import Joint
 from taciturn.release_log.likely import Likely, likely_totals
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.same_keys import refuse_unnamed_keys
@@ -19,7 +20,7 @@ from taciturn.release_log.search import (
     compatible_tables,
 )
 from taciturn.release_log.smallest import Effort, SmallestSets
-from taciturn.release_log.swapped import spelled_out, with_sizes
+from taciturn.release_log.swapped import spelled_out, told_apart
 from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 from taciturn.release_log.words import Taken, in_words, taken_of
@@ -153,20 +154,17 @@ def check_tables(
         window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.told} - {NEW, PUBLIC}
         before = replace(window_of(classes, told, codebook), classes=window.classes)
-        small, more, left_out = _of_window(window, before, limits, settled, apart)
+        whole = told_apart(noisy, classes, codebook)
+        joint = Joint(window, whole)
+        old = Joint(before, [source for source in whole if source[0] != NEW])
+        small, more, left_out = _of_window(joint, old, limits, settled, apart)
         further += more
-        complete = complete and not left_out
+        complete = complete and joint.complete and not left_out
         if small:
-            sets = SmallestSets(window, effort)
+            sets = SmallestSets(joint, effort)
         for each in small:
             prove = len(found) < _MOST_PROVED
-            found.append(_finding(window, each, sets, prove=prove))
-        sizes = {name: len(labels) for name, labels in codebook.variables.items()}
-        whole = [
-            source
-            for source in noisy
-            if all(each.tells_apart(classes, sizes) for each in with_sizes(source[1], codebook))
-        ]
+            found.append(_finding(joint, each, sets, prove=prove))
         if whole:
             combined |= {release for release, _ in whole} - {NEW}
             nearly, more, left_out = likely_totals(window, before, whole, limits, settled)
@@ -195,7 +193,8 @@ def refuse_contradictions(
     every = [*earlier, *((NEW, table) for table in new)]
     for classes in _windows(new, earlier, codebook)[0]:
         window = window_of(classes, told_of(classes, every), codebook)
-        next(compatible_tables(window.system)[0])
+        joint = Joint(window, told_apart(_noisy(every), classes, codebook))
+        next(compatible_tables(joint.system)[0])
 
 
 def _whole(
@@ -293,8 +292,8 @@ def _size(classes: Classes) -> int:
 
 
 def _of_window(
-    window: Window,
-    before: Window,
+    joint: Joint,
+    before: Joint,
     limits: Limits,
     settled: set[frozenset[Any]],
     apart: dict[frozenset[Any], int],
@@ -304,14 +303,15 @@ def _of_window(
     as they were known before or were found in another window, are not looked at; more
     are added, and how far `apart` the ends of totals were before.
     """
-    if not any(release == NEW for release, _ in window.sources):
+    if not joint.says_something_new:
         return [], 0, False
-    totals = Totals(window)
-    asked, left_out = _asked(window, before, totals, limits, settled)
+    totals = Totals(joint.window)
+    asked, left_out = _asked(joint, before.window, totals, limits, settled)
     which = np.array(list(asked), dtype=np.int64)
 
-    def bounds_in(one: Window, asked: Iterable[int], apart: int = UNLIMITED) -> Ends:
-        return bounds_of_totals(one.system, [*map(totals.cells, asked)], apart=apart)
+    def bounds_in(one: Joint, asked: Iterable[int], apart: int = UNLIMITED) -> Ends:
+        columns = [one.columns(totals.cells(total)) for total in asked]
+        return bounds_of_totals(one.system, columns, apart=apart)
 
     first, last = bounds_in(before, which, limits.apart)
     # What had few values may lose more, but only of those that every window left it.
@@ -321,7 +321,7 @@ def _of_window(
     exact = limits.hit(first, last) & (first == last)
     values = np.array([apart[key] for key in keys.values()], dtype=np.int64)
     new, values = which[~exact], values[~exact]
-    lower, upper = bounds_in(window, new, limits.apart)
+    lower, upper = bounds_in(joint, new, limits.apart)
     hit = limits.hit(lower, upper) & (upper - lower < values)
     ends = zip(lower[hit].tolist(), upper[hit].tolist(), strict=True)
     bounds = dict(zip(new[hit].tolist(), ends, strict=True))
@@ -336,10 +336,11 @@ def _of_window(
 
 
 def _asked(
-    window: Window, before: Window, totals: Totals, limits: Limits, settled: set[frozenset[Any]]
+    joint: Joint, before: Window, totals: Totals, limits: Limits, settled: set[frozenset[Any]]
 ) -> tuple[dict[int, Taken], bool]:
     """The totals of a window that get exact bounds, and whether there are more."""
-    open_ = candidates(window.system, totals, limits)
+    window = joint.window
+    open_ = candidates(joint.system, totals, limits)
     open_ = open_[~_published(totals, open_, before.sources)]
     fresh = [source for source in window.sources if source[0] == NEW]
     is_own = _published(totals, open_, fresh)
@@ -363,14 +364,14 @@ def _taken(window: Window, totals: Totals, total: int) -> Taken:
     return taken_of(sets, window.codebook)
 
 
-def _finding(window: Window, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
+def _finding(joint: Joint, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
     lower, upper, first, last = small.bounds
-    found = sets.of(small.cells, lower, upper, prove=prove)
-    every = tuple(sorted({release for release, _ in window.sources} - {NEW, PUBLIC}))
+    found = sets.of(joint.columns(small.cells), lower, upper, prove=prove)
+    every = tuple(sorted({*joint.release_of_row.tolist()} - {NEW, PUBLIC}))
     releases, smallest = (every, False) if found is None else found
     taken = dict(small.taken)
     return Finding(
-        in_words(taken, window.codebook),
+        in_words(taken, joint.window.codebook),
         taken,
         lower,
         upper,

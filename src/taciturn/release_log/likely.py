@@ -13,6 +13,7 @@ from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.evidence import Evidence
+from taciturn.release_log.joint import Joint
 from taciturn.release_log.search import (
     Limits,
     bounds_of_totals,
@@ -159,9 +160,11 @@ def likely_totals(
     every_asked = _asked(fine, ties, noisy, settled)
     lacking = any(each.evidence.lacking for each in every_asked)
     every_asked = [each for each in every_asked if each.evidence.every]
-    asked, left_out = _may_be_likely(fine, ties, every_asked, limits)
+    joint = Joint(fine, noisy)
+    asked, left_out = _may_be_likely(joint, ties, every_asked, limits)
     left_out = left_out or lacking
-    low, high = bounds_of_totals(fine.system, [each.cells for each in asked])
+    columns = [joint.columns(each.cells) for each in asked]
+    low, high = bounds_of_totals(joint.system, columns)
     hit: dict[int, tuple[_Posterior, Integers]] = {}
     for number, (each, *ends) in enumerate(zip(asked, low.tolist(), high.tolist(), strict=True)):
         own = _Posterior.of(each.evidence, *ends)
@@ -272,7 +275,7 @@ class _Screen:
 
 
 def _may_be_likely(
-    window: Window, ties: Ties, asked: Sequence[_Asked], limits: Limits
+    joint: Joint, ties: Ties, asked: Sequence[_Asked], limits: Limits
 ) -> tuple[list[_Asked], bool]:
     """The totals that are not too open for it, by values that they take in tables of a
     walk, and whether some were left out.
@@ -294,7 +297,7 @@ def _may_be_likely(
         own = small[rounds == number]
         evidence = [asked[place].evidence for place in own.tolist()]
         screen = _Screen.of(evidence, first[own], last[own], limits)
-        tables = (members[own] @ table for table in compatible_tables(window.system)[0])
+        tables = (members[own] @ joint.cells(table) for table in compatible_tables(joint.system)[0])
         found += own[screen.may(*ranges(tables, endless[own], screen.may))].tolist()
     left_out = len(found) > _AT_ONCE or bool((rounds >= _MOST_ROUNDS).any())
     return [asked[place] for place in found[:_AT_ONCE]], left_out
@@ -304,8 +307,9 @@ def _earlier(
     before: Window, old: Sequence[Source], inside: Sequence[Integers]
 ) -> list[_Posterior | None]:
     """The posterior of each of some totals before."""
-    ties = Ties(before, old)
-    ends = zip(*bounds_of_totals(before.system, inside), strict=True)
+    ties, joint = Ties(before, old), Joint(before, old)
+    columns = [joint.columns(cells) for cells in inside]
+    ends = zip(*bounds_of_totals(joint.system, columns), strict=True)
     return [
         _Posterior.of(ties.of(cells), int(low), int(high))
         for cells, (low, high) in zip(inside, ends, strict=True)

@@ -15,7 +15,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from taciturn.attack.solver import Floats, Program
 from taciturn.attack.system import UNLIMITED, Booleans, Integers, open_ended
-from taciturn.release_log.window import NEW, PUBLIC, Window
+from taciturn.release_log.joint import Joint
+from taciturn.release_log.window import NEW, PUBLIC
 from taciturn.schema import MAX_COUNT
 
 __all__ = ["Effort", "SmallestSets"]
@@ -60,16 +61,16 @@ class SmallestSets:
 
     Parameters
     ----------
-    window : Window
+    joint : Joint
         What is published, the new release under `NEW`.
     effort : Effort
         What may be spent on it; it is spent.
     """
 
-    def __init__(self, window: Window, effort: Effort) -> None:
+    def __init__(self, joint: Joint, effort: Effort) -> None:
         self._effort = effort
-        system = window.system
-        self._system, self._of_row = system, window.release_of_row
+        system = joint.system
+        self._system, self._of_row = system, joint.release_of_row
         self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW, PUBLIC}
         # Beyond all that is published, so that it limits no total.
         finite = np.maximum(system.least, np.where(system.most < UNLIMITED, system.most, 0))
@@ -83,9 +84,9 @@ class SmallestSets:
         )
 
     def of(
-        self, cells: Integers, lower: int, upper: int, *, prove: bool
+        self, columns: Integers, lower: int, upper: int, *, prove: bool
     ) -> tuple[tuple[int, ...], bool] | None:
-        """A set of earlier releases that is enough for the total of these cells to be
+        """A set of earlier releases that is enough for the total of these columns to be
         within these bounds, and whether it is proved that no smaller one is; None where
         linear programs do not tell, whichever releases are taken, or after many.
 
@@ -93,7 +94,7 @@ class SmallestSets:
         which some may not be needed.
         """
         costs = np.zeros(self._system.matrix.shape[1])
-        costs[cells] = 1.0
+        costs[columns] = 1.0
         wanted = _Wanted(costs, lower, upper)
         if self._effort.any_set <= 0:
             return None

@@ -1,6 +1,6 @@
 """Tables of swapped records: what is published of them as it is, and within bounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,12 +16,13 @@ from taciturn.release_log.window import Source
 from taciturn.validate import quoted
 
 __all__ = [
+    "is_by_area",
     "sizes_of",
     "spelled_out",
     "swapped_as_released",
     "swapped_tables",
     "swapping_of",
-    "with_sizes",
+    "told_apart",
 ]
 
 
@@ -57,10 +58,33 @@ def sizes_of(swapping: RecordSwapping, codebook: Codebook) -> PublishedTable:
     return PublishedTable(tuple(axes), {}, swapping.sizes.values, swapping.sizes.values)
 
 
-def with_sizes(table: PublishedTable, codebook: Codebook) -> list[PublishedTable]:
-    """A table, and of swapped records the sizes of the areas."""
+def told_apart(
+    noisy: Iterable[Source], classes: Mapping[str, Integers], codebook: Codebook
+) -> list[Source]:
+    """The perturbed tables whose cells are made of whole classes of these variables, as
+    are the areas of swapped records.
+    """
+    numbers = {name: len(labels) for name, labels in codebook.variables.items()}
+    found = []
+    for source in noisy:
+        swapping = swapping_of(source[1])
+        sizes = [] if swapping is None else [sizes_of(swapping, codebook)]
+        if all(each.tells_apart(classes, numbers) for each in (source[1], *sizes)):
+            found.append(source)
+    return found
+
+
+def is_by_area(table: PublishedTable, codebook: Codebook) -> bool:
+    """Whether a table of swapped records is by the areas, or of one of them: over both
+    its counts are true ones.
+    """
     swapping = swapping_of(table)
-    return [table] if swapping is None else [table, sizes_of(swapping, codebook)]
+    assert swapping is not None, "swapped"
+    return _is_by(sizes_of(swapping, codebook).axes[0], table)
+
+
+def _is_by(areas: Axis, table: PublishedTable) -> bool:
+    return bool((table.classes(areas.variable, len(areas.classes)) != 0).any())
 
 
 def swapped_tables(
@@ -69,8 +93,8 @@ def swapped_tables(
     keys: str | None,
     codebook: Codebook,
 ) -> list[PublishedTable]:
-    """Tables of swapped records, given as if they were not: those with the geography
-    get it as their noise, the others are as they were.
+    """Tables of swapped records, given as if they were not: the swapping is their
+    noise, and of those with the geography no count is certain.
 
     Raises
     ------
@@ -83,8 +107,10 @@ def swapped_tables(
     areas, *match = sizes.axes
     found = []
     for table in tables:
-        if (table.classes(areas.variable, len(areas.classes)) == 0).all():  # over both areas
-            found.append(table)
+        seen = table.least == table.most
+        noise = Noise(swapping, True, keys, np.where(seen, table.least, NOT_RELEASED)[None])
+        if not _is_by(areas, table):
+            found.append(replace(table, noise=noise))
             continue
         if not _told_apart(table, areas) or not _no_finer(table, areas):
             raise TableError(
@@ -103,8 +129,6 @@ def swapped_tables(
                 f" {', '.join(axis.name for axis in match)} a table must be by these as well, or"
                 " of one category of each: otherwise its counts have no known probabilities"
             )
-        seen = table.least == table.most
-        noise = Noise(swapping, True, keys, np.where(seen, table.least, NOT_RELEASED)[None])
         nothing = np.zeros_like(table.least)
         found.append(replace(table, least=nothing, most=nothing + UNLIMITED, noise=noise))
     return found
@@ -125,15 +149,19 @@ def _no_finer(table: PublishedTable, axis: Axis) -> bool:
 
 def spelled_out(sources: Iterable[Source], codebook: Codebook) -> list[Source]:
     """Tables, and for each of swapped records also what is public with it: the sums
-    over the areas, their sizes, and bounds of the true counts.
+    over the areas, their sizes, and bounds of the true counts, which they are over both
+    areas.
     """
     found: list[Source] = []
     for release, table in sources:
-        if swapping_of(table):
+        swapping = swapping_of(table)
+        if swapping is None:
+            found.append((release, table))
+        elif is_by_area(table, codebook):
             parts = _Parts(table, codebook)
             found += [(release, each) for each in (parts.bounded, parts.summed, parts.sizes)]
         else:
-            found.append((release, table))
+            found += [(release, table), (release, sizes_of(swapping, codebook))]
     return found
 
 

@@ -4,19 +4,18 @@ which counts, sums and differences are exact; only the area of some is another o
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.evidence import Seen
+from taciturn.release_log.joint import by_file, records_of, same_mechanism, without
 from taciturn.release_log.known import Hashes, Known
-from taciturn.release_log.mechanisms import canonical
 from taciturn.release_log.noise import NOT_RELEASED
-from taciturn.release_log.swapped import sizes_of, swapped_as_released, swapping_of
-from taciturn.release_log.swapping import RecordSwapping, SwappedCount
-from taciturn.release_log.window import NEW, Source, Window, named, window_of
+from taciturn.release_log.swapped import sizes_of
+from taciturn.release_log.swapping import SwappedCount
+from taciturn.release_log.window import NEW, Source, Window, named
 
 __all__ = ["SwappedFile", "swapped_files"]
 
@@ -29,13 +28,7 @@ def swapped_files(window: Window, swapped: Sequence[Source]) -> "list[SwappedFil
     TableError
         Tables of one file that contradict each other, or whose mechanisms differ.
     """
-    found: dict[Hashable, list[Source]] = {}
-    for source in sorted(swapped, key=lambda each: each[0] != NEW):
-        noise = source[1].noise
-        assert noise is not None, "swapped"
-        keys: Hashable = ("own", source[0]) if noise.keys is None else ("named", noise.keys)
-        found.setdefault(keys, []).append(source)
-    return [SwappedFile(window, keys, own) for keys, own in found.items()]
+    return [SwappedFile(window, keys, own) for keys, own in by_file(swapped).items()]
 
 
 class SwappedFile:
@@ -54,19 +47,14 @@ class SwappedFile:
 
     def __init__(self, window: Window, keys: Hashable, sources: Sequence[Source]) -> None:
         self._keys, self._sources = keys, sources
-        swapping = _same_mechanism(sources)
+        records = records_of(window, sources)
+        self._known = Known(replace(records, classes=window.classes))
+        swapping = same_mechanism(sources)
         sizes = sizes_of(swapping, window.codebook)
-        variable = sizes.axes[0].variable
-        # What swapping keeps is true of the swapped records as well.
-        kept = [source for source in window.told if variable not in source[1].variables]
-        kept.append((sources[0][0], sizes))
-        kept += [(release, swapped_as_released(table)) for release, table in sources]
-        own = window_of(window.classes, kept, window.codebook)
-        self._known = Known(replace(own, classes=window.classes))
         self._sizes = swapping.sizes.values.reshape(2, -1)
         self._moves = np.asarray(swapping.moves).ravel()
         self._area, self._stratum = np.divmod(window.group(sizes), self._sizes.shape[1])
-        self._rest = _without(window, variable)
+        self._rest = without(window, sizes.axes[0].variable)
         self._groups = [window.group(table) for _, table in sources]
 
     @property
@@ -127,27 +115,3 @@ class SwappedFile:
                 f" which no true count gives: are the sizes and the moves of its areas true?"
             )
         return Seen(source, None, cells, value, self._keys, count, frozenset(others))
-
-
-def _same_mechanism(sources: Sequence[Source]) -> RecordSwapping:
-    """The mechanism of all tables of a file."""
-    found: dict[str, tuple[RecordSwapping, Source]] = {}
-    for source in sources:
-        swapping = swapping_of(source[1])
-        assert swapping is not None
-        found.setdefault(canonical(swapping), (swapping, source))
-    (first, _), *others = found.values()
-    if others:
-        one, two = (named(*source, 0).rpartition(" of ")[2] for _, source in [*found.values()][:2])
-        raise TableError(
-            f"{one} and {two} are said to be of the same swapped records, with other sizes or moves"
-        )
-    return first
-
-
-def _without(window: Window, variable: str) -> Integers:
-    """The combination of classes of all variables but one that each cell is of."""
-    place = list(window.classes).index(variable)
-    shape = [1 if i == place else size for i, size in enumerate(window.shape)]
-    rest = np.arange(prod(shape)).reshape(shape)
-    return np.broadcast_to(rest, window.shape).ravel()

@@ -67,8 +67,10 @@ class Totals:
         ]
 
     def of(self, cells: Numbers) -> Numbers:
-        """All totals of a table, by flat position."""
-        whole = with_sums(cells.reshape(self.window.shape))
+        """All totals of a table, by flat position; of several columns for each
+        combination of classes their sums.
+        """
+        whole = with_sums(cells.reshape(*self.window.shape, -1).sum(axis=-1))
         parts = [whole.ravel()]
         for place, sets in self._differences:
             single = whole.take(range(self.window.shape[place]), axis=place)

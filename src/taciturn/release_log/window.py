@@ -18,7 +18,10 @@ from taciturn.errors import TableError
 from taciturn.release_log.codebook import Codebook, Integers
 from taciturn.release_log.published import PublishedTable
 
-__all__ = ["NEW", "PUBLIC", "Source", "Window", "classes_of", "named", "told_of", "window_of"]
+__all__ = [
+    *("NEW", "PUBLIC", "Source", "Window", "classes_of", "named", "told_of", "total_of"),
+    "window_of",
+]
 
 NEW: Final = 0
 """The number of the release that is checked."""
@@ -64,14 +67,8 @@ class Window:
             coords={name: self.labels(name) for name in self.classes},
         )
         known = np.zeros(table.size, dtype=np.bool_)
-        totals = [_total(release, each, self.group(each)) for release, each in self.sources]
+        totals = [total_of(release, each, self.group(each)) for release, each in self.sources]
         return build_system(table, known, totals, decimals=0)
-
-    @cached_property
-    def release_of_row(self) -> Integers:
-        """The release that each row of the system comes from."""
-        releases = np.array([release for release, _ in self.sources], dtype=np.int64)
-        return releases[self.system.row_total]
 
     def labels(self, variable: str) -> list[str]:
         """The classes of a variable by their categories."""
@@ -104,7 +101,7 @@ class Window:
         return np.split(order, np.searchsorted(group[order], np.arange(1, size + 1)))[:size]
 
 
-def _total(release: int, table: PublishedTable, group: Integers) -> Total:
+def total_of(release: int, table: PublishedTable, group: Integers) -> Total:
     """The table as groups of combinations, for messages: the last is everybody else."""
     size = table.least.size
     shown = [named(release, table, cell) for cell in range(size)]
