@@ -25,8 +25,10 @@ from taciturn.estimators.sampling.draws import draw_log_gammas
 __all__ = ["ThinStrata", "heights"]
 
 _PEOPLE: Final = 2  # at most; with more Student's t is near enough
+_FILLED: Final = 2  # cells with people, at most
 _STRONG: Final = 0.05  # probability of stronger departures
-_LEAST: Final = 0.2  # sum of shapes with these, below which it is not
+_LEAST: Final = 0.2  # sum of shapes with these, below which it is not;
+_LEAST_OF_FILLED: Final = 0.5  # of cells with people alone
 _FLATTEST: Final = 0.02  # slope, so that intensities are from exp(-700) to exp(700)
 _OF_PEAK: Final = 0.7  # share of proposals, where there is one
 _DEGREES: Final = 4.0  # of freedom of these
@@ -55,19 +57,25 @@ class ThinStrata:
 
     @staticmethod
     def numbers(target: Target) -> npt.NDArray[np.int64]:
-        """Which strata are thin, of several; none with inverse Gaussian factors alone,
-        whose density falls more steeply than any power.
+        """Which strata are thin, of several; a single one where all other cells than
+        one or two may be impossible; none with inverse Gaussian factors alone, whose
+        density falls more steeply than any power.
         """
-        mixed = "share" in target.axes
-        if len(target.strata.kept) == 1 or (target.pure and not mixed):
+        if target.pure and "share" not in target.axes:
             return np.empty(0, dtype=np.int64)
+        if len(target.strata.kept) == 1:
+            flat = _strong(target) * target.occupied < _LEAST_OF_FILLED
+            few = target.occupied <= _FILLED
+            return np.flatnonzero(few & flat & ("inflation" in target.axes))
         return np.flatnonzero((target.people <= _PEOPLE) | (_least(target) < _LEAST))
 
     @staticmethod
     def miss(target: Target) -> bool:
         """Whether a prior has departures so strong that no proposal has the tails of a
-        stratum of more people.
+        stratum of more people, of several.
         """
+        if len(target.strata.kept) == 1:
+            return False
         numbers = ThinStrata.numbers(target)
         some = target.people[numbers] > _PEOPLE
         return bool((_least(target)[numbers][some] < _FLATTEST).any())
@@ -124,7 +132,12 @@ class ThinStrata:
 def _least(target: Target) -> Floats:
     """Sums of the shapes of each stratum where departures are strong."""
     cells = target.strata.sums(np.ones(target.strata.of_cell.shape))
-    return np.asarray(target.priors["nu"].quantile(_STRONG) * cells)
+    return np.asarray(_strong(target) * cells)
+
+
+def _strong(target: Target) -> float:
+    """Shape that departures have where they are strong."""
+    return target.priors["nu"].quantile(_STRONG)
 
 
 def heights(
