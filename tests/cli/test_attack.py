@@ -366,3 +366,29 @@ def test_releases_in_which_nothing_is_suppressed(attack, run):
     status, out, err = attack("table.csv", "--release", "s.csv")
     assert (status, out) == (1, "")
     assert "s.csv: no cell is suppressed: there is nothing to work out" in err
+
+
+def test_a_file_without_a_variable_of_the_table_is_said_to_leave_cells_out(attack):
+    """A published zero is one of all cells in it, which --linked looks at."""
+    Path("t.csv").write_text("a,b,count\nx,p,0\nx,q,0\ny,p,1\ny,q,1\nz,p,0\nz,q,2\nw,p,4\nw,q,5\n")
+    Path("r.csv").write_text(
+        "a,count,status\nx,0,published\ny,,suppressed\nz,,suppressed\nw,9,published\n"
+    )
+    Path("s.csv").write_text("a\ny\nz\n")
+    status, _, err = attack("t.csv", "--release", "r.csv", "--fail-on", "disclosed")
+    assert status == 0
+    assert "r.csv has no b: cells of the table, which are by that too, were not looked at" in err
+    status, _, err = attack(
+        *("t.csv", "--linked", "a", "--suppressed", "s.csv", "--fail-on", "disclosed")
+    )
+    assert (status, "not looked at" in err) == (4, False)
+
+
+def test_an_interval_that_leaves_out_its_published_value_is_refused(attack):
+    Path("t.csv").write_text("a,count\nx,3\ny,4\nz,9\n")
+    rows = "a,count,lower,upper,status\nx,,0,7,suppressed\ny,,0,7,suppressed\nz,9,{},published\n"
+    for ends, refused in (("9,9", False), (",", False), ("0,3", True), ("10,12", True)):
+        Path("r.csv").write_text(rows.format(ends) + "Total,16,16,16,published\n")
+        status, _, err = attack("t.csv", "--release", "r.csv")
+        assert status == refused
+        assert ("its interval leaves out 9, which is published" in err) == refused

@@ -18,14 +18,16 @@ __all__ = ["refuse_telling_intervals"]
 
 def refuse_telling_intervals(
     release: Release,
+    totals: xr.DataArray,
     hidden: xr.DataArray,
     rows: npt.NDArray[np.int64],
     columns: Sequence[Sequence[Any]],
     decimals: int,
     place: Callable[[int], str],
 ) -> None:
-    """Raise `TableError` where the intervals of the cells of a margin, of which the
-    true mask tells the suppressed ones, say more than everybody can work out.
+    """Raise `TableError` where the intervals of the cells of a margin, in steps, of
+    which the true mask tells the suppressed ones, say more than everybody can work out,
+    or leave out the value of a published one.
 
     Each cell has its row in the columns of lower and of upper ends. Wider ones are not
     judged, although they may be chosen so that they tell something.
@@ -33,9 +35,16 @@ def refuse_telling_intervals(
     names = tuple(map(str, hidden.dims))
     bounds = attacker_bounds(release, margin=names, cells=hidden, progressbar=False)
     sides = [bounds[side].transpose(*names).values.ravel() for side in SIDES]
-    for cell in np.flatnonzero(hidden.values).tolist():
+    for cell, is_hidden in enumerate(hidden.values.ravel().tolist()):
         row = int(rows[cell])
         lower, upper = (_end(column[row], decimals, place(row)) for column in columns)
+        if not is_hidden:
+            value = totals.values.ravel()[cell] / 10.0**decimals
+            if (lower is not None and lower > value) or (upper is not None and upper < value):
+                raise TableError(
+                    f"{place(row)}: its interval leaves out {value:.15g}, which is published"
+                )
+            continue
         least, most = (float(side[cell]) for side in sides)
         if (min(0.0, least) if lower is None else lower) > least or (
             most if upper is None else upper

@@ -101,8 +101,8 @@ def read_release(
         A label that the table does not have, a cell given twice or not at all, a status
         that is none, a suppressed cell with a value or a published one without; in a
         release with suppressed cells, a published value that is not the true one; an
-        interval narrower than what is published tells, as it tells more; several
-        replicates; perturbed totals.
+        interval narrower than what is published tells, as it tells more, or one that
+        leaves out a published value; several replicates; perturbed totals.
     FileFormatError
         The file cannot be read as one of these formats.
     ParameterError
@@ -136,6 +136,7 @@ def read_release(
         hidden = totals.copy(data=~part.published.reshape(totals.shape))
         refuse_telling_intervals(
             release,
+            totals,
             hidden,
             part.rows,
             rows.ends,
