@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
-from math import log10, sqrt
+from math import isfinite, log10, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "array_stats",
     "check_convergence",
     "effective_draws",
+    "error_of_mean",
     "highest_k_hat",
     "mixture_diagnostics",
     "noted_failures",
@@ -57,6 +58,13 @@ FEWEST_DRAWS: Final = 100
 _TAIL: Final = 0.89
 """The quantiles at this probability and at 1 less it are the tails: ArviZ's default,
 which a user's settings for intervals would change. Vehtari et al. (2021) take 0.95."""
+
+
+_FEWEST_OF_CHAIN: Final = 20
+"""With fewer draws ArviZ takes independent ones for several times as many."""
+
+_MONTE_CARLO: Final = 1.5
+"""Three standard deviations of a share of one half, times the root of the draws."""
 
 
 def array_stats() -> Any:
@@ -226,8 +234,8 @@ def mixture_diagnostics(
     variance, draws, turns = 0.0, whose.size, []  # of a mean, in units of one draw's
     for number, (name, own) in enumerate(members.items()):
         made = float((whose == number).mean())
-        if abs(made - shares[name]) > 0.5 / sqrt(draws):
-            turns.append(f"{name} made {made:.0%} of the draws, its share is {shares[name]:.0%}")
+        if abs(made - shares[name]) > _MONTE_CARLO / sqrt(draws):
+            turns.append(f"{name} made {made:.1%} of the draws, its share is {shares[name]:.1%}")
         ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
         variance += shares[name] / min(draws, ess)
     return PooledDiagnostics(members, 1 / variance, tuple(turns))
@@ -241,6 +249,23 @@ def effective_draws(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     with np.errstate(all="ignore"):
         found = array_stats().ess(chains, method="mean", chain_axis=-2, draw_axis=-1)
     return np.asarray(np.minimum(found, draws.shape[-1]))
+
+
+def error_of_mean(draws: npt.NDArray[np.float64]) -> float:
+    """Monte Carlo error of the mean of draws, (chain, draw). Where chains are too short
+    to see how draws depend on each other, it is at least that of independent draws, and
+    that of the means of several chains.
+    """
+    chains, number = draws.shape
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        error = float(array_stats().mcse(draws, chain_axis=0, draw_axis=1, method="mean"))
+    if isfinite(error) and number >= _FEWEST_OF_CHAIN:
+        return error
+    least = [float(draws.std(ddof=1)) / sqrt(draws.size)]
+    if chains > 1:
+        least.append(float(draws.mean(axis=1).std(ddof=1)) / sqrt(chains))
+    return max(least) if not isfinite(error) else max(error, *least)
 
 
 def check_convergence(

@@ -13,7 +13,7 @@ import xarray as xr
 import taciturn as tc
 from exact import dirichlet_multinomial_pmf, tables, urn_from_nothing
 from interpreted import INTERPRETED, interpreted
-from taciturn.diagnostics import check_convergence
+from taciturn.diagnostics import check_convergence, error_of_mean
 from taciturn.errors import ConvergenceWarning, FormulaError, PriorError, TableError
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.settings import Parameters
@@ -435,6 +435,18 @@ def test_shared_fits_converged(name, request) -> None:
     assert check_convergence(
         fit["posterior"].to_dataset(), fit["sample_stats"].to_dataset()
     ).converged
+
+
+def test_errors_of_short_chains_are_no_less_than_those_of_independent_draws() -> None:
+    rng = np.random.default_rng(3)
+    draws = rng.normal(size=(2000, 50, 8))
+    stated = np.array([error_of_mean(each) for each in draws])
+    # The mean of 400 draws has an error of 0.05.
+    assert 0.05 < stated.mean() < 0.055
+    apart = rng.normal(size=(4, 8)) + np.array([0.0, 0.0, 0.0, 8.0])[:, None]
+    assert error_of_mean(apart) > 1.5
+    long = rng.normal(size=(4, 500))
+    assert error_of_mean(long) == pytest.approx(2000**-0.5, rel=0.15)
 
 
 def test_draws_that_are_not_finite_pass_no_check() -> None:

@@ -153,7 +153,7 @@ def test_chains_too_short_for_the_shares_of_members_are_not_relied_on() -> None:
         )
         found = tc.summary(fit)
         assert found.converged == good
-        assert ("made 100% of the draws, its share is 50%" in " ".join(found.problems)) == (
+        assert ("made 100.0% of the draws, its share is 50.0%" in " ".join(found.problems)) == (
             draws == 1
         )
 

@@ -115,3 +115,14 @@ def test_numbers_of_categories_stay_whole_beside_the_whole_table():
     found = tc.summary(tc.assess(numbered(age=[10, 20, 30], sex=[1, 2]), by=["age", "sex"]))
     labels = {str(label) for label in _measures(found)["category"].dropna()}
     assert labels == {"10", "20", "30", "1", "2"}
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [([True, False], [1, 0]), ([1, 2], [0.5, 1.5]), ([2**53, 2**53 + 1], [0.5, 1.5])]
+)
+def test_labels_that_are_equal_for_python_stay_those_of_their_variable(x, y) -> None:
+    sample = xr.DataArray([[3, 1], [1, 2]], dims=["x", "y"], coords={"x": x, "y": y})
+    fit = tc.PolyaUrn(theta=1.0).fit(sample, population_size=40, draws=50, random_seed=1)
+    rows = json.loads(tc.summary(tc.assess(fit, by=["x", "y"])).to_json())["categories"]
+    found = [(row["variable"], row["category"]) for row in rows if row["measure"] == "R2"]
+    assert found == [*(("x", str(label)) for label in x), *(("y", str(label)) for label in y)]

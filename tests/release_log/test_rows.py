@@ -34,6 +34,14 @@ def test_a_status_hides_a_count_only_if_it_says_so(log: tc.ReleaseLog) -> None:
             found(log, by_sex(51, 3, status=["published", status]))
 
 
+def test_a_count_that_is_published_by_its_status_is_there(log: tc.ReleaseLog) -> None:
+    """Readers would see one that the log does not know."""
+    for missing in (None, np.nan, pd.NA):
+        with pytest.raises(TableError, match="sex=m is published, as its status says, and has no"):
+            found(log, by_sex(51, missing, status=["safe", "published"]))
+        assert found(log, by_sex(51, missing, status=["safe", "suppressed"])) == []
+
+
 def test_a_variable_may_be_called_status(tmp_path: Path) -> None:
     """It is then no column that hides counts."""
     log = log_of(tmp_path, status=["married", "single"], sex=["f", "m"])

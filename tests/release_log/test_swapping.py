@@ -17,7 +17,7 @@ from release_log.bases import all_tables, masks, random_base, random_release
 from release_log.test_likely import is_news, most_probable
 from taciturn.errors import ParameterError, TableError
 from taciturn.perturbation.swapping_method import _pairs
-from taciturn.release_log import RecordSwapping
+from taciturn.release_log import RecordSwapping, joint
 from taciturn.release_log.checking import check_tables
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.mechanisms import mechanism_data, mechanism_of
@@ -436,6 +436,41 @@ def test_who_left_being_known_others_have_not_changed(tmp_path, rest) -> None:
     found = {each.who: (each.lower, each.upper) for each in verdict.findings}
     for cell, count in small.items():
         assert found[cell] == (count, count)
+
+
+def test_one_table_of_a_swapped_file_is_enough(tmp_path) -> None:
+    """Sizes and moves are public with each of its tables, not with the first alone."""
+    true = pd.DataFrame([[30, 40], [40, 30], [3, 46], [50, 40]], list("xyzu"), ["A", "B"])
+    true = true.rename_axis("v").rename_axis("g", axis=1)
+    swapped = true + np.array([[1, -1], [-1, 1], [0, 0], [0, 0]])
+    given = {
+        "mechanism": RecordSwapping("g", xr.DataArray(true.sum(), coords={"g": ["A", "B"]}), 1),
+        "keys": "2026",
+    }
+    variables = {"g": ["A", "B"], "v": list("xyzu"), "swapped file 1": ["1", "2"]}
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables=variables)
+    other = pd.DataFrame([[60, 70], [63, 86]], ["1", "2"], ["A", "B"])
+    other = other.rename_axis("swapped file 1").rename_axis("g", axis=1)
+    log.add(other, name="needless", **given)
+    log.add(swapped, name="by v", **given)
+    verdict = log.check(
+        true.loc[["x", "y"]], where={"v": ["x", "y"]}, advise=False, progressbar=False, threshold=6
+    )
+    [found] = verdict.findings
+    assert (found.who, found.lower, found.upper, found.smallest) == ("g=A, v=z", 3, 3, True)
+    assert [verdict.names[release] for release in found.releases] == ["by v"]
+
+
+def test_files_for_which_there_is_no_room_are_named(log: tc.ReleaseLog, monkeypatch) -> None:
+    monkeypatch.setattr(joint, "_MOST_COLUMNS", 12)  # six combinations, and one file
+    quiet = {"advise": False, "progressbar": False}
+    for number in (1, 2):
+        after, mechanism = swapped(10, number)
+        table = pd.crosstab(after["area"], after["religion"])
+        verdict = log.check(table, mechanism=mechanism, threshold=2, **quiet)
+        log.add(table, name=f"file {number}", mechanism=mechanism)
+    assert not verdict.complete
+    assert verdict.not_combined == ("file 1",)
 
 
 def test_the_sizes_of_the_areas_are_public_with_tables_over_both(log: tc.ReleaseLog) -> None:

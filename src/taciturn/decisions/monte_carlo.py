@@ -6,17 +6,16 @@ divided by theirs. A single draw or replicate is taken for all there is: a popul
 that is known, a method without randomness.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.diagnostics import array_stats
+from taciturn.diagnostics import error_of_mean
 
 __all__ = ["ROUNDING", "Means", "Share", "least_by_draw"]
 
@@ -159,12 +158,7 @@ def _error_of_draws(values: Floats, chains: int) -> float:
     """Standard error of the mean over draws, which may be those of a Markov chain."""
     if np.ptp(values) == 0:
         return 0.0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=RuntimeWarning)
-        by_chain = values.reshape(chains, -1)
-        error = float(array_stats().mcse(by_chain, chain_axis=0, draw_axis=1, method="mean"))
-    # NaN: too few draws to see how they depend on each other
-    return error if isfinite(error) else sqrt(_variance(values))
+    return error_of_mean(values.reshape(chains, -1))
 
 
 def _variance_of_sum(by_replicate: Sequence[Floats]) -> float:

@@ -20,7 +20,8 @@ def category_table(
 ) -> "pd.DataFrame | None":
     """`draws_table` of each category of the variables that a fit was assessed by: one
     row a variable, category and measure, with the share of draws in which the category
-    is ``empty``. None where there is no such variable.
+    is ``empty``. None where there is no such variable. Labels of different types are
+    texts: an index would take 1, 1.0 and True for the same.
     """
     import pandas as pd
 
@@ -36,6 +37,8 @@ def category_table(
                 rows.append([*row_of(draws, probability, independent), float(own["empty"])])
     if not rows:
         return None
+    if len({type(label) for _, label, _ in names} - {str}) > 1:
+        names = [(variable, str(label), measure) for variable, label, measure in names]
     index = pd.MultiIndex.from_tuples(names, names=["variable", "category", "measure"])
     return pd.DataFrame(rows, index=index, columns=[*columns_of(probability), "empty"])
 

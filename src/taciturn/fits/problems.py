@@ -5,7 +5,7 @@ from typing import Final
 
 import xarray as xr
 
-from taciturn.diagnostics import SMALLEST_ESS, AnyDiagnostics
+from taciturn.diagnostics import SMALLEST_ESS, AnyDiagnostics, PooledDiagnostics
 from taciturn.fits.checks import missed
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
 
 NOT_CONVERGED: Final = "the sampler did not converge"
 NOT_ALIKE: Final = "the fitted model does not give samples like this one"
+NOT_SHARED: Final = "members of the mixture did not make their shares of the draws"
 TOO_FEW: Final = "there are too few draws for an interval"
 
 
@@ -30,8 +31,13 @@ def problems_of(
     help.
     """
     problems, found = [], () if diagnostics is None else diagnostics.problems
-    if found:
-        problems.append(f"{NOT_CONVERGED} ({'; '.join(found)}): fit again with more tune and draws")
+    turns = diagnostics.turns if isinstance(diagnostics, PooledDiagnostics) else ()
+    if others := [problem for problem in found if problem not in turns]:
+        said = "; ".join(others)
+        problems.append(f"{NOT_CONVERGED} ({said}): fit again with more tune and draws")
+    if turns:
+        said = "; ".join(turns)
+        problems.append(f"{NOT_SHARED} ({said}): fit again with fewer chains of more draws")
     problems += of_few_draws(draws)
     if checks is not None and (misses := missed(checks)):
         problems.append(

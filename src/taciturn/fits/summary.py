@@ -18,7 +18,12 @@ from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lin
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import estimator_in_words, is_stack
 from taciturn.fits.parts import FitParts, fit_parts
-from taciturn.fits.problems import NOT_CONVERGED, not_to_be_relied_on, problems_of
+from taciturn.fits.problems import (
+    NOT_CONVERGED,
+    NOT_SHARED,
+    not_to_be_relied_on,
+    problems_of,
+)
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.risk import risk_of_fit
 from taciturn.fits.sensitivity import sensitivity_lines, sensitivity_of
@@ -91,7 +96,7 @@ class Summary:
     @property
     def converged(self) -> bool:
         """Whether the numbers can be used as far as the sampler goes."""
-        return not any(problem.startswith(NOT_CONVERGED) for problem in self.problems)
+        return not any(problem.startswith((NOT_CONVERGED, NOT_SHARED)) for problem in self.problems)
 
     def __str__(self) -> str:
         return self.text

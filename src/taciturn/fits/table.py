@@ -1,13 +1,12 @@
 """Draws in numbers: mean, spread, quantiles and Monte Carlo error of each measure."""
 
-import warnings
-from math import isfinite, nan, sqrt
+from math import nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from taciturn.diagnostics import AnyDiagnostics, Diagnostics, array_stats
+from taciturn.diagnostics import AnyDiagnostics, Diagnostics, error_of_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +63,4 @@ def _error(values: Any, spread: float, independent: float | None) -> float:
         return 0.0
     if independent is not None:
         return spread / sqrt(independent)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=RuntimeWarning)
-        error = float(array_stats().mcse(values, chain_axis=0, draw_axis=1, method="mean"))
-    # NaN: too few draws to see how they depend on each other
-    return error if isfinite(error) else spread / sqrt(values.size)
+    return error_of_mean(values)

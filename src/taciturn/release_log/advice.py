@@ -11,6 +11,7 @@ from taciturn.release_log.checking import Checked, Finding
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.likely import Likely
 from taciturn.release_log.published import Axis, PublishedTable
+from taciturn.release_log.swapped import true_counts
 
 __all__ = ["Advice", "advice"]
 
@@ -47,8 +48,13 @@ def advice(tables: Tables, found: Checked, codebook: Codebook, check: Check) -> 
     conventional rounding. Of perturbed counts there is no sum and no rounded one.
     """
     tried = [_suppressed(tables, found, codebook, check)]
-    if all(table.noise is None for table in tables):
-        tried += [_merged(tables, found, codebook, check), _rounded(tables, check)]
+    counts, sizes = true_counts(tables, codebook)
+
+    def with_sizes(changed: Tables) -> Checked:
+        return check([*changed, *sizes])
+
+    if all(table.noise is None for table in counts):
+        tried += [_merged(counts, found, codebook, with_sizes), _rounded(counts, with_sizes)]
     return [each for each in tried if each is not None]
 
 

@@ -20,7 +20,7 @@ from taciturn.release_log.search import (
     compatible_tables,
 )
 from taciturn.release_log.smallest import Effort, SmallestSets
-from taciturn.release_log.swapped import spelled_out, told_apart
+from taciturn.release_log.swapped import of_whole_classes, spelled_out
 from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 from taciturn.release_log.words import Taken, in_words, taken_of
@@ -146,7 +146,7 @@ def check_tables(
     apart: dict[frozenset[Any], int] = {}
     effort = Effort()
     further = 0
-    combined: set[int] = set()
+    combined, alone = set[int](), set[int]()  # these with swapped tables count by count
     noisy = _noisy([*earlier, *((NEW, table) for table in new)])
     for classes in windows:
         told = told_of(classes, earlier)
@@ -154,12 +154,13 @@ def check_tables(
         window = window_of(classes, [*told, *fresh], codebook)
         combined |= {release for release, _ in window.told} - {NEW, PUBLIC}
         before = replace(window_of(classes, told, codebook), classes=window.classes)
-        whole = told_apart(noisy, classes, codebook)
+        whole = of_whole_classes(noisy, classes, codebook)
         joint = Joint(window, whole)
         old = Joint(before, [source for source in whole if source[0] != NEW])
         small, more, left_out = _of_window(joint, old, limits, settled, apart)
         further += more
-        complete = complete and joint.complete and not left_out
+        alone |= joint.left_out
+        complete = complete and not joint.left_out and not left_out
         if small:
             sets = SmallestSets(joint, effort)
         for each in small:
@@ -171,7 +172,7 @@ def check_tables(
             likely += nearly
             further += more
             complete = complete and not left_out
-    return Checked(found, likely, further, frozenset(combined), complete)
+    return Checked(found, likely, further, frozenset(combined - alone), complete)
 
 
 def refuse_contradictions(
@@ -193,7 +194,7 @@ def refuse_contradictions(
     every = [*earlier, *((NEW, table) for table in new)]
     for classes in _windows(new, earlier, codebook)[0]:
         window = window_of(classes, told_of(classes, every), codebook)
-        joint = Joint(window, told_apart(_noisy(every), classes, codebook))
+        joint = Joint(window, of_whole_classes(_noisy(every), classes, codebook))
         next(compatible_tables(joint.system)[0])
 
 

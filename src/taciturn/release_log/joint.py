@@ -45,8 +45,8 @@ class Joint:
     ----------
     window : Window
         The window.
-    complete : bool
-        Whether there was room for all files.
+    left_out : frozenset of int
+        The releases that have tables of files for which there was no room.
     """
 
     def __init__(self, window: Window, noisy: Sources) -> None:
@@ -58,7 +58,8 @@ class Joint:
             if any(is_by_area(table, window.codebook) for _, table in own)
         ]
         room = max(0, int(np.log2(_MOST_COLUMNS / prod(window.shape))))
-        self._files, self.complete = files[:room], len(files) <= room
+        self._files = files[:room]
+        self.left_out = frozenset(release for own in files[room:] for release, _ in own)
 
     @property
     def _ways(self) -> int:
@@ -90,9 +91,10 @@ class Joint:
         for who stayed and who left in each swapped file.
         """
         window = self.window
+        other = max(window.classes, key=len, default="")  # a name that no variable has
         table = xr.DataArray(
             np.zeros((*window.shape, *(2 for _ in self._files)), dtype=np.int64),
-            dims=[*window.classes, *(f"swapped file {i + 1}" for i in range(len(self._files)))],
+            dims=[*window.classes, *(f"{other} in file {i + 1}" for i in range(len(self._files)))],
             coords={name: window.labels(name) for name in window.classes},
         )
         known = np.zeros(table.size, dtype=np.bool_)
@@ -121,14 +123,14 @@ def _of_file(
     """
     swapping = same_mechanism(own)
     sizes = sizes_of(swapping, window.codebook)
-    areas, release = sizes.axes[0], own[0][0]
+    areas = sizes.axes[0]
     of_areas = window.group(sizes)
     area = of_areas // prod(sizes.least.shape[1:])
     rest = without(window, areas.variable)
     cell = np.zeros((int(rest.max()) + 1, 2), dtype=np.int64)
     cell[rest, area] = np.arange(len(rest))
     for number, table in records_of(window, own).sources:
-        if areas.variable in table.variables:
+        if areas.variable in table.variables and table.key != sizes.key:  # which follow
             group = window.group(table)
             elsewhere = group[cell[rest, 1 - area]]
             published = np.where(left, elsewhere[:, None], group[:, None]).ravel()
@@ -136,7 +138,9 @@ def _of_file(
     moves = np.broadcast_to(np.asarray(swapping.moves), sizes.least.shape)
     axes = (replace(areas, name=f"who left {areas.name}"), *sizes.axes[1:])
     moved = PublishedTable(axes, {}, moves, moves)
-    yield release, total_of(release, moved, np.where(left, of_areas[:, None], moves.size).ravel())
+    group = np.where(left, of_areas[:, None], moves.size).ravel()
+    for release in dict.fromkeys(release for release, _ in own):
+        yield release, total_of(release, moved, group)
 
 
 def by_file(swapped: Sources) -> dict[Hashable, list[Source]]:

@@ -162,7 +162,7 @@ def likely_totals(
     every_asked = [each for each in every_asked if each.evidence.every]
     joint = Joint(fine, noisy)
     asked, left_out = _may_be_likely(joint, ties, every_asked, limits)
-    left_out = left_out or lacking
+    left_out = left_out or lacking or bool(joint.left_out)
     columns = [joint.columns(each.cells) for each in asked]
     low, high = bounds_of_totals(joint.system, columns)
     hit: dict[int, tuple[_Posterior, Integers]] = {}

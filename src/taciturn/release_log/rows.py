@@ -162,15 +162,20 @@ def _of_columns(columns: Mapping[str, list[Any]], codebook: Codebook, total: str
     if intervals:
         names = tuple(name for name in names if name not in SIDES)
     values = columns[COUNT]
+    shown = [False] * len(values)  # certainly
     if STATUS in names and STATUS not in codebook:
         names = tuple(name for name in names if name != STATUS)
-        values = [
-            value if _is_shown(status) else None
-            for value, status in zip(values, columns[STATUS], strict=True)
-        ]
+        shown = [_is_shown(status) for status in columns[STATUS]]
+        values = [value if own else None for value, own in zip(values, shown, strict=True)]
     cells = list(zip(*(columns[name] for name in names), strict=True)) or [()] * len(values)
     rows = _rows(names, cells, values, codebook, total)
     if not intervals:
+        for value, own, cell in zip(rows.values, shown, cells, strict=True):
+            if own and value is None:
+                raise TableError(
+                    f"{_named(names, cell) or 'the table'} is published, as its status says, and"
+                    " has no count"
+                )
         return rows
     columns_of_ends = zip(*(columns[side] for side in SIDES), strict=True)
     ends = [

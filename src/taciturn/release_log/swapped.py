@@ -17,12 +17,13 @@ from taciturn.validate import quoted
 
 __all__ = [
     "is_by_area",
+    "of_whole_classes",
     "sizes_of",
     "spelled_out",
     "swapped_as_released",
     "swapped_tables",
     "swapping_of",
-    "told_apart",
+    "true_counts",
 ]
 
 
@@ -58,7 +59,7 @@ def sizes_of(swapping: RecordSwapping, codebook: Codebook) -> PublishedTable:
     return PublishedTable(tuple(axes), {}, swapping.sizes.values, swapping.sizes.values)
 
 
-def told_apart(
+def of_whole_classes(
     noisy: Iterable[Source], classes: Mapping[str, Integers], codebook: Codebook
 ) -> list[Source]:
     """The perturbed tables whose cells are made of whole classes of these variables, as
@@ -85,6 +86,22 @@ def is_by_area(table: PublishedTable, codebook: Codebook) -> bool:
 
 def _is_by(areas: Axis, table: PublishedTable) -> bool:
     return bool((table.classes(areas.variable, len(areas.classes)) != 0).any())
+
+
+def true_counts(
+    tables: Iterable[PublishedTable], codebook: Codebook
+) -> tuple[list[PublishedTable], list[PublishedTable]]:
+    """Tables, of swapped records over both areas as those of true ones, and the sizes
+    of the areas that are public with these.
+    """
+    found, sizes = [], []
+    for table in tables:
+        swapping = swapping_of(table)
+        if swapping is not None and not is_by_area(table, codebook):
+            table = replace(table, noise=None)
+            sizes.append(sizes_of(swapping, codebook))
+        found.append(table)
+    return found, sizes
 
 
 def swapped_tables(

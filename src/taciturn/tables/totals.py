@@ -44,6 +44,7 @@ _EVERYBODY: Final = re.compile(
     r"(?:: .*)?|(?:grand|sub)[- ]?totals?"
 )
 """As in "All usual residents" or "All categories: Sex"; "All ages under 16" is none."""
+_MENTIONED: Final = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, _NAMES))})(?!\w)")
 _LONGEST: Final = 60
 _SHOWN: Final = 3  # sums of two categories and more, which hardly come about by chance
 
@@ -88,13 +89,14 @@ def _refuse_shown(table: xr.DataArray, name: str) -> None:
     a longer one show that it is one.
     """
     for axis, dim in enumerate(table_dims(table)):
-        for at, label in enumerate(labels_of(table[dim])):
-            if not _mentions_total(label):
-                continue
-            totals = table.isel({dim: at}).values
-            others = np.delete(table.values, at, axis=axis)
-            sums = (totals != 0) & ((others != 0).sum(axis=axis) > 1)
-            equal = totals == others.sum(axis=axis)
+        named = [at for at, label in enumerate(labels_of(table[dim])) if _mentions_total(label)]
+        if not named:
+            continue
+        every, filled = table.values.sum(axis=axis), (table.values != 0).sum(axis=axis)
+        for at in named:
+            totals = table.values.take(at, axis=axis)
+            sums = (totals != 0) & (filled > 2)
+            equal = totals == every - totals
             if sums.sum() >= _SHOWN and equal[totals != 0].all():
                 raise _error(table, {dim: [at]}, dim, name, _SUM)
 
@@ -102,7 +104,7 @@ def _refuse_shown(table: xr.DataArray, name: str) -> None:
 def _mentions_total(label: object) -> bool:
     if not isinstance(label, str) or len(label) > _LONGEST:
         return False
-    return not _NAMES.isdisjoint(re.split(r"[\W_]+", seen(label).casefold()))
+    return _MENTIONED.search(seen(label).casefold()) is not None
 
 
 def _names_total(label: object) -> bool:
