@@ -1,6 +1,6 @@
 """Draws in numbers: mean, spread, quantiles and Monte Carlo error of each measure."""
 
-from math import nan, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def columns_of(probability: float) -> list[str]:
 def row_of(draws: xr.DataArray, probability: float, independent: float | None) -> list[float]:
     """The numbers of one measure."""
     values = draws.transpose("chain", "draw").values.astype(float)
-    spread = float(values.std(ddof=1)) if values.size > 1 else nan
+    spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
     ends = map(float, np.quantile(values, _quantiles(probability)))
     return [float(values.mean()), spread, *ends, _error(values, spread, independent)]
 
