@@ -257,15 +257,17 @@ def error_of_mean(draws: npt.NDArray[np.float64]) -> float:
     that of the means of several chains.
     """
     chains, number = draws.shape
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         error = float(array_stats().mcse(draws, chain_axis=0, draw_axis=1, method="mean"))
     if isfinite(error) and number >= _FEWEST_OF_CHAIN:
         return error
-    least = [float(draws.std(ddof=1)) / sqrt(draws.size)]
+    found = [float(draws.std(ddof=1)) / sqrt(draws.size)]
+    if isfinite(error):
+        found.append(error)
     if chains > 1:
-        least.append(float(draws.mean(axis=1).std(ddof=1)) / sqrt(chains))
-    return max(least) if not isfinite(error) else max(error, *least)
+        found.append(float(draws.mean(axis=1).std(ddof=1)) / sqrt(chains))
+    return max(found)
 
 
 def check_convergence(

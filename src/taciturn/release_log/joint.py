@@ -83,34 +83,38 @@ class Joint:
     @cached_property
     def release_of_row(self) -> Integers:
         """The release that each row of the system comes from."""
-        return np.array([release for release, _ in self._totals])[self.system.row_total]
+        every = [*self.window.sources, *self._of_files]
+        return np.array([release for release, _ in every])[self.system.row_total]
 
     @cached_property
     def system(self) -> LinearSystem:
         """A row for each published cell, a column for each combination of classes and
         for who stayed and who left in each swapped file.
         """
-        window = self.window
-        other = max(window.classes, key=len, default="")  # a name that no variable has
+        plain = self.window.system
+        if not self._files:
+            return plain
+        other = max(self.window.classes, key=len, default="")  # a name that no variable has
         table = xr.DataArray(
-            np.zeros((*window.shape, *(2 for _ in self._files)), dtype=np.int64),
-            dims=[*window.classes, *(f"{other} in file {i + 1}" for i in range(len(self._files)))],
-            coords={name: window.labels(name) for name in window.classes},
+            np.zeros((*plain.published.shape, *(2 for _ in self._files)), dtype=np.int64),
+            dims=[
+                *plain.published.dims,
+                *(f"{other} in file {i + 1}" for i in range(len(self._files))),
+            ],
+            coords=plain.published.coords,
         )
         known = np.zeros(table.size, dtype=np.bool_)
-        return build_system(table, known, [total for _, total in self._totals], decimals=0)
+        totals = [replace(each, group=np.repeat(each.group, self._ways)) for each in plain.totals]
+        totals += [total for _, total in self._of_files]
+        return build_system(table, known, totals, decimals=0)
 
     @cached_property
-    def _totals(self) -> list[tuple[int, Total]]:
-        """The release of each total, and the total."""
-        window = self.window
-        found = [
-            (release, total_of(release, table, np.repeat(window.group(table), self._ways)))
-            for release, table in window.sources
-        ]
+    def _of_files(self) -> list[tuple[int, Total]]:
+        """The totals of swapped files, each with its release."""
+        found: list[tuple[int, Total]] = []
         for place, own in enumerate(self._files):
             left = np.arange(self._ways) >> (len(self._files) - 1 - place) & 1 > 0
-            found += _of_file(window, own, left)
+            found += _of_file(self.window, own, left)
         return found
 
 

@@ -102,16 +102,19 @@ def _refuse_shown(table: xr.DataArray, name: str) -> None:
 
 
 def _mentions_total(label: object) -> bool:
-    if not isinstance(label, str) or len(label) > _LONGEST:
-        return False
-    return _MENTIONED.search(seen(label).casefold()) is not None
+    return _MENTIONED.search(_words(label)) is not None
 
 
 def _names_total(label: object) -> bool:
-    if not isinstance(label, str) or len(label) > _LONGEST:
-        return False
-    words = seen(label).casefold().strip(_AROUND)
+    words = _words(label).strip(_AROUND)
     return words in _NAMES or _EVERYBODY.fullmatch(words) is not None
+
+
+def _words(label: object) -> str:
+    """A label that may name a total, as it is read; nothing of others."""
+    if not isinstance(label, str) or len(label) > _LONGEST:
+        return ""
+    return seen(label).casefold()
 
 
 def _others(table: xr.DataArray, suspected: dict[str, list[int]]) -> dict[str, Integers]:
