@@ -381,6 +381,22 @@ def test_cells_that_no_released_table_has_are_attacked(page):
         page(fit, releases={"linked": release}, public=True, overwrite=True)
 
 
+def test_a_release_without_a_variable_of_the_table_says_what_it_leaves_out(page):
+    """A published zero is one of all cells in it, which this release does not have."""
+    sample = xr.DataArray([[0, 0], [1, 1], [0, 2], [4, 5]], dims=("a", "b"))
+    over_a = sample.sum("b")
+    release = tc.Suppression(over_a, (over_a > 0) & (over_a < 9))
+    fit = tc.LogLinear().fit(sample, population_size=400, draws=60, random_seed=1)
+    said = "by a has no b: cells of the table, which are by that too, were not looked at."
+    read = page(fit, releases={"by a": release})
+    assert read.said.count(said) == 2  # in the verdict, too
+    assert said in read.verdict
+    with pytest.raises(tc.TaciturnError, match=r"'by a' has no 'b'.*give LinkedTables of"):
+        page(fit, releases={"by a": release}, public=True, overwrite=True)
+    linked = tc.LinkedTables(sample, [("a",)], suppressed={("a",): release.suppressed})
+    assert "not looked at" not in page(fit, releases={"by a": linked}, overwrite=True).said
+
+
 def test_a_pattern_that_is_not_proved_to_protect_is_not_for_release(
     page, fit_loglinear, religion_sample
 ):

@@ -48,7 +48,7 @@ def read_file(path: TableFile, table: "xr.DataArray", *, total: str, decimals: i
         )
     if not release.unpublished_cells():
         raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
-    if left_out := [str(dim) for dim in table.dims if dim not in release.system.published.dims]:
+    if left_out := release.lacks(table):
         click.echo(
             f"taciturn: {path} has no {' or '.join(left_out)}: cells of the table, which are by"
             " that too, were not looked at; --linked and --suppressed do",

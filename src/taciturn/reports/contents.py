@@ -157,7 +157,7 @@ def gathered(
             for name, release in releases.items()
             if isinstance(release, xr.DataArray) and release.sizes.get(REPLICATE, 1) == 1
         ),
-        attack_findings(releases, progressbar=progressbar),
+        attack_findings(releases, parts.sample, progressbar=progressbar),
         earlier,
     )
 

@@ -168,6 +168,12 @@ def _check_public(contents: Contents) -> None:
                 f"{finding.name!r:.80} must not be released: {finding.unproved}. Leave it out, or"
                 " write the page without public"
             )
+        if finding.lacks:
+            raise ParameterError(
+                f"{finding.name!r:.80} has no {' or '.join(map(repr, finding.lacks))}: cells of the"
+                " table, which are by that too, were not looked at. Leave it out, write the page"
+                " without public, or give LinkedTables of the whole table"
+            )
     if contents.earlier is not None and contents.earlier.found:
         raise ParameterError(
             "small counts could be worked out after this verdict, which a public page must not say:"

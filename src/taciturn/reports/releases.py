@@ -55,6 +55,9 @@ class Finding:
         fewest: not for release.
     unproved : str
         Why a pattern is not for release although this is all that was found.
+    lacks : tuple of str
+        Variables of the table that a file of released totals has not: cells that are by
+        them too were not looked at.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Finding:
     fewest: float
     riskiest: Sequence[tuple[str, float, float, float]]
     unproved: str
+    lacks: tuple[str, ...]
 
 
 def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection]:
@@ -158,17 +162,25 @@ def protections(
 
 
 def attack_findings(
-    releases: Mapping[str, Protection], *, progressbar: bool
+    releases: Mapping[str, Protection], table: xr.DataArray, *, progressbar: bool
 ) -> tuple[Finding, ...]:
-    """What an attacker works out from each release that leaves cells to work out."""
+    """What an attacker works out from each release of a table that leaves cells to work
+    out.
+    """
     return tuple(
-        _finding(name, release, progressbar=progressbar)
+        _finding(name, release, table, progressbar=progressbar)
         for name, release in releases.items()
         if not isinstance(release, xr.DataArray)
     )
 
 
-def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar: bool) -> Finding:
+def _finding(
+    name: str,
+    protection: Release | SuppressionPattern,
+    table: xr.DataArray,
+    *,
+    progressbar: bool,
+) -> Finding:
     release = _release(protection)
     pattern = protection if isinstance(protection, SuppressionPattern) else None
     knowledge = None if pattern is None else pattern.knowledge
@@ -195,4 +207,5 @@ def _finding(name: str, protection: Release | SuppressionPattern, *, progressbar
     listed.sort(key=lambda row: row[3])
     fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
     unproved = "" if pattern is None else pattern.not_for_release
-    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS], unproved)
+    lacks = release.lacks(table)
+    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS], unproved, lacks)

@@ -148,6 +148,7 @@ def _verdict(
         for finding in contents.findings
         if finding.unproved
     ]
+    said += [_not_looked_at(finding) for finding in contents.findings if finding.lacks]
     if contents.earlier is not None and contents.earlier.found:
         said.append(
             "Together with what was released before, small counts could be worked out from the next"
@@ -309,6 +310,8 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
         )
     if finding.unproved:
         said += f" It must not be released: {finding.unproved}."
+    if finding.lacks:
+        said += f" {_not_looked_at(finding)}"
     rows = [
         (label, [_bound(low), _bound(high), _number(count)])
         for label, low, high, count in finding.riskiest
@@ -322,6 +325,15 @@ def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
         "rows": [] if public else rows,
         "left_out": finding.hidden - len(rows),
     }
+
+
+def _not_looked_at(finding: Any) -> str:
+    """What of a release that lacks variables of the table is not known."""
+    lacked = " or ".join(legible(name) for name in finding.lacks)
+    return (
+        f"{legible(finding.name)} has no {lacked}: cells of the table, which are by that too, were"
+        " not looked at."
+    )
 
 
 def _at_most(value: float) -> float:

@@ -67,6 +67,14 @@ class Release(ABC):
         """
         return [tuple(map(str, grid.values.dims)) for grid in self.published_tables()]
 
+    def lacks(self, table: xr.DataArray) -> tuple[str, ...]:
+        """Variables of `table` that the released table does not have, as a file of
+        totals over the others: cells that are by them too are not among
+        `unpublished_cells`.
+        """
+        own = self.system.published.dims
+        return tuple(str(dim) for dim in table_dims(table) if dim not in own)
+
     def unpublished_cells(self) -> dict[tuple[str, ...], xr.DataArray]:
         """Where the true value itself is not published: cells of the table, and of each
         table and total that something is released of, by their variables.
