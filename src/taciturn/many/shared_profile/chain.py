@@ -81,7 +81,7 @@ class Chain:
     ) -> Floats:
         """Of the gamma factors: ``log ν + β x_i + Σ s_{v,v(i)}``."""
         log_shapes = self._free_log_shapes(profile, nu=nu, power=power)
-        return np.clip(log_shapes, -LARGEST_SHAPE, LARGEST_SHAPE)
+        return np.minimum(np.maximum(log_shapes, -LARGEST_SHAPE), LARGEST_SHAPE)
 
     def _free_log_shapes(
         self, profile: Floats, *, nu: float | None = None, power: float | None = None
