@@ -132,6 +132,10 @@ def test_a_public_page_of_a_verdict_that_passed(read, log, by_religion):
     assert "No small count can be worked out that could not be before." in page.said
     assert "Not for release" not in page.said
     assert "sex=" not in page.said
+    # How many people there are would be one more total, unless the release has it.
+    assert "their number is left out" in page.row("Sample")[0]
+    page = read(log=log, verdict=log.check(by_religion, **SILENT), public=True)
+    assert f"{by_religion.sum():,} of 20,000 people" in page.row("Sample")[0]
 
 
 def test_what_was_taken_together_in_parts_is_no_proof(read, log, failed):

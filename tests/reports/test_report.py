@@ -397,6 +397,22 @@ def test_a_release_without_a_variable_of_the_table_says_what_it_leaves_out(page)
     assert "not looked at" not in page(fit, releases={"by a": linked}, overwrite=True).said
 
 
+@pytest.mark.parametrize("population_size", [300, 29])
+@pytest.mark.parametrize(
+    "margins", [[], [("sex",)], [()]], ids=["cells alone", "a margin", "the grand total"]
+)
+def test_the_public_page_is_no_further_total(page, margins, population_size):
+    """A suppressed count would be n less the others, or so would be the sum of two."""
+    sample = xr.DataArray([[9, 1], [7, 12]], dims=("area", "sex"), name="count")
+    fit = tc.LogLinear().fit(sample, population_size=population_size, draws=60, random_seed=1)
+    release = tc.Suppression(sample, (sample < 3) | (sample == 12), totals=margins)
+    whole = page(fit, releases={"x": release})
+    assert whole.row("Sample")[0].startswith(f"29 of {population_size} people, a fraction of")
+    read = page(fit, releases={"x": release}, public=True, overwrite=True)
+    assert ("29" in read.row("Sample")[0]) == bool(margins)
+    assert ("their number is left out" in read.row("Sample")[0]) != bool(margins)
+
+
 def test_a_pattern_that_is_not_proved_to_protect_is_not_for_release(
     page, fit_loglinear, religion_sample
 ):

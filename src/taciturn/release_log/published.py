@@ -112,6 +112,12 @@ class PublishedTable:
         return bool((self.least == self.most).all())
 
     @cached_property
+    def counts_everybody(self) -> bool:
+        """Whether it says how many people there are in all."""
+        whole = all((axis.classes >= 0).all() for axis in self.axes)
+        return self.exact and self.noise is None and not self.where and whole
+
+    @cached_property
     def key(self) -> bytes:
         """Equal for tables that say the same."""
         parts = [(axis.variable, axis.classes.tobytes()) for axis in self.axes]

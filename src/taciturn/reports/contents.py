@@ -116,6 +116,14 @@ class Contents:
         """Mean, spread and interval of R2, by the names of the summary's columns."""
         return dict(self.found.table.T["R2"])
 
+    @property
+    def gives_size(self) -> bool:
+        """Whether all that the page is about says how many people the sample has:
+        otherwise this number may say what a suppressed cell or total is.
+        """
+        released = all(finding.gives_size for finding in self.findings)
+        return released and (self.earlier is None or self.earlier.gives_size)
+
 
 def gathered(
     fit: xr.DataTree,

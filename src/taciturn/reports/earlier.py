@@ -45,6 +45,12 @@ class Earlier:
         """How many small counts could be worked out."""
         return 0 if self.verdict is None else self.verdict.found
 
+    @property
+    def gives_size(self) -> bool:
+        """Whether the release of the verdict says how many people there are."""
+        tables = [] if self.verdict is None else self.verdict.tables
+        return any(table.counts_everybody for table in tables)
+
 
 def earlier_releases(log: Any, verdict: Any, parts: FitParts) -> Earlier | None:
     """What a log and a verdict say, if they are about the table of a fit; None without

@@ -61,7 +61,8 @@ def report(
     public : bool
         Without counts and labels of single cells, without numbers by which a candidate
         for the table could be recognised (exact values, the seed, the sample's
-        statistics), and with two decimals.
+        statistics), and with two decimals; how many people the sample has only where
+        all releases, and that of the verdict, say so.
     title : str, optional
         The heading; by default the variables of the table.
     overwrite : bool

@@ -58,6 +58,8 @@ class Finding:
     lacks : tuple of str
         Variables of the table that a file of released totals has not: cells that are by
         them too were not looked at.
+    gives_size : bool
+        Whether how many people the table has follows from the release.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Finding:
     riskiest: Sequence[tuple[str, float, float, float]]
     unproved: str
     lacks: tuple[str, ...]
+    gives_size: bool
 
 
 def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection]:
@@ -207,5 +210,14 @@ def _finding(
     listed.sort(key=lambda row: row[3])
     fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
     unproved = "" if pattern is None else pattern.not_for_release
-    lacks = release.lacks(table)
-    return Finding(name, hidden, disclosed, fewest, listed[:_MOST_CELLS], unproved, lacks)
+    total = attacker_bounds(release, margin=(), knowledge=knowledge or None, progressbar=False)
+    return Finding(
+        name,
+        hidden,
+        disclosed,
+        fewest,
+        listed[:_MOST_CELLS],
+        unproved,
+        release.lacks(table),
+        bool((total["n_values"] == 1).all()),
+    )

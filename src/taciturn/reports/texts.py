@@ -183,12 +183,7 @@ def _probability(share: float, *, sure: bool) -> str:
 def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     """What the verdict rests on, each with its name."""
     parts, found = contents.parts, contents.found
-    size = int(parts.sample.sum())
-    yield (
-        "Sample",
-        f"{size:,} of {parts.population_size:,} people, a fraction of"
-        f" {size / parts.population_size:.3g}; taken as {_sampling(parts, public=public)}",
-    )
+    yield "Sample", f"{_size(contents, public=public)}; taken as {_sampling(parts, public=public)}"
     variables = " × ".join(f"{name} ({parts.sample.sizes[name]})" for name in parts.variables)
     closed = parts.sample.size - parts.cells
     zeros = f", {closed:,} structural zeros" if closed else ""
@@ -210,6 +205,17 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
         rough = "a rough comparison, as people were sampled together: nothing follows from it"
         yield "Model checks", rough if is_rough(found.checks) else text
     yield "Prior", found.findings["Prior"].splitlines()[0]
+
+
+def _size(contents: Contents, *, public: bool) -> str:
+    """How many people are in the sample; not for the public where what is released does
+    not say so, as it would be one more total.
+    """
+    size, whole = int(contents.parts.sample.sum()), contents.parts.population_size
+    if not public or contents.gives_size:
+        return f"{size:,} of {whole:,} people, a fraction of {size / whole:.3g}"
+    some = "all people" if _everybody(contents) else f"some of {whole:,} people"
+    return f"{some}; their number is left out, as what is released does not give it"
 
 
 def _sampling(parts: FitParts, *, public: bool) -> str:
