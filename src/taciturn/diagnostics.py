@@ -17,6 +17,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ConvergenceWarning, FileFormatError
+from taciturn.figures import beside
 from taciturn.loading import loaded
 
 __all__ = [
@@ -115,7 +116,7 @@ class Diagnostics(_Verdict):
         """What is wrong, in words; empty if the draws can be used."""
         found = []
         if not self.r_hat <= HIGHEST_R_HAT:
-            found.append(f"r-hat is {self.r_hat:.3f}, at most {HIGHEST_R_HAT} is accepted")
+            found.append(f"r-hat is {_r_hat(self.r_hat)}, at most {HIGHEST_R_HAT} is accepted")
         found += _too_few(min(self.ess_bulk, self.ess_tail))
         if self.divergences:
             found.append(f"{self.divergences} transitions diverged, none is accepted")
@@ -123,8 +124,8 @@ class Diagnostics(_Verdict):
 
     def __str__(self) -> str:
         return (
-            f"r-hat {self.r_hat:.3f}, effective draws {self.ess_bulk:.0f} (bulk) and"
-            f" {self.ess_tail:.0f} (tail), {self.divergences} divergences"
+            f"r-hat {_r_hat(self.r_hat)}, effective draws {_ess(self.ess_bulk)} (bulk) and"
+            f" {_ess(self.ess_tail)} (tail), {self.divergences} divergences"
         )
 
 
@@ -151,11 +152,11 @@ class ImportanceDiagnostics(_Verdict):
         """What is wrong, in words; empty if the draws can be used."""
         found = []
         if not self.k_hat <= HIGHEST_K_HAT:
-            found.append(f"k-hat is {self.k_hat:.2f}, at most {HIGHEST_K_HAT} is accepted")
+            found.append(f"k-hat is {_k_hat(self.k_hat)}, at most {HIGHEST_K_HAT} is accepted")
         return (*found, *_too_few(self.ess))
 
     def __str__(self) -> str:
-        return f"no Markov chain; k-hat {self.k_hat:.2f}, effective draws {self.ess:.0f}"
+        return f"no Markov chain; k-hat {_k_hat(self.k_hat)}, effective draws {_ess(self.ess)}"
 
     def to_json(self) -> str:
         """As text, for the attributes of a fit."""
@@ -235,7 +236,8 @@ def mixture_diagnostics(
     for number, (name, own) in enumerate(members.items()):
         made = float((whose == number).mean())
         if abs(made - shares[name]) > _MONTE_CARLO / sqrt(draws):
-            turns.append(f"{name} made {made:.1%} of the draws, its share is {shares[name]:.1%}")
+            said, share = (beside(100 * x, 0, 100, decimals=1) for x in (made, shares[name]))
+            turns.append(f"{name} made {said}% of the draws, its share is {share}%")
         ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
         variance += shares[name] / min(draws, ess)
     return PooledDiagnostics(members, 1 / variance, tuple(turns))
@@ -347,7 +349,19 @@ _NOTED: Final[ContextVar[list[str] | None]] = ContextVar("noted", default=None)
 def _too_few(ess: float) -> list[str]:
     if ess >= SMALLEST_ESS:
         return []
-    return [f"the effective sample size is {ess:.0f}, at least {SMALLEST_ESS:.0f} is needed"]
+    return [f"the effective sample size is {_ess(ess)}, at least {SMALLEST_ESS:.0f} is needed"]
+
+
+def _r_hat(value: float) -> str:
+    return beside(value, HIGHEST_R_HAT, decimals=3)
+
+
+def _k_hat(value: float) -> str:
+    return beside(value, HIGHEST_K_HAT, decimals=2)
+
+
+def _ess(value: float) -> str:
+    return beside(value, SMALLEST_ESS, decimals=0)
 
 
 def _flat(values: list[Any]) -> Any:

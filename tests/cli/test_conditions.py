@@ -8,6 +8,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.cli.conditions import CHECKS, DISCLOSED, Conditions, found_in_fit
+from taciturn.cli.diagnose import _SHOWN, _figures, _row
 from taciturn.fits.mixtures import fit_makers
 
 RISK = Conditions(("risk", CHECKS))
@@ -139,6 +140,43 @@ def test_check_says_what_the_summary_says(fit, run):
     assert not rows["prior", "theta"]["decides"]
     status, text, _ = run("diagnose", path)
     assert text.startswith("No check failed. That is no proof")
+
+
+def test_what_does_not_pass_is_shown_outside_its_range():
+    """Whatever the number of digits, by which ends are rounded, too."""
+    rows = [
+        _row("diagnostics", "", "k-hat", 0.70004, None, 0.7),
+        _row("diagnostics", "", "effective draws", 399.96, 400.0, None),
+        _row("diagnostics", "", "r-hat", float("nan"), None, 1.01),
+        _row("leave-one-out", "", "highest k-hat", 0.61568, None, 0.615671),
+        _row("leave-one-out", "", "individuals above it", float("inf"), None, 0),
+        _row("model", "", "empty_cells", 123_456.0, 123_400.0, 123_455.0),
+        _row("model", "", "entropy", 1.23441, 1.23443, 1.23444),
+        _row("prior", "", "theta", 0.050001, None, 0.05),
+    ]
+    shown = [_figures(row) for row in rows]
+    assert not any(row["passed"] for row in rows)
+    for row, figures in zip(rows, shown, strict=True):
+        value, least, most = (float(figures.get(name, "nan")) for name in _SHOWN)
+        assert value != value or value < least or value > most
+        for name, text in figures.items():
+            assert float(text) == pytest.approx(row[name], rel=5e-4)
+    assert [figures.get("value") for figures in shown[:3]] == ["0.70004", "399.96", None]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5432, "0.5432"),
+        (0.7, "0.7"),
+        (1.01, "1.01"),
+        (12_345.6, "12346"),
+        (0, "0"),
+        (2e-5, "2e-05"),
+    ],
+)
+def test_what_passes_is_shown_with_four_digits(value, text):
+    assert _figures(_row("prior", "", "theta", value, value, value)) == dict.fromkeys(_SHOWN, text)
 
 
 def test_check_of_a_pool(fit_pool, run, tmp_path):

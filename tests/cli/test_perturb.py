@@ -309,6 +309,48 @@ def test_one_random_release_has_a_range_of_risk_alone(capsys, monkeypatch) -> No
     assert shown.count("one release") == len(rows) - 2
 
 
+EVEN = "a,b,count\n1,1,2\n1,2,2\n2,1,2\n2,2,2\n"
+"""Of which no association can change, and nothing has a rank."""
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "undefined"),
+    [
+        (
+            "a,b,count\n1,1,2\n1,2,1\n2,1,2\n2,2,1\n",
+            ["conventional-round"],
+            ["chi squared change", "between variance change"],
+        ),
+        (EVEN, ["conventional-round"], ["spearman", "chi squared change", "between variance"]),
+        (EVEN, ["add-noise", "--epsilon", 1, "--replicates", 20], ["spearman", "chi squared"]),
+        ("a,count\n1,2\n2,2\n", ["add-noise", "--epsilon", 1, "--replicates", 20], ["spearman"]),
+    ],
+)
+def test_what_is_not_defined_is_not_one_release(
+    text, arguments, undefined, path, capsys, monkeypatch
+) -> None:
+    path.write_text(text)
+    _, shown, _ = run(capsys, monkeypatch, path, "--report", "--method", *arguments)
+    assert "one release" not in shown
+    assert "Another release" not in shown
+    assert "nan" not in shown
+    for name in undefined:
+        line = next(line for line in shown.splitlines() if line.startswith(name))
+        assert line.split("not defined")[1:] == [" ", " " * 17, ""]
+
+
+def test_what_is_not_defined_of_one_release(path, capsys, monkeypatch) -> None:
+    path.write_text(EVEN)
+    _, shown, _ = run(
+        capsys, monkeypatch, path, "--report", "--method", "add-noise", "--epsilon", 1
+    )
+    line = next(line for line in shown.splitlines() if line.startswith("chi squared change"))
+    assert line.split("not defined")[1:] == ["   ", ""]
+    assert "nan" not in shown
+    assert shown.count("one release") == 1
+    assert "Another release has other numbers" in shown
+
+
 def test_one_random_release_has_no_range(capsys, monkeypatch) -> None:
     arguments = ["--method", "random-round", "--seed", 1, "--report"]
     _, shown, _ = run(capsys, monkeypatch, SAMPLE, *arguments)

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 import taciturn as tc
 from strategies import tables
 from taciturn.decisions.choice import decided
-from taciturn.decisions.decision import _probability
+from taciturn.decisions.decision import _percent, _probability
 from taciturn.decisions.expectations import Expectation, Question
 from taciturn.decisions.monte_carlo import Means
 from taciturn.errors import ParameterError
@@ -391,13 +391,44 @@ def test_all_draws_are_all():
         progressbar=False,
     )
     assert found.candidates["best"].max() == 1 - 1 / 25_000
-    assert "the best in more than 99.99 % of the draws" in repr(found)
+    assert "the best in 99.996 % of the draws" in repr(found)
 
 
-def test_a_probability_is_1_only_where_it_is() -> None:
-    assert _probability(0.9999967, 0.071) == "more than 0.9999 (Monte Carlo error 0.071)"
-    assert _probability(1.0, 0.0) == "1 (Monte Carlo error 0)"
-    assert _probability(0.9999, 0.001) == "0.9999 (Monte Carlo error 0.001)"
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0"), (1e-6, "0.0001"), (0.5, "50"), (1 / 3, "33.33"), (0.9999, "99.99"), (1.0, "100")],
+)
+def test_a_share_is_0_or_100_per_cent_only_where_it_is(share, text) -> None:
+    assert _percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "asked", "text"),
+    [
+        (0.9999967, 1.0, "0.999997"),
+        (0.0, 0.95, "0"),
+        (0.00004, 0.95, "4e-05"),
+        (0.9999, 1.0, "0.9999"),
+        (0.5, 0.95, "0.5"),
+        (0.79995, 0.8, "0.79995"),
+        (0.9499999, 0.95, "0.9499999"),
+    ],
+)
+def test_a_probability_is_on_its_side_of_what_is_asked_for(share, asked, text) -> None:
+    assert _probability(share, 0.071, asked) == f"{text} (Monte Carlo error 0.071)"
+
+
+def test_what_is_not_kept_does_not_look_as_if_it_were() -> None:
+    """DIAGONAL, with an R2 of 1/2, in 4,001 of 20,000 draws: 0.79995 are below 0.8."""
+    draws = np.array([DIAGONAL] * 4001 + [SPREAD] * 15_999)
+    found = choose(
+        released={"a": SAMPLE},
+        population=xr.DataArray(draws[None], dims=["chain", "draw", *DIMS]),
+        loss="R2",
+        constraint=tc.Constraint("R2", at_most=0.3, probability=0.8),
+    )
+    assert found.chosen is None
+    assert "The bound holds with probability 0.79995 (Monte Carlo error" in repr(found)
     bound = tc.Constraint("R2", at_most=0.12345678, probability=0.9999999)
     assert str(bound) == "P(R2 <= 0.12345678) >= 0.9999999"
     assert str(tc.Constraint("R2", at_most=1, probability=1)) == "P(R2 <= 1) >= 1"

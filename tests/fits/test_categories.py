@@ -1,14 +1,19 @@
 """The summary has a line for each category that a fit was assessed by."""
 
 import json
+import re
+from html import escape
+from io import StringIO
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import taciturn as tc
 from taciturn.cli.fitting import _measures
 from taciturn.errors import TableError
+from taciturn.fits.categories import category_lines
 from taciturn.fits.risk import MEASURES
 
 
@@ -104,6 +109,52 @@ def test_dates_are_shown_as_dates_also_after_they_were_saved(tmp_path):
         assert "\n2020-01-01" in str(tc.summary(own))
         labels = [text.get_text() for text in tc.plot_risk(own, by="day").get_yticklabels()]
         assert sorted(label[:10] for label in labels) == ["2020-01-01", "2021-01-01"]
+
+
+def test_a_day_is_the_same_text_in_all_formats():
+    days = np.array(["2001-01-01", "2002-01-01"], dtype="M8[D]")
+    fit = tc.assess(numbered(day=days, sex=["f", "m"]), by="day")
+    found = tc.summary(fit)
+    expected = ["2001-01-01 00:00:00", "2002-01-01 00:00:00"]
+    in_json = [row["category"] for row in json.loads(found.to_json())["categories"]]
+    assert list(dict.fromkeys(in_json)) == expected
+    assert pd.read_csv(StringIO(_measures(found).to_csv()))["category"].dropna().tolist() == in_json
+    in_plot = [text.get_text() for text in tc.plot_risk(fit, by="day").get_yticklabels()]
+    assert sorted(in_plot) == expected
+    for text in (str(found), found.to_html()):
+        assert re.findall(r"2\d{3}-01-01(?: 00:00:00)?", text) == expected
+
+
+def test_long_labels_that_differ_in_the_middle_are_told_apart():
+    ages, jobs = ([f"{'a' * 100}{each}{'z' * 100}" for each in pair] for pair in ("12", "34"))
+    fit = tc.assess(numbered(**{ages[0]: jobs, ages[1]: ["f", "m"]}), by=ages)
+    found = tc.summary(fit)
+    cut = f"'{'a' * 79}"
+    lines = str(found).splitlines()
+    titles = [line for line in lines if line.startswith("Each category")]
+    assert [title.split()[3:5] for title in titles] == [[cut, "(1)"], [cut, "(2)"]]
+    at = lines.index(titles[0])
+    assert [line.split()[:2] for line in lines[at + 3 : at + 5]] == [[cut, "(1)"], [cut, "(2)"]]
+    html = found.to_html()
+    for number in (1, 2):
+        assert f"<th>{cut} ({number})</th>" in html
+        assert f"Each category of {escape(cut)} ({number}) as" in html
+    names = [(row["variable"], row["category"]) for row in found.to_dict()["categories"]]
+    assert list(dict.fromkeys(names)) == [
+        *((ages[0], job) for job in jobs),
+        *((ages[1], each) for each in "fm"),
+    ]
+
+
+def test_one_draw_of_many_in_which_a_category_is_empty_is_some():
+    measured = {"mean": 0.1, "sd": 0.0, "2.5%": 0.1, "50%": 0.1, "97.5%": 0.1, "mcse": 0.0}
+    names = [("sex", label, measure) for label in "fm" for measure in MEASURES]
+    index = pd.MultiIndex.from_tuples(names, names=["variable", "category", "measure"])
+    shares = [1 / 40_000] * len(MEASURES) + [0.0] * len(MEASURES)
+    table = pd.DataFrame([measured] * len(names), index).assign(empty=shares)
+    rows = [line.split() for line in category_lines(table)[2].splitlines()[1:]]
+    assert [float(row[-1]) > 0 for row in rows] == [True, False]
+    assert rows[1][-1] == "0.0000"
 
 
 def test_a_variable_with_the_name_of_a_result_is_refused():

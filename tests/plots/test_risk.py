@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib import pyplot as plt
 
 import taciturn as tc
@@ -108,3 +109,43 @@ def test_categories_of_people_alone_have_whole_numbers(fit_loglinear):
 def test_categories_are_those_of_one_fit(fit_loglinear, fit_urn):
     with pytest.raises(tc.TaciturnError, match="a single fit: leave it out with 2 fits"):
         tc.plot_risk({"log-linear": fit_loglinear, "urn": fit_urn}, by="area")
+
+
+def test_draws_that_differ_by_rounding_have_no_density() -> None:
+    """The numbers themselves are the same; a density would have bins without width."""
+    sample = xr.DataArray([2] * 4, dims="x", coords={"x": list("abcd")}, name="count")
+    fit = tc.LogLinear().fit(sample, population_size=9, draws=400, random_seed=1)
+    draws = tc.assess(fit)["risk"]["R2"].values
+    assert 0 < np.ptp(draws) < 1e-15
+    axes = tc.plot_risk(fit)
+    axes.figure.canvas.draw()
+    assert len(axes.collections) == 0
+    interval, middle = axes.lines
+    np.testing.assert_array_equal(interval.get_xdata(), np.quantile(draws, [0.025, 0.975]))
+    assert middle.get_xdata() == np.median(draws)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize(("spread", "densities"), [(0, 0), (1e-15, 0), (1e-11, 1), (0.1, 1)])
+def test_draws_are_compared_with_their_rounding(fit_loglinear, size, spread, densities) -> None:
+    fit = tc.assess(fit_loglinear).copy(deep=True)
+    r2 = fit["risk"]["R2"]
+    draws = size * (1 + spread * np.random.default_rng(1).uniform(size=r2.shape))
+    fit["risk"]["R2"] = r2.copy(data=draws)
+    assert len(tc.plot_risk(fit).collections) == densities
+
+
+def test_a_category_is_empty_in_all_draws_or_in_none_only_if_it_is(fit_loglinear) -> None:
+    fit = tc.assess(fit_loglinear, by="religion")
+    shares = [0, 1 / 4000, 0.0004, 0.1234, 0.5, 0.9996, 3999 / 4000, 1, 1]
+    by = fit["risk_by_religion"].to_dataset().assign_coords(empty=("religion", shares))
+    fit["risk_by_religion"] = xr.DataTree(by)
+    texts = tc.plot_risk(fit, by="religion").texts
+    said = {8 - round(text.get_position()[1]): text.get_text() for text in texts}
+    assert list(said) == list(range(8, 0, -1))
+    for at, text in said.items():
+        shown = float(text.removeprefix("empty in ").removesuffix("% of draws"))
+        assert shown == pytest.approx(100 * shares[at], abs=0.05)
+        assert (shown == 100) == (shares[at] == 1)
+        assert shown > 0
+    assert said[3] == "empty in 12.3% of draws"

@@ -85,3 +85,65 @@ def test_bad_references(compared, religion) -> None:
     found = tc.risk_utility({"as it is": religion}, table=religion)
     with pytest.raises(ParameterError, match="reference is for a result of compare_protections"):
         tc.plot_risk_utility(found, reference="as it is")
+
+
+def test_an_interval_ends_where_it_ends() -> None:
+    """The mean is outside of it where few of many replicates are far off."""
+    table = xr.DataArray([1, 500, 0, 900], dims="x")
+    small = tc.perturbation.adjust_small_cells(table, minimum=100, replicates=2000, random_seed=1)
+    found = tc.risk_utility({"adjusted": small}, table=table)
+    errors = np.abs(small - table).mean("x").values
+    ends = np.quantile(errors, [0.025, 0.975])
+    assert errors.mean() > ends[1]
+    axes = tc.plot_risk_utility(found, utility="mean_absolute_error")
+    (box,) = axes.containers
+    mean, caps, (across, up) = box.lines
+    r2 = found["R2"].sel(protection="adjusted")
+    np.testing.assert_allclose(mean.get_xydata(), [[errors.mean(), r2.sel(statistic="mean")]])
+    np.testing.assert_allclose(across.get_segments()[0][:, 0], ends)
+    np.testing.assert_allclose(caps[0].get_xdata(), ends)
+    for drawn in (up.get_segments()[0][:, 1], caps[1].get_ydata()):
+        np.testing.assert_allclose(drawn, r2.sel(statistic=["lower", "upper"]))
+    np.testing.assert_allclose(up.get_segments()[0][:, 0], errors.mean())
+
+
+def test_an_interval_of_a_comparison_ends_where_it_ends(compared) -> None:
+    """Of methods, whose bars are thick, and of releases."""
+    moved = compared.copy(deep=True)
+    for name in ("loss_difference", "risk_difference"):
+        moved[name].loc[{"statistic": "mean"}] = moved[name].sel(statistic="upper") + 0.1
+    axes = tc.plot_risk_utility(moved, reference="base 3")
+    own = moved.sel(reference="base 3")
+    expected = [
+        own[name].sel(protection=protection, between=between, statistic=["lower", "upper"])
+        for protection in own["protection"].values
+        for between in ("methods", "releases")
+        for name in ("loss_difference", "risk_difference")
+    ]
+    for number, (bar, ends) in enumerate(zip(axes.collections, expected, strict=True)):
+        np.testing.assert_allclose(bar.get_segments()[0][:, number % 2], ends)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.0, "0"),
+        (0.003, "0.3"),
+        (0.25, "25"),
+        (0.496, "49.6"),
+        (0.5, "50"),
+        (0.504, "50.4"),
+        (0.996, "99.6"),
+        (1.0, "100"),
+    ],
+)
+def test_a_share_is_shown_on_its_side_of_none_half_and_all(compared, share, shown) -> None:
+    """A point is hollow up to half of the draws, and filled above."""
+    changed = compared.copy(deep=True)
+    changed["frontier"][:] = share
+    axes = tc.plot_risk_utility(changed, reference="base 3")
+    points = [box for box in axes.containers if box.get_label()[0] == " "]
+    assert [box.get_label() for box in points] == [
+        f" {name} ({shown} %)" for name in ("base 3", "base 5", "noise")
+    ]
+    assert {box.lines[0].get_markerfacecolor() == "white" for box in points} == {share <= 0.5}

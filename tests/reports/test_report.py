@@ -12,7 +12,8 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
-from taciturn.reports.texts import _probability
+from taciturn.reports.contents import CategoryRisk, gathered
+from taciturn.reports.texts import _categories, _fraction, _probability, _risk
 from taciturn.reports.yardstick import between, yardstick
 
 SILENT = {"progressbar": False}
@@ -527,3 +528,92 @@ def test_nobody_knows_how_the_draws_of_another_package_were_made(page) -> None:
     )
     del fit.attrs["estimator"]
     assert "whether the draws can be relied on is not known here" in page(fit).html
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_categories_that_are_shortened_alike_are_told_apart(page, public):
+    """By their place in the table, in whichever order they are drawn."""
+    labels = [f"Borough of Greater {side} Riding, upper valley" for side in ("North", "South")]
+    sample = xr.DataArray([[5, 4, 5], [2, 0, 12]], dims=("a", "b"), coords={"a": labels})
+    fit = tc.LogLinear().fit(sample, population_size=40, draws=60, random_seed=1)
+    read = page(fit, public=public)
+    drawn = re.findall("<text[^>]*>(Borough.*?)</text>", read.html)
+    order = range(2) if public else [labels.index(row[0]) for row in read.rows if row[0] in labels]
+    assert list(order) == ([0, 1] if public else [1, 0])  # the riskiest first
+    assert drawn == [f"Borough of Greater…pper valley ({at + 1})" for at in order]
+
+
+def test_figures_of_the_verdict_stay_on_their_side_of_the_threshold(page, fit_loglinear):
+    """Whatever it is: all that the page says of the risk, as numbers or in words."""
+    r2 = tc.summary(tc.assess(fit_loglinear)).table.loc["R2"]
+    exact = [r2["mean"], r2["2.5%"], r2["97.5%"]]
+    pattern = r"R2 = (.*) on a scale.*between (.*) and (.*?)\.(?: .*)? It is above (\S+) with"
+    for threshold in {round(value, 2) for value in exact}:
+        for public in (False, True):
+            read = page(fit_loglinear, threshold=threshold, public=public, overwrite=True)
+            *shown, given = re.search(pattern, read.verdict).groups()
+            assert given == str(threshold)
+            crossed = 0
+            for text, value in zip(shown, exact, strict=True):
+                if round(value, 2) != threshold:
+                    assert text == f"{value:.2f}"
+                    continue
+                crossed += 1
+                side = "above" if value > threshold else "below"
+                if public:
+                    assert text == f"just {side} {given}"
+                else:
+                    assert abs(float(text) - value) <= 0.005
+                    assert (float(text) > threshold) == (value > threshold)
+                    assert float(text) != threshold
+            assert crossed
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "text", "public"),
+    [
+        (0.24098, None, "0.24", "0.24"),
+        (0.24098, 0.24, "0.241", "just above 0.24"),
+        (0.24, 0.24, "0.24", "0.24"),
+        (0.2379, 0.2384, "0.238", "just below 0.2384"),
+        (0.2349, 0.2384, "0.23", "0.23"),
+        (0.9996, 1.0, "0.9996", "just below 1"),
+    ],
+)
+def test_a_risk_beside_a_threshold(value, threshold, text, public):
+    """In no more than two decimals for the public."""
+    assert _risk(value, threshold, public=False) == text
+    assert _risk(value, threshold, public=True) == public
+
+
+def test_the_threshold_is_printed_as_it_is_given(page, fit_loglinear):
+    read = page(fit_loglinear, threshold=0.23000004)
+    assert "It is above 0.23000004 with probability" in read.verdict
+
+
+def test_a_category_is_empty_in_all_draws_or_in_none_only_if_it_is(fit_loglinear):
+    contents = gathered(fit_loglinear, None, threshold=None, progressbar=False)
+    empty = np.array([0, 1, 2000, 3999, 4000]) / 4000
+    category = CategoryRisk("a", list("vwxyz"), np.full((5, 3), 0.1), empty)
+    (own,) = _categories(replace(contents, categories=[category]), public=False)
+    assert [row[-1] for _, row in own["rows"]] == ["0.000", "0.0003", "0.500", "0.9998", "1.000"]
+
+
+def test_only_the_table_itself_has_a_distance_of_0(page):
+    """As the page says: here one of many people moved."""
+    sample = xr.DataArray([[4 * 10**9, 3], [2, 5 * 10**9]], dims=("a", "b"))
+    fit = tc.LogLinear().fit(sample, population_size=10**10, draws=60, random_seed=1)
+    moved = (sample + xr.DataArray([[1, 0], [0, -1]], dims=("a", "b"))).assign_coords(replicate=0)
+    read = page(fit, releases={"moved": moved})
+    distance = float(np.sqrt(((np.sqrt(moved) - np.sqrt(sample)) ** 2).sum() / 2))
+    shown, error = read.row("moved")[3:]
+    assert 0 < float(shown) == pytest.approx(distance, abs=0.000005)
+    assert error == "0.5000"
+    assert read.row("the sample as it is")[3:] == ["0.0000", "0.0000"]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(245, "0.1"), (2449, "0.9996"), (2450, "1"), (2448, "0.999")]
+)
+def test_a_fraction_of_1_is_everybody(size, text):
+    assert _fraction(size / 2450) == text

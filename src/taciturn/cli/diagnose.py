@@ -1,7 +1,8 @@
 """``taciturn diagnose``: whether a saved fit can be relied on."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ import click
 from taciturn.cli.files import FileCommand, Input
 from taciturn.cli.options import EXIT_NOT_CONVERGED
 from taciturn.cli.printing import Format, format_option, print_as
+from taciturn.figures import beside
 from taciturn.files import check_readable
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ __all__ = ["diagnose"]
 
 Row = dict[str, Any]
 _DECIDING: Final = ("diagnostics", "model")
+_SHOWN: Final = ("value", "least", "most")
 
 
 @click.command(cls=FileCommand)
@@ -207,18 +210,35 @@ def _aligned(rows: "pd.DataFrame") -> str:
     """The rows for a terminal."""
     if rows.empty:
         return "no diagnostics or checks"
+    figures = [_figures(row) for row in rows.to_dict("records")]
     shown = rows.drop(columns="decides").assign(
         passed=[
             "yes" if passed else "NO" if decides else "note"
             for passed, decides in zip(rows["passed"], rows["decides"], strict=True)
         ],
-        **{
-            name: ["" if x is None or x != x else f"{x:.4g}" for x in rows[name]]
-            for name in ("value", "least", "most")
-        },
+        **{name: [figure.get(name, "") for figure in figures] for name in _SHOWN},
     )
     kept = shown if rows["of"].any() else shown.drop(columns="of")
     return str(kept.to_string(index=False))
+
+
+def _figures(row: Mapping[Any, Any]) -> dict[str, str]:
+    """What is known of a value and its range, as shown; a value outside is seen to be,
+    also beside ends that are rounded.
+    """
+    known = {name: x for name, x in row.items() if name in _SHOWN and x is not None and x == x}
+    value = known.pop("value", None)
+    outside = value is not None and not row["passed"]
+    shown = {name: _digits(end, *([value] if outside else [])) for name, end in known.items()}
+    if value is not None:
+        shown["value"] = _digits(value, *(map(float, shown.values()) if outside else ()))
+    return shown
+
+
+def _digits(value: float, *limits: float) -> str:
+    """A number with four digits, or as many more as keep it on its side of limits."""
+    decimals = max(3 - Decimal(value).adjusted(), 0)
+    return repr(float(beside(value, *limits, decimals=decimals))).removesuffix(".0")
 
 
 def _notes(found: "tc.fits.Summary", cautions: tuple[str, ...]) -> list[str]:

@@ -311,10 +311,11 @@ def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | Non
     """A line for each measure, after a warning where the fit is not to be relied on."""
     warning = [found.sentence, ""] if found is not None and found.problems else []
     another = "Another release has other numbers: --replicates shows in which range they are."
-    if rows["lower"].isna().all():
+    alone = rows["probability"].isna()  # of one random release, which has no range
+    if alone.all():
         heading = f"{'':<24}{'as it is':>12}{'one release':>14}"
         own = [
-            f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>14.4f}"
+            f"{name.replace('_', ' '):<24}{_figure(before):>12}{_figure(after):>14}"
             for name, before, after, *_ in rows.itertuples(index=False)
         ]
         return "\n".join([title, "", heading, *own, "", another])
@@ -322,7 +323,16 @@ def _report_text(rows: "pd.DataFrame", title: str, found: "tc.fits.Summary | Non
     percent = f"{100 * rows['probability'].dropna().iloc[0]:g} % {of}"
     heading = f"{'':<24}{'as it is':>12}{'released':>12}{percent:>28}"
     lines = [*warning, title, "", heading]
-    for name, before, after, low, high, _ in rows.itertuples(index=False):
-        shown = f"{low:.4f} to {high:.4f}" if low == low else "one release"
-        lines.append(f"{name.replace('_', ' '):<24}{before:>12.4f}{after:>12.4f}{shown:>28}")
-    return "\n".join([*lines, "", another] if rows["lower"].isna().any() else lines)
+    for of_one, row in zip(alone, rows.itertuples(index=False), strict=True):
+        name, before, after, low, high, _ = row
+        ends = f"{low:.4f} to {high:.4f}" if low == low else _figure(low)
+        shown = "one release" if of_one else ends
+        lines.append(
+            f"{name.replace('_', ' '):<24}{_figure(before):>12}{_figure(after):>12}{shown:>28}"
+        )
+    return "\n".join([*lines, "", another] if alone.any() else lines)
+
+
+def _figure(value: float) -> str:
+    """A measure, which is NaN where it is not defined for a table."""
+    return "not defined" if value != value else f"{value:.4f}"

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.decisions.constraint import Constraint
+from taciturn.figures import beside
 
 __all__ = ["Decision"]
 
@@ -76,10 +77,12 @@ class Decision:
         """What is chosen, what the next would cost, what it is worth to know more."""
         number = self.candidates.sizes["protection"]
         if self.chosen is None:
+            assert self.constraint is not None
             none = f"Nothing is chosen: none of {number} candidates keeps {self.constraint}."
             order = np.lexsort([-self.candidates[name].values for name in ("kept_mcse", "kept")])
             nearest = self.candidates.isel(protection=order[0])  # of ties the least certain
-            kept = _probability(nearest["kept"], nearest["kept_mcse"])
+            asked = self.constraint.probability
+            kept = _probability(float(nearest["kept"]), float(nearest["kept_mcse"]), asked)
             name = nearest["protection"].item()
             return [none, f"The bound holds with probability {kept} at most, of {name!r}."]
         own = self.candidates.sel(protection=self.chosen)
@@ -116,18 +119,26 @@ class Decision:
 
 
 def _percent(share: float) -> str:
-    """A share in per cent, which is 100 for all of them alone."""
-    return f"{100 * share:.4g}" if share == 1 or share <= 0.9999 else "more than 99.99"
+    """A share in per cent, which is 0 for none and 100 for all of them alone."""
+    return _without_zeros(beside(100 * share, 0, 100, decimals=2))
 
 
-def _probability(value: object, error: object) -> str:
-    """A probability with its Monte Carlo error, which is 1 only where it is."""
-    share = float(value)  # type: ignore[arg-type]
-    if 0.9999 < share < 1:
-        return f"more than 0.9999 (Monte Carlo error {float(error):.2g})"  # type: ignore[arg-type]
-    return _number(value, error)
+def _probability(share: float, error: float, asked: float) -> str:
+    """A probability with its Monte Carlo error, on its side of what is asked for; 0 or
+    1 only where it is.
+    """
+    return _with_error(_without_zeros(beside(share, 0, asked, 1, decimals=4)), error)
 
 
 def _number(value: object, error: object) -> str:
     """A number with its Monte Carlo error."""
-    return f"{float(value):.4g} (Monte Carlo error {float(error):.2g})"  # type: ignore[arg-type]
+    return _with_error(f"{float(value):.4g}", float(error))  # type: ignore[arg-type]
+
+
+def _with_error(text: str, error: float) -> str:
+    return f"{text} (Monte Carlo error {error:.2g})"
+
+
+def _without_zeros(text: str) -> str:
+    """A number without zeros at the end of its decimals."""
+    return repr(float(text)).removesuffix(".0")

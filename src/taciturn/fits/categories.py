@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
+from taciturn.figures import beside
 from taciturn.fits.risk import RISK_BY
 from taciturn.fits.table import columns_of, row_of
-from taciturn.tables.spelling import legible
+from taciturn.tables.spelling import legible, numbered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,9 +62,11 @@ def category_html(table: "pd.DataFrame") -> list[str]:
 
 
 def category_records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a `category_table`, with labels as texts."""
-    rows = table.reset_index().astype({"category": str}).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+    """The rows of a `category_table`, with labels as texts, the same as elsewhere."""
+    rows = table.reset_index()
+    rows["category"] = [str(label) for label in rows["category"]]
+    records = rows.to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
 
 
 def _frames(table: "pd.DataFrame") -> dict[str, "pd.DataFrame"]:
@@ -72,12 +75,13 @@ def _frames(table: "pd.DataFrame") -> dict[str, "pd.DataFrame"]:
 
     low, _, high = table.columns[2:5]
     frames = {}
-    for variable, rows in table.groupby("variable", sort=False):
-        r1, r2, tau1 = (rows.xs(name, level="measure") for name in ("R1", "R2", "tau1"))
+    names = numbered(map(legible, map(str, table.index.unique("variable"))))
+    for name, (_, rows) in zip(names, table.groupby("variable", sort=False), strict=True):
+        r1, r2, tau1 = (rows.xs(measure, level="measure") for measure in ("R1", "R2", "tau1"))
         columns = {"R1": r1["mean"], "R2": r2["mean"], low: r2[low], high: r2[high]}
-        frame = pd.DataFrame({**columns, "tau1": tau1["mean"], "empty": r2["empty"]})
-        frame.index = pd.Index([legible(str(label)) for _, label in frame.index])
-        title = f"Each category of {legible(str(variable))} as a table of its own"
+        frame = pd.DataFrame({**columns, "tau1": tau1["mean"], "empty": r2["empty"].map(_share)})
+        frame.index = pd.Index(numbered(legible(str(label)) for _, label in frame.index))
+        title = f"Each category of {name} as a table of its own"
         frames[f"{title}: means, and the interval of R2"] = frame
     return frames
 
@@ -91,3 +95,8 @@ def _notes(table: "pd.DataFrame") -> list[str]:
 
 def _four_digits(value: float) -> str:
     return f"{value:.4f}"
+
+
+def _share(value: float) -> str:
+    """A share of draws, which is 0 or 1 only where it is."""
+    return beside(value, 0, 1, decimals=4)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import TableError
+from taciturn.figures import beside
 from taciturn.fits.mixtures import fit_makers
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.unlabelled import attained_quantiles
@@ -218,9 +219,11 @@ def check_frame(checks: xr.Dataset) -> "pd.DataFrame":
     rows = {}
     for name in map(str, checks["statistic"].values):
         one = together.sel(statistic=name)
-        low, high, seen = (in_words(one[which], name) for which in ("lower", "upper", "observed"))
+        seen, low, high = _seen_and_interval(one)
         mean = f"{float(one['mean']):.{1 if is_counted(name) else 3}f}"
-        tails = [f"{float(one[which]):.3f}" for which in ("lower_tail", "upper_tail")]
+        tails = [
+            beside(float(one[which]), 0, 1, decimals=3) for which in ("lower_tail", "upper_tail")
+        ]
         rows[STATISTICS[name]] = [seen, mean, f"{low} to {high}", *tails]
     interval = f"{100 * checks.attrs['probability']:g} % interval"
     columns = ["sample", "mean", interval, "P(<=)", "P(>=)"]
@@ -238,7 +241,7 @@ def check_lines(checks: xr.Dataset) -> list[str]:
     ]
     lines = [
         f"{name:<16}"
-        + "".join(f"{text:>{width}}" for text, width in zip(texts, _WIDTHS, strict=True))
+        + "".join(f" {text:>{width - 1}}" for text, width in zip(texts, _WIDTHS, strict=True))
         for name, *texts in rows
     ]
     return lines + missed_lines(checks)
@@ -280,7 +283,7 @@ def _missed(checks: xr.Dataset, who: str) -> tuple[str, ...]:
     texts = []
     for name in checks["statistic"].values[~inside(checks).values]:
         one = checks.sel(statistic=name)
-        low, high, seen = (in_words(one[which], name) for which in ("lower", "upper", "observed"))
+        seen, low, high = _seen_and_interval(one)
         texts.append(
             f"{STATISTICS[name]}, {seen} in the sample, {low} to {high} in samples of {who}"
         )
@@ -292,9 +295,22 @@ def is_counted(statistic: str) -> bool:
     return statistic != "entropy"
 
 
-def in_words(value: xr.DataArray, statistic: str) -> str:
-    """A value of a statistic with as many decimals as are shown."""
-    return f"{float(value):.{0 if is_counted(statistic) else 3}f}"
+def in_words(value: xr.DataArray, statistic: str, *limits: float) -> str:
+    """A value of a statistic with as many decimals as are shown, or as many more as
+    keep it on its side of limits.
+    """
+    return beside(float(value), *limits, decimals=0 if is_counted(statistic) else 3)
+
+
+def _seen_and_interval(one: xr.Dataset) -> tuple[str, str, str]:
+    """What was observed of a statistic, and both ends of the interval; what is outside
+    is seen to be, also beside ends that are rounded.
+    """
+    name, outside = str(one["statistic"].values), not inside(one)
+    seen = [float(one["observed"])] if outside else []
+    low, high = (in_words(one[end], name, *seen) for end in ("lower", "upper"))
+    ends = [float(low), float(high)] if outside else []
+    return in_words(one["observed"], name, *ends), low, high
 
 
 def _statistics(table: xr.DataArray, cells: int) -> Floats:

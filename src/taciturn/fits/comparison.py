@@ -21,6 +21,7 @@ from taciturn.errors import (
     ParameterError,
     TableError,
 )
+from taciturn.figures import beside
 from taciturn.fits.leave_one_out import (
     first_cell,
     leave_one_out,
@@ -207,9 +208,9 @@ def comparison_text(table: "pd.DataFrame") -> str:
         if not np.isfinite(table.loc[name, "elpd"]):
             said.append(f"{name!r} gives somebody in the sample probability 0.")
         elif abs(difference) < SMALL_DIFFERENCE:
+            behind = beside(abs(difference), SMALL_DIFFERENCE, decimals=1)
             said.append(
-                f"{name!r} predicts alike: {abs(difference):.1f} behind, where less than 4 counts"
-                " as nothing."
+                f"{name!r} predicts alike: {behind} behind, where less than 4 counts as nothing."
             )
         else:
             clearly = "clearly" if -difference > 2 * error else "not clearly"
@@ -222,7 +223,7 @@ def comparison_text(table: "pd.DataFrame") -> str:
     ]
     said.append(f"Weights in a mixture: {', '.join(weights)}.")
     untrusted = [
-        f"{share:.1%} of individuals for {name!r}"
+        f"{beside(100 * share, 0, 100, decimals=1)}% of individuals for {name!r}"
         for name, share in table["high_k"].items()
         if share > 0
     ]

@@ -15,6 +15,7 @@ from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.estimators import Estimator, LinearPool
 from taciturn.estimators.members import check_shares
 from taciturn.estimators.mixture import member_variables
+from taciturn.figures import beside
 from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.tables.spelling import legible
@@ -139,7 +140,7 @@ def estimator_in_words(fit: xr.DataTree, *, shares: bool = True) -> str:
     if not shares or not isinstance(estimator, LinearPool) or estimator.nested is None:
         return estimator.title
     moved = _shares_of_pool(fit, estimator).items()
-    told = ", ".join(f"{share:.2f} {name}" for name, share in moved)
+    told = ", ".join(f"{beside(share, 0, 1, decimals=2)} {name}" for name, share in moved)
     return f"{estimator.title}\nin shares of {told}"
 
 

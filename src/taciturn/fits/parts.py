@@ -9,6 +9,7 @@ import xarray as xr
 
 from taciturn.errors import TableError
 from taciturn.estimators.design import check_weighting
+from taciturn.figures import beside
 from taciturn.schema import MAX_COUNT, check_population_counts, check_population_labels, table_dims
 from taciturn.tables.checks import check_table
 from taciturn.validate import whole_number
@@ -19,6 +20,7 @@ __all__ = [
     "Known",
     "fit_parts",
     "fitted_parameters",
+    "fraction_in_words",
     "known_parts",
 ]
 
@@ -116,8 +118,8 @@ class Known:
         dims = self.known_margins.dims
         drawn = self.sample.sum([dim for dim in self.variables if dim not in dims])
         fractions = (drawn / self.known_margins.where(self.known_margins > 0)).values
-        low, high = np.nanmin(fractions), np.nanmax(fractions)
-        return f"; by {' x '.join(map(str, dims))}, fractions from {low:.4g} to {high:.4g}"
+        low, high = map(fraction_in_words, (np.nanmin(fractions), np.nanmax(fractions)))
+        return f"; by {' x '.join(map(str, dims))}, fractions from {low} to {high}"
 
     @property
     def together(self) -> bool:
@@ -202,6 +204,11 @@ def fit_parts(fit: xr.DataTree) -> FitParts:
         )
     check_population_labels(population, known.sample, known.structural_zeros, known.known_margins)
     return FitParts(**vars(known), population=population.transpose(*dims))
+
+
+def fraction_in_words(fraction: float) -> str:
+    """A sampling fraction with four digits, or more where it would look like all."""
+    return beside(fraction, 1, decimals=4) if 0.9999 < fraction < 1 else f"{fraction:.4g}"
 
 
 def known_parts(fit: xr.DataTree) -> Known:

@@ -14,6 +14,7 @@ from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.settings import Parameters, SamplerSettings, by_blocks
+from taciturn.figures import beside
 from taciturn.fits.mixtures import Maker, fit_makers
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.risk import risk_of_fit
@@ -151,16 +152,18 @@ def sensitivity_lines(table: "pd.DataFrame") -> list[str]:
     rows: Any = table.reset_index().itertuples()
     for row in rows:
         whose = f"{row.member} " if "member" in row._fields else ""
+        prior = beside(row.prior, SENSITIVE, decimals=2)
         if row.quantity == "R2":
             highest = max(highest, row.prior)
             if row.prior >= SENSITIVE:
                 moved.append(
-                    f"{whose}R2 moves with the priors (sensitivity {row.prior:.2f}, above"
+                    f"{whose}R2 moves with the priors (sensitivity {prior}, above"
                     f" {SENSITIVE:g}), most with that of {whose}{row.driver}"
                 )
         elif row.quantity not in _RISKS and row.prior >= SENSITIVE:
-            parameters.append(f"{whose}{row.quantity} {row.prior:.2f}")
-    lines = moved or [f"R2 hardly moves with the priors (sensitivity at most {highest:.2f})"]
+            parameters.append(f"{whose}{row.quantity} {prior}")
+    most = beside(highest, SENSITIVE, decimals=2)
+    lines = moved or [f"R2 hardly moves with the priors (sensitivity at most {most})"]
     return lines + (
         [f"parameters that move with the priors: {', '.join(parameters)}"] if parameters else []
     )

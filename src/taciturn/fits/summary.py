@@ -17,7 +17,7 @@ from taciturn.fits.cautions import cautions_of
 from taciturn.fits.checks import check_frame, check_lines, checks_of, missed_lines
 from taciturn.fits.diagnose import diagnose
 from taciturn.fits.mixtures import estimator_in_words, is_stack
-from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.parts import FitParts, fit_parts, fraction_in_words
 from taciturn.fits.problems import (
     NOT_CONVERGED,
     NOT_SHARED,
@@ -318,8 +318,8 @@ def _facts(fit: xr.DataTree, parts: FitParts, risk: xr.Dataset) -> dict[str, str
         **_call(fit, parts),
         "Table": f"{variables}, K = {cells} cells{structural}; {empty} empty,"
         f" {unique} unique in the sample",
-        "Sample": f"n = {size} of N = {population_size}, fraction {size / population_size:.4g}"
-        f"{parts.design}",
+        "Sample": f"n = {size} of N = {population_size},"
+        f" fraction {fraction_in_words(size / population_size)}{parts.design}",
     }
     if margins is not None:
         facts["Known"] = f"the population's table of {' x '.join(map(str, margins.dims))}"

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.figures import beside
 from taciturn.fits.risk import RISK_BY, assess
 from taciturn.plots.rows import Row, draw_intervals, draw_rows, whole_numbers
 from taciturn.plots.shared import plain, plain_labels, pyplot
@@ -138,7 +139,7 @@ def _draw_categories(ax: "Axes", draws: xr.DataArray, tails: Sequence[float]) ->
     draw_intervals(ax, labels, ends, colour="C0")
     for place, empty in enumerate(reversed(draws["empty"].values.tolist())):
         if empty > 0:
-            said = f"empty in {empty:.1%} of draws"
+            said = f"empty in {beside(100 * empty, 0, 100, decimals=1)}% of draws"
             ax.text(
                 1.01, place, said, transform=ax.get_yaxis_transform(), va="center", size="small"
             )

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.figures import beside
 from taciturn.plots.shared import plain_labels, pyplot
 from taciturn.validate import one_of, quoted
 
@@ -44,7 +44,7 @@ def plot_risk_utility(
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Risk against information loss, one point with its intervals per method; or the
-    differences to one of them.
+    differences to one of them. A mean outside a narrow interval is a point beside it.
 
     Parameters
     ----------
@@ -155,18 +155,19 @@ def _draw_differences(ax: "Axes", result: xr.Dataset) -> None:
         own = result.sel(protection=name)
         x, y = own["loss_difference"], own["risk_difference"]
         share, color = float(own["frontier"]), f"C{number % 10}"
+        shown = beside(100 * share, 0, 100 * _MOST, 100, decimals=0)
         methods, releases = (
             [values.sel(between=level) for values in (x, y)] for level in ("methods", "releases")
         )
-        _draw_point(ax, *methods, color=color, fmt="none", elinewidth=3)
+        _draw_intervals(ax, *methods, color=color, linewidth=3)
         _draw_point(
             ax,
             *releases,
             color=color,
-            elinewidth=0.8,
+            linewidth=0.8,
             capsize=2,
-            markerfacecolor=color if share > _MOST else "white",
-            label=f" {labels[name]} ({100 * share:.0f} %)",
+            filled=share > _MOST,
+            label=f" {labels[name]} ({shown} %)",
         )
     on = result.where(result["frontier"] > _MOST, drop=True).sel(between="methods")
     ends = on.sel(statistic="mean").sortby("loss_difference")
@@ -181,16 +182,36 @@ def _in_words(utility: str) -> str:
     return _UTILITY_IN_WORDS.get(utility, utility.replace("_", " "))
 
 
-def _draw_point(ax: "Axes", x: xr.DataArray, y: xr.DataArray, **style: Any) -> None:
-    """A mean with its intervals."""
-    ends = {"xerr": _arms(x), "yerr": _arms(y), "fmt": "o"}
-    across, up = (float(values.sel(statistic="mean")) for values in (x, y))
-    ax.errorbar(across, up, **{**ends, **style})
+def _draw_point(
+    ax: "Axes",
+    x: xr.DataArray,
+    y: xr.DataArray,
+    *,
+    color: str,
+    label: str,
+    capsize: float,
+    linewidth: float | None = None,
+    filled: bool = True,
+) -> None:
+    """A mean with its intervals, one thing in the legend."""
+    from matplotlib.container import ErrorbarContainer
+
+    (across, *ends_x), (up, *ends_y) = _numbers(x), _numbers(y)
+    bars = _draw_intervals(ax, x, y, color=color, linewidth=linewidth)
+    caps: dict[str, Any] = {"color": color, "markersize": 2 * capsize, "zorder": 1}
+    drawn = ax.plot(ends_x, [up] * 2, "|", [across] * 2, ends_y, "_", **caps)
+    (mean,) = ax.plot(across, up, "o", color=color, markerfacecolor=color if filled else "white")
+    parts = (mean, tuple(drawn), bars)
+    ax.add_container(ErrorbarContainer(parts, has_xerr=True, has_yerr=True, label=label))
 
 
-def _arms(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    """How far the interval reaches below and above the mean, which may lie outside a
-    narrow one.
-    """
-    mean, lower, upper = (float(values.sel(statistic=name)) for name in ("mean", "lower", "upper"))
-    return np.array([[max(mean - lower, 0.0)], [max(upper - mean, 0.0)]])
+def _draw_intervals(ax: "Axes", x: xr.DataArray, y: xr.DataArray, **style: Any) -> Any:
+    """Both intervals from end to end: a mean may lie outside a narrow one."""
+    (across, left, right), (up, below, above) = _numbers(x), _numbers(y)
+    style["zorder"] = 1  # below the points
+    return ax.hlines(up, left, right, **style), ax.vlines(across, below, above, **style)
+
+
+def _numbers(values: xr.DataArray) -> list[float]:
+    """Mean, lower and upper end."""
+    return [float(values.sel(statistic=name)) for name in ("mean", "lower", "upper")]

@@ -16,6 +16,7 @@ __all__ = ["Row", "draw_intervals", "draw_rows", "whole_numbers"]
 
 _MOST_BARS: Final = 50
 _HEIGHT: Final = 0.75  # of a distribution, in rows
+_ROUNDING: Final = 1e-12  # of the largest draw: what is apart by less has no density
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def draw_rows(ax: "Axes", rows: Sequence[Row], *, whole: bool) -> None:
         colour = f"C{(len(rows) - 1 - place) % 10}"
         if edges is not None:
             _bars(ax, row.draws, edges, place, colour)
-        elif np.ptp(row.draws) > 0:
+        elif np.ptp(row.draws) > _ROUNDING * np.abs(row.draws).max():
             _density(ax, row.draws, place, colour)
         ax.plot(
             [row.lower, row.upper],

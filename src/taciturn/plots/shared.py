@@ -1,11 +1,10 @@
 """What all plots share: matplotlib, imported when it is needed, and labels."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
 from taciturn.errors import MissingDependencyError
-from taciturn.tables.spelling import legible
+from taciturn.tables.spelling import legible, numbered
 
 __all__ = ["plain", "plain_labels", "pyplot"]
 
@@ -41,10 +40,4 @@ def plain(label: Any) -> str:
 
 def plain_labels(labels: Iterable[Any]) -> list[str]:
     """Labels as they are drawn, numbered where long ones are shortened alike."""
-    drawn = [plain(label) for label in labels]
-    times, seen = Counter(drawn), Counter[str]()
-    for place, text in enumerate(drawn):
-        if times[text] > 1:
-            seen[text] += 1
-            drawn[place] = f"{text} ({seen[text]})"
-    return drawn
+    return numbered(map(plain, labels))

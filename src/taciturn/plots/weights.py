@@ -8,6 +8,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.figures import beside
 from taciturn.plots.shared import plain_labels, pyplot
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def plot_weights(result: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             color=f"C{number % 10}",
             alpha=0.55,
             linewidth=0,
-            label=f" {names[number]}: {100 * (end - start):.0f} %",
+            label=f" {names[number]}: {beside(100 * (end - start), 0, 100, decimals=0)} %",
         )
     _draw_triangle(ax)
     at = np.asarray(result.attrs["weights"]) @ _CORNERS
@@ -104,6 +105,7 @@ def _least(terms: Floats) -> list[tuple[float, float, int]]:
     for one, other in combinations(range(len(terms)), 2):
         if slopes[one] != slopes[other]:
             cut = float((levels[other] - levels[one]) / (slopes[one] - slopes[other]))
+            cut = round(cut, 12)  # those that differ by rounding have no region between them
             cuts |= {cut} if 0 < cut < 1 else set()
     found: list[tuple[float, float, int]] = []
     for start, end in pairwise(sorted(cuts)):

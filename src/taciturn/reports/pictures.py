@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from taciturn.plots import plot_checks, plot_risk_utility
 from taciturn.plots.rows import draw_intervals
-from taciturn.plots.shared import plain
 from taciturn.reports.yardstick import Mark
 
 if TYPE_CHECKING:
@@ -97,14 +96,14 @@ def yardstick_picture(ours: tuple[float, float, float], marks: Sequence[Mark]) -
 
 def category_picture(variable: str, labels: Sequence[str], risk: Floats) -> Markup:
     """R2 of each category of a variable: lower end, middle and upper end of its
-    interval, (category, 3).
+    interval, (category, 3); labels as they are drawn.
     """
     from matplotlib import pyplot as plt
 
     name = "category-" + "".join(f"{ord(mark):x}" for mark in variable)
     with plt.rc_context(rc_of_page(name)):
         figure, ax = plt.subplots(figsize=(7.2, 0.8 + 0.24 * len(labels)), layout="constrained")
-        draw_intervals(ax, [*map(plain, labels)], risk, colour=_OURS)
+        draw_intervals(ax, labels, risk, colour=_OURS)
         ax.set_xlim(0, max(1.05 * float(risk.max()), 0.1))
         ax.set_xlabel("R2")
         _plain_axes(ax)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from taciturn.errors import TaciturnError
+from taciturn.figures import beside
 from taciturn.fits.cautions import cautions_of
 from taciturn.fits.checks import (
     check_frame,
@@ -27,6 +28,7 @@ from taciturn.fits.problems import (
 )
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.fits.summary import Summary
+from taciturn.plots.shared import plain_labels
 from taciturn.reports.contents import Contents
 from taciturn.reports.earlier import earlier_texts
 from taciturn.reports.pictures import (
@@ -131,11 +133,11 @@ def _verdict(
     if problems:
         said = [not_to_be_relied_on(problems), *cautions]
     else:
-        said = [_risk_in_words(contents), *cautions]
+        said = [_risk_in_words(contents, threshold, public=public), *cautions]
         above = contents.found.exceedance
         if threshold is not None and above is not None:
             shown = _probability(above, sure=_everybody(contents))
-            said.append(f"It is above {threshold:g} with probability {shown}.")
+            said.append(f"It is above {_as_given(threshold)} with probability {shown}.")
     # What can be worked out does not depend on the fit.
     said += [
         f"{finding.disclosed:,} of the {finding.hidden:,} unpublished cells of"
@@ -157,14 +159,33 @@ def _verdict(
     return " ".join(said)
 
 
-def _risk_in_words(contents: Contents) -> str:
+def _risk_in_words(contents: Contents, threshold: float | None, *, public: bool) -> str:
     """R2 and how sure that is."""
-    row = contents.row
-    return (
-        "Under this model, releasing the sample table carries a risk of"
-        f" R2 = {row['mean']:.2f} on a scale from 0 to 1; with probability 0.95 it is between"
-        f" {row['2.5%']:.2f} and {row['97.5%']:.2f}."
+    mean, low, high = (
+        _risk(contents.row[name], threshold, public=public) for name in ("mean", "2.5%", "97.5%")
     )
+    return (
+        f"Under this model, releasing the sample table carries a risk of R2 = {mean} on a scale"
+        f" from 0 to 1; with probability 0.95 it is between {low} and {high}."
+    )
+
+
+def _risk(value: float, threshold: float | None, *, public: bool) -> str:
+    """In two decimals; where these are on the other side of a threshold, in as many
+    more as it takes, or for the public, who are given no more, in words.
+    """
+    text = f"{value:.2f}"
+    if threshold is None:
+        return text
+    exact = beside(value, threshold, decimals=2)
+    if exact == text or not public:
+        return exact
+    return f"just {'above' if value > threshold else 'below'} {_as_given(threshold)}"
+
+
+def _as_given(threshold: float) -> str:
+    """With all its decimals."""
+    return np.format_float_positional(threshold, trim="-")
 
 
 def _everybody(contents: Contents) -> bool:
@@ -213,9 +234,14 @@ def _size(contents: Contents, *, public: bool) -> str:
     """
     size, whole = int(contents.parts.sample.sum()), contents.parts.population_size
     if not public or contents.gives_size:
-        return f"{size:,} of {whole:,} people, a fraction of {size / whole:.3g}"
+        return f"{size:,} of {whole:,} people, a fraction of {_fraction(size / whole)}"
     some = "all people" if _everybody(contents) else f"some of {whole:,} people"
     return f"{some}; their number is left out, as what is released does not give it"
+
+
+def _fraction(share: float) -> str:
+    """In three digits; 1 of everybody only."""
+    return beside(share, 1, decimals=3) if 0.999 < share < 1 else f"{share:.3g}"
 
 
 def _sampling(parts: FitParts, *, public: bool) -> str:
@@ -253,18 +279,19 @@ def _categories(contents: Contents, *, public: bool) -> Iterator[dict[str, Any]]
         if public:  # not even their order
             chosen = np.sort(chosen)
         labels = [own.labels[at] for at in chosen]
+        drawn = plain_labels(own.labels)  # numbered in the order of the table
         risk = own.risk[chosen]
         if public:
             risk = np.round(risk[:, 1:2] / _COARSE).repeat(3, axis=1) * _COARSE
         yield {
             "variable": own.variable,
             "left_out": len(own.labels) - len(chosen),
-            "picture": category_picture(own.variable, labels, risk),
+            "picture": category_picture(own.variable, [drawn[at] for at in chosen], risk),
             "shown": len(chosen),
             "rows": []
             if public
             else [
-                (label, [*(f"{value:.4f}" for value in ends), f"{empty:.3f}"])
+                (label, [*(f"{value:.4f}" for value in ends), beside(empty, 0, 1, decimals=3)])
                 for label, ends, empty in zip(labels, risk, own.empty[chosen], strict=True)
             ],
         }
@@ -296,11 +323,12 @@ def _map_rows(contents: Contents, *, public: bool) -> list[tuple[str, list[str]]
         if public and name in contents.single:
             continue
         own = utility.sel(protection=name)
-        values = own["R2"].values.tolist()
-        if not public:
-            values += [float(own[loss][0]) for loss in ("hellinger", "mean_absolute_error")]
+        values = [f"{value:.{2 if public else 4}f}" for value in own["R2"].values]
+        if not public:  # 0 of the table itself only
+            losses = [float(own[loss][0]) for loss in ("hellinger", "mean_absolute_error")]
+            values += [beside(loss, 0, decimals=4) for loss in losses]
         shown = "the sample as it is" if name == ORIGINAL else legible(name)
-        rows.append((shown, [f"{value:.{2 if public else 4}f}" for value in values]))
+        rows.append((shown, values))
     return rows
 
 

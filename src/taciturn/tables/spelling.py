@@ -9,7 +9,8 @@ apart, or put together, in silence.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 from unicodedata import category, name, normalize
@@ -26,6 +27,7 @@ __all__ = [
     "check_types",
     "is_plain",
     "legible",
+    "numbered",
     "seen",
     "spelled",
 ]
@@ -71,6 +73,17 @@ def spelled(text: str) -> str:
 def legible(text: str) -> str:
     """A text for a message: as it is where all of it is seen, or else spelled."""
     return text if len(text) <= 80 and text.isprintable() else spelled(text)
+
+
+def numbered(texts: Iterable[str]) -> list[str]:
+    """Texts as they are shown, with a number where they are cut alike."""
+    shown = list(texts)
+    times, met = Counter(shown), Counter[str]()
+    for place, text in enumerate(shown):
+        if times[text] > 1:
+            met[text] += 1
+            shown[place] = f"{text} ({met[text]})"
+    return shown
 
 
 def check_spelling(texts: Sequence[str], place: Callable[[int], str]) -> None:
