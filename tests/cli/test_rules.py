@@ -215,3 +215,52 @@ def test_wrong_usage(words, message, folder):
 
 def test_a_quantity_without_a_rule():
     assert "--rule gives no rule for 'staff'" in rules(*BOTH, "--rule", "sales=freq:3", status=1)
+
+
+@pytest.mark.parametrize(
+    "label", ["total", "TOTAL", "All", '"Total "', '" Total"', "Germany", '"Germany, total"']
+)
+def test_a_total_by_another_word_than_that_of_totals_discloses_nothing(label, folder):
+    lines = ["area,x,n,l", "A,500,9,90", "B,30,2,20", "C,80,7,20", f"{label},610,18,90"]
+    (folder / "c.csv").write_text("\n".join(lines) + "\n")
+    words = ["c.csv", "--variables", "area", "--value", "x", "--aggregated", "n,l"]
+    words += ["--rule", "freq:3", "--output", "out.csv"]
+    run = CliRunner().invoke(cli, ["rules", *words])
+    assert run.exit_code == 1
+    assert "with --total, or" in run.exception.at_shell
+    assert not (folder / "out.csv").exists()
+    rules(*words, "--total", label.strip('"'))
+    written = pd.read_csv("out.csv")
+    hidden = written.loc[written["status"] == "suppressed", "area"].tolist()
+    assert len(hidden) == 2
+    assert "B" in hidden
+
+
+@pytest.mark.parametrize("label", ["All", "Europe"])
+def test_a_total_by_another_word_in_one_of_two_variables(label, folder):
+    (folder / "c.csv").write_text(
+        "area,sex,x,n,l\nN,f,60,9,50\nN,w,30,2,20\nN,All,90,11,50\nS,f,60,9,50\nS,w,35,5,20\n"
+        "S,All,95,14,50\nTotal,f,120,18,50\nTotal,w,65,7,20\nTotal,All,185,25,50\n".replace(
+            "All", label
+        )
+    )
+    words = ["c.csv", "--variables", "area,sex", "--value", "x", "--aggregated", "n,l"]
+    message = rules(*words, "--rule", "freq:3", "--output", "-", status=1)
+    assert f"'sex' in row 3 of c.csv is '{label}', which" in message
+
+
+def test_totals_of_many_steps_are_not_held_against_themselves(folder):
+    (folder / "c.csv").write_text("a,x\nB,597164530.6839\nB,823927744.5460\n")
+    words = ["c.csv", "--variables", "a", "--value", "x", "--decimals", "4", "--rule", "freq:2"]
+    rules(*words, "--output", "out.csv")
+    lines = (folder / "out.csv").read_text().splitlines()
+    assert lines[1:] == ["B,1421092275.2299,published", "Total,1421092275.2299,published"]
+
+
+def test_a_group_without_rows_of_its_categories_is_empty(folder):
+    (folder / "h.csv").write_text("area,region\nA,G\nB,G\nC,H\n")
+    (folder / "c.csv").write_text("area,x,n\nA,5,3\nB,3,3\nG,8,6\nH,0,0\nTotal,8,6\n")
+    words = ["c.csv", "--variables", "area", "--value", "x", "--aggregated", "n"]
+    words += ["--hierarchy", "h.csv", "--rule", "freq:3", "--output", "out.csv"]
+    rules(*words)
+    assert "C,0,published" in (folder / "out.csv").read_text()

@@ -1,6 +1,7 @@
 """Tables that are aggregated already: the same as from the records that they sum."""
 
 from contextlib import suppress
+from decimal import Decimal
 from itertools import combinations_with_replacement, permutations
 
 import numpy as np
@@ -13,6 +14,7 @@ import taciturn as tc
 from taciturn.cli import cli
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import read_margins, tabulate_margins
+from taciturn.magnitude.contradictions import refuse_other_margins
 
 HRC = "A\n@A1\n@@A11\n@@A12\n@A2\nB\nC\n@C1\n@C2\n"
 LEAVES = ["A11", "A12", "A2", "B", "C1", "C2"]
@@ -330,3 +332,86 @@ def test_a_largest_contribution_smaller_than_those_that_must_follow_is_refused(f
     )
     with pytest.raises(TableError, match=r"row 1 of .* has no contribution in 'first' as large"):
         tc.magnitude.read_margins(cells, "area", "sales", contributors="firms", largest=["first"])
+
+
+GROUPS = pd.DataFrame({"area": ["A", "B", "C", "D", "E"], "region": [*"GGHHI"], "land": [*"KKLLL"]})
+OF_GROUPS = [("A", 5, 3), ("B", 3, 3), ("G", 8, 6), ("K", 8, 6), ("Total", 8, 6)]
+
+
+@pytest.mark.parametrize(
+    ("group", "empty"), [("H", ["C", "D"]), ("I", ["E"]), ("L", ["C", "D", "E"])]
+)
+def test_categories_of_a_group_without_their_rows_are_empty(group, empty):
+    levels = {"area": GROUPS}
+    frame = pd.DataFrame([*OF_GROUPS, (group, 0, 0)], columns=["area", "x", "n"])
+    found = read_margins(frame, "area", "x", contributors="n", hierarchies=levels)
+    # As if they had a row each.
+    rows = pd.DataFrame([(each, 0, 0) for each in empty], columns=frame.columns)
+    same = pd.concat([frame, rows])
+    expected = read_margins(same, "area", "x", contributors="n", hierarchies=levels)
+    assert list(found) == list(expected)
+    for names, table in found.items():
+        xr.testing.assert_identical(table, expected[names])
+    assert found["area",]["area"].values.tolist() == ["A", "B", *empty]
+    for x, n in ((5, 3), (0, 3)):
+        frame.iloc[-1, 1:] = x, n
+        with pytest.raises(TableError, match=rf"={group} must|to .*={group} must contribute"):
+            read_margins(frame, "area", "x", contributors="n", hierarchies=levels)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_large_totals_are_the_sums_of_their_cells_to_the_step(signed):
+    """Of records with up to nine decimals, and a table of up to 1e15 steps."""
+    generator = np.random.default_rng(2)
+    for decimals in range(10):
+        for most in (10**6, 10**13, 4 * 10**14):
+            steps = generator.integers(1, most, 4) * ([1, -1, 1, 1] if signed else 1) // 2
+            values = [f"{Decimal(int(each)).scaleb(-decimals):f}" for each in steps]
+            frame = pd.DataFrame({"area": [*"AABB"], "size": [*"xyxy"], "x": values})
+            given = tabulate_margins(frame, ["area", "size"], "x", decimals=decimals)
+            refuse_other_margins(given)
+            for off in (1, -1):
+                wrong = given | {(): given[()].copy()}
+                total = Decimal(int(steps.sum()) + off).scaleb(-decimals)
+                wrong[()]["total"] = ((), float(total))
+                with pytest.raises(TableError, match="the total of the whole table in the table"):
+                    refuse_other_margins(wrong)
+
+
+def test_a_total_between_two_steps_is_none():
+    given = tabulate_margins(pd.DataFrame({"area": [*"AB"], "x": [3, 4]}), "area", "x")
+    wrong = given | {(): given[()].assign(total=7.25)}
+    with pytest.raises(
+        TableError, match=r"must be the sum of the cells of \('area',\), 7: it is 7.25"
+    ):
+        refuse_other_margins(wrong)
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_largest_contributions_go_with_numbers_of_weights_that_were_rounded_up(up):
+    """As the documentation says what must hold: rounded down they may not."""
+    generator = np.random.default_rng(7)
+    accepted = 0
+    for _ in range(40):
+        number = 12
+        frame = pd.DataFrame(
+            {
+                "area": generator.choice([*"ABCD"], number),
+                "x": generator.integers(1, 90, number),
+                "weight": generator.integers(10, 25, number) / 10,
+            }
+        )
+        tables = tabulate_margins(frame, "area", "x", sampling_weights="weight", largest=2)
+        rows = []
+        for names, table in tables.items():
+            for label in table["area"].values if names else ["Total"]:
+                cell = table.sel(area=label) if names else table
+                weights = cell["contributors"].item()
+                count = int(np.ceil(weights) if up else np.floor(weights))
+                rows.append((label, cell["total"].item(), count, *cell["largest"].values))
+        cells = pd.DataFrame(rows, columns=["area", "x", "n", "first", "second"])
+        roles = {"contributors": "n", "largest": ["first", "second"]}
+        with suppress(TableError):
+            read_margins(cells, "area", "x", **roles, decimals=tables[()].attrs["decimals"])
+            accepted += 1
+    assert (accepted == 40) is up

@@ -355,3 +355,25 @@ def test_no_cells(table):
     table.write_text("")
     with pytest.raises(FileFormatError, match=r"cells\.tab: holds no cells"):
         read_argus(table)
+
+
+def test_a_group_of_nothing_needs_no_lines_of_its_categories(tmp_path):
+    words = NESTED_WORDS.replace(
+        "<HIERLEVELS> 1 1 1", "<HIERCODELIST> trade.hrc\n<HIERLEADSTRING> @"
+    )
+    (tmp_path / "trade.hrc").write_text("G\n@101\n@102\nH\n@201\n@202\n")
+    lines = [*PARTS, "G;12;6;7;", "Total;12;6;7;"]
+    tables, _ = read_words(tmp_path, [*lines, "H;0;0;;E"], words)
+    table = tables["trade",]["contributors"].to_series().to_dict()
+    assert table == {"101": 3, "102": 3, "201": 0, "202": 0}
+    assert tables["trade_1",]["total"].to_series().to_dict() == {"G": 12, "H": 0}
+    with pytest.raises(TableError, match="the total of trade_1=H must be the sum of its parts, 0"):
+        read_words(tmp_path, [*lines, "H;3;3;2;"], words)
+
+
+def test_a_total_but_for_its_case_is_no_category(tmp_path):
+    words = NESTED_WORDS.replace("<HIERLEVELS> 1 1 1\n", "")
+    with pytest.raises(
+        TableError, match=r"'trade' in row 4 of .* is 'TOTAL', and totals are 'Total'"
+    ):
+        read_words(tmp_path, [*PARTS, "Total;15;8;7;", "TOTAL;3;2;2;"], words)

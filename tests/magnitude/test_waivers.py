@@ -252,6 +252,34 @@ def test_a_request_stands_above_a_waiver():
     assert tc.sensitive_cells(table, Request(0.5))["sensitive"].values.tolist() == [False, True]
 
 
+def test_the_largest_who_waived_nothing_is_protected_if_it_asked():
+    """All cells of one to three contributors, each of whom waived, asked or neither."""
+    states = list(product((50, 45, 5), ((1, 0), (0, 0), (0, 1), (1, 1))))
+    cells = [cell for number in (1, 2, 3) for cell in combinations_with_replacement(states, number)]
+    rows = [(i, x, *said) for i, cell in enumerate(cells) for x, said in cell]
+    frame = pd.DataFrame(rows, columns=["cell", "x", "agreed", "asked"])
+    table = tc.tabulate_magnitude(frame, "cell", "x", waiver="agreed", request="asked")
+    expected = []
+    for cell in cells:
+        total = sum(x for x, _ in cell)
+        # Who asks has waived nothing.
+        left = [(x, asked) for x, (waived, asked) in cell if asked or not waived]
+        first = max((x for x, _ in left), default=0)
+        asked = any(own and x == first for x, own in left)
+        expected.append(Fraction(first * 10, 3) - total if asked else Fraction(0))
+    rule = Request(0.3)
+    found = tc.sensitive_cells(table, rule)
+    assert found["sensitive"].values.tolist() == [excess > 0 for excess in expected]
+    assert ((50, (1, 0)), (45, (0, 1)), (5, (0, 0))) in cells
+    levels = tc.magnitude.protection_levels(table, rule).values.tolist()
+    assert levels == [max(0, -(-excess // 1)) for excess in expected]
+    at = cells.index(((50, (1, 0)), (45, (0, 1)), (5, (0, 0))))
+    assert found["reason"].values[at] == (
+        "largest 1 of 3 contributors, at least one without a waiver, holds 45.0 % of 100 and asked"
+        " for protection (Request(0.3))"
+    )
+
+
 def test_refusals():
     with pytest.raises(ParameterError, match=r"sampling_weights cannot be given with waiver"):
         tc.tabulate_magnitude(FIRMS, "area", "x", waiver="agreed", sampling_weights="firm")

@@ -19,6 +19,7 @@ from taciturn.magnitude.contradictions import (
     refuse_other_waivers,
 )
 from taciturn.magnitude.roles import RESERVED
+from taciturn.magnitude.unnamed import refuse_names_of_totals, refuse_sums
 from taciturn.tables.hierarchies import Hierarchies, LevelRows, attach, read_levels
 from taciturn.tables.labels import check_variables, refuse_large_table
 from taciturn.tables.margins import (
@@ -28,9 +29,9 @@ from taciturn.tables.margins import (
     margin_of,
 )
 from taciturn.tables.sources import open_source
-from taciturn.tables.spelling import check_spelling, legible
+from taciturn.tables.spelling import check_spelling, legible, seen
 from taciturn.tables.values import is_missing, whole_steps
-from taciturn.validate import names_of, whole_number
+from taciturn.validate import name_of, names_of, whole_number
 
 __all__ = ["Columns", "margins_of_columns", "read_margins"]
 
@@ -57,7 +58,8 @@ def read_margins(
     ----------
     cells : path, pandas or polars DataFrame, pyarrow Table, relation of DuckDB
         A row for each cell: of the table, and of each total that is to be released. A
-        cell without a row is empty.
+        cell without a row is empty; of a group that has a row, and none of its
+        categories, all are.
     variables : str or sequence of str
         The columns of labels. A level above a variable stands in its column.
     value : str
@@ -67,7 +69,11 @@ def read_margins(
         sums of weights that were rounded: a total may then have one contributor more
         than its parts together for every two of them that are not empty, and such a
         table is not told from one that is wrong by as much. With `waiver` there are no
-        weights, and none more.
+        weights, and none more. The `largest` must go with the number as it is given: no
+        more of them are above 0 than contribute, they are the whole total where no more
+        contribute than there are columns, and otherwise those who are left can make up
+        the rest with no more each than the last of them. With weights that were rounded
+        down this may not hold, and the table is refused.
     largest : sequence of str
         The columns of the largest contributions, from the largest of all on; 0 or empty
         beyond the number of contributors. A rule about the largest `n` needs `n` of
@@ -76,7 +82,7 @@ def read_margins(
         The columns of how many contributors have waived protection, and of the largest
         contribution of one who has not; 0 or empty where all have.
     total : str
-        The label of a total.
+        The label of a total, the same for all variables.
     hierarchies : mapping of str to file or data frame, optional
         Levels above some variables, as in `with_levels`.
     decimals : int
@@ -95,15 +101,21 @@ def read_margins(
     TableError
         A total that is not the sum of its parts; a cell that is given twice; a label
         that is no category; a value that is negative, missing or has more decimals;
-        largest contributions that do not descend, add up to more than the total, or are
-        more than contribute; a total with fewer contributors, or a smaller largest
+        largest contributions that do not descend, add up to more than the total, are
+        more than contribute, or leave more of the total to others than these can
+        contribute; a total with fewer contributors, or a smaller largest
         contribution, than one of its parts, or with more contributors than all, so that
         cells of a value of 0 need their rows, too; a total of which some of the largest
         contributions are together more than as many of each of its parts; waivers that
         cannot be, as a contributor has waived in a total only if it has in each part; a
-        variable that has the name of a result.
+        variable that has the name of a result. A category that may be a total under
+        another label: it is written as `total` but for case or spaces, or, of a
+        variable without a row of `total`, it has the name of a total, such as ``All``,
+        or is the sum of all other categories wherever it stands, unless that may well
+        be by chance.
     ParameterError
-        A `waiver` that is no pair of columns, or a column in two roles.
+        A `waiver` that is no pair of columns, a column in two roles, or a `total` that
+        is no text.
     FileFormatError
         As `tabulate_margins`.
 
@@ -129,6 +141,7 @@ def read_margins(
     names = names_of(
         list(variables) if isinstance(variables, tuple | list) else variables, "variables"
     )
+    total = name_of(total, "total")
     decimals = whole_number(decimals, "decimals", least=0, most=_MAX_DECIMALS)
     waived = _waiver(waiver)
     levels = read_levels(hierarchies, names, sep=sep, encoding=encoding)
@@ -200,6 +213,7 @@ def margins_of_columns(
     sizes = dict(zip(named, [*amounts[1:], *waived[1:]], strict=True))
     waivers = dict(zip(columns.waiver[:1], waived, strict=False))
     refuse_other_totals(rows, counted, amounts[0], sizes, waivers, frame, origin, decimals)
+    refuse_sums(labels, rows[columns.variables], counted, amounts[0], frame, total, origin)
     return {
         margin: _dataset(margin, at, frame, counted, amounts, waived, columns.value, decimals)
         for margin, at in sorted(rows.items(), key=lambda part: -len(part[0]))
@@ -234,20 +248,40 @@ def _frame(
     """An empty table over the categories: labels that are no total and no level."""
     coords = {}
     for name, column in labels.items():
+        above = [rows for rows in levels if rows.variable == name]
         others = {total}
-        for rows in levels:
-            if rows.variable == name:
-                groups = {str(label) for labels in rows.levels.values() for label in labels}
-                others |= groups - set(map(str, rows.categories))
-        coords[name] = [each for each in dict.fromkeys(column) if each not in others]
-        if not coords[name]:
+        for rows in above:
+            groups = {str(label) for labels in rows.levels.values() for label in labels}
+            others |= groups - set(map(str, rows.categories))
+        found = [each for each in dict.fromkeys(column) if each not in others]
+        if not found:
             raise TableError(
                 f"{origin}: {name!r} has no label of a cell, but totals only; there must be a row"
                 " for each cell of the table, too"
             )
+        refuse_names_of_totals(name, column, found, total, origin)
+        coords[name] = [*found, *_of_empty_groups(above, found, set(column) - {total})]
     shape = [len(each) for each in coords.values()]
     refuse_large_table(shape)
     return xr.DataArray(np.zeros(shape, dtype=np.int64), dims=list(coords), coords=coords)
+
+
+def _of_empty_groups(
+    above: Sequence[LevelRows], categories: Sequence[str], named: Container[str]
+) -> list[str]:
+    """The categories of groups that are named, and of which no category is: all of them
+    are empty.
+    """
+    present, found = set(map(seen, categories)), dict[str, None]()
+    for rows in above:
+        for labels in rows.levels.values():
+            members: dict[str, list[str]] = {}
+            for label, group in zip(rows.categories, labels, strict=True):
+                members.setdefault(str(group), []).append(seen(str(label)))
+            for group, own in members.items():
+                if group in named and present.isdisjoint(own):
+                    found |= dict.fromkeys(own)
+    return list(found)
 
 
 def _margins(

@@ -5,7 +5,7 @@ wrong in them could make a cell look safe.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,18 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude.cells import cells_of
 from taciturn.tables.checks import aligned
 from taciturn.tables.margins import determines, hierarchies, margin_of
-from taciturn.tables.steps import in_steps
+from taciturn.tables.steps import in_steps, is_between_steps
 from taciturn.validate import quoted
 
 __all__ = [
     "Margins",
     "Steps",
+    "placed",
     "refuse_contradictions",
     "refuse_other_margins",
     "refuse_other_totals",
     "refuse_other_waivers",
 ]
-
-_OFF: Final = 1e-3  # steps by which a sum of decimals may be off
 
 type Steps = npt.NDArray[np.int64]
 type Margins = dict[tuple[str, ...], dict[int, int]]
@@ -131,7 +130,7 @@ def refuse_other_totals(
     open_ = (counted - waived for waived in waivers.values())
     columns = (counted, total, *largest.values(), *open_)
     given = {
-        margin: [_placed(steps, at, grouped[margin][0].size) for steps in columns]
+        margin: [placed(steps, at, grouped[margin][0].size) for steps in columns]
         for margin, at in rows.items()
     }
     # One cell of the table stands for each part.
@@ -238,17 +237,19 @@ def refuse_other_margins(tables: Any) -> None:
             )
     steps = in_steps(first["total"], decimals, name=f"the table of {whole}", signed=True)
     for names, table in tables.items():
-        _refuse_other_sums(steps, names, table["total"], 10.0**decimals)
+        _refuse_other_sums(steps, names, table["total"], decimals)
 
 
 def _refuse_other_sums(
-    cells: xr.DataArray, names: tuple[str, ...], totals: xr.DataArray, step: float
+    cells: xr.DataArray, names: tuple[str, ...], totals: xr.DataArray, decimals: int
 ) -> None:
     """Raise `TableError` at a total of a margin that is not the sum of its cells."""
+    step = 10.0**decimals
     whole, (sums, _) = tuple(map(str, cells.dims)), margin_of(cells, names)
     ordered = aligned(totals, sums, names=(f"the table of {names}", f"that of {whole}"))
     given = ordered.transpose(*names).values
-    off = np.abs(given * step - sums.values) > _OFF
+    # Of a large total the product with the step is no whole number of steps.
+    off = is_between_steps(given, decimals) | (np.rint(given * step) != sums.values)
     for cell in _first(off.ravel()):
         raise TableError(
             f"the total of {_where(sums, cell)} in the table of {names} must be the sum of the"
@@ -257,7 +258,7 @@ def _refuse_other_sums(
         )
 
 
-def _placed(steps: Steps, at: Mapping[int, int], number: int) -> Steps:
+def placed(steps: Steps, at: Mapping[int, int], number: int) -> Steps:
     """The values of each cell of a margin; one without a row is empty."""
     cells = np.zeros(number, dtype=np.int64)
     cells[list(at)] = steps[list(at.values())]

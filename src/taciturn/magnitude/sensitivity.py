@@ -68,9 +68,9 @@ def sensitive_cells(
     Notes
     -----
     In a table with waivers the largest contributions that a rule looks at are the
-    largest of which at least one is not waived, and the p%- and pq-rules protect the
-    largest that is not. `MinimumFrequency`, `UnsafeZeros` and `EntropyRule` hold as
-    without waivers, unless all have waived.
+    largest of which at least one is not waived: `Request` looks at the largest that is
+    not, and the p%- and pq-rules protect it. `MinimumFrequency`, `UnsafeZeros` and
+    `EntropyRule` hold as without waivers, unless all have waived.
 
     Amounts are compared in whole steps, and parameters as the decimal numbers they are
     written as, so that rounding never moves a cell across the boundary. Each cell is

@@ -21,7 +21,7 @@ from taciturn.schema import table_dims
 from taciturn.tables.labels import labels_of
 from taciturn.tables.spelling import legible, seen
 
-__all__ = ["refuse_totals"]
+__all__ = ["mentions_total", "names_total", "refuse_totals"]
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ def refuse_totals(table: xr.DataArray, name: str) -> None:
     """Raise `TableError` where a category is the total of the others, or may be."""
     suspected: dict[str, list[int]] = {}
     for dim in table_dims(table):
-        named = [at for at, label in enumerate(labels_of(table[dim])) if _names_total(label)]
+        named = [at for at, label in enumerate(labels_of(table[dim])) if names_total(label)]
         if 0 < len(named) < table.sizes[dim]:
             suspected[dim] = named
     inner = table.isel(_others(table, suspected))
@@ -89,7 +89,7 @@ def _refuse_shown(table: xr.DataArray, name: str) -> None:
     a longer one show that it is one.
     """
     for axis, dim in enumerate(table_dims(table)):
-        named = [at for at, label in enumerate(labels_of(table[dim])) if _mentions_total(label)]
+        named = [at for at, label in enumerate(labels_of(table[dim])) if mentions_total(label)]
         if not named:
             continue
         every, filled = table.values.sum(axis=axis), (table.values != 0).sum(axis=axis)
@@ -101,11 +101,13 @@ def _refuse_shown(table: xr.DataArray, name: str) -> None:
                 raise _error(table, {dim: [at]}, dim, name, _SUM)
 
 
-def _mentions_total(label: object) -> bool:
+def mentions_total(label: object) -> bool:
+    """Whether a label has the name of a total among its words."""
     return _MENTIONED.search(_words(label)) is not None
 
 
-def _names_total(label: object) -> bool:
+def names_total(label: object) -> bool:
+    """Whether a label says that it is a total, and nothing else."""
     words = _words(label).strip(_AROUND)
     return words in _NAMES or _EVERYBODY.fullmatch(words) is not None
 

@@ -262,8 +262,9 @@ class Request(SingleRule):
 
     With `frequency` a cell is sensitive, too, if anybody asked and there are fewer
     contributors than that: a large one who did not ask could work out a small one who
-    did. The table has to be made with ``request=``. Upper protection level: :math:`x_1
-    / k - X`, and one step by `frequency`.
+    did. In a table with waivers :math:`x_1` is the largest contribution without one;
+    who asked has waived nothing. The table has to be made with ``request=``. Upper
+    protection level: :math:`x_1 / k - X`, and one step by `frequency`.
 
     Parameters
     ----------
@@ -307,7 +308,9 @@ class Request(SingleRule):
         )
 
     def holds(self, cells: Cells) -> Mask:
-        """Whether the largest asked and dominates, or anybody asked among too few."""
+        """Whether the largest, of those who waived nothing, asked and dominates, or
+        anybody asked among too few.
+        """
         return self._dominates(cells) | self._few(cells)
 
     def level(self, cells: Cells) -> Levels:
@@ -333,7 +336,8 @@ class Request(SingleRule):
 
     def _dominates(self, cells: Cells) -> Mask:
         asked, requested = self._asked(cells)
-        largest_asked: Mask = (requested == cells.largest[:, 0]) & (asked > 0)
+        first = cells.ranked(1, str(self)).sum(axis=1)  # of no rank where no cell is left
+        largest_asked: Mask = (requested == first) & (asked > 0)
         return Dominance(1, self.k).holds(cells) & largest_asked
 
     def _few(self, cells: Cells) -> Mask:
