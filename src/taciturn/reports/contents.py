@@ -117,6 +117,14 @@ class Contents:
         return dict(self.found.table.T["R2"])
 
     @property
+    def of_risk_alone(self) -> bool:
+        """Whether the page is about no release with cells to work out, and no log.
+        Otherwise R2, which is made of all counts, may tell which of the tables that are
+        left is the true one.
+        """
+        return not self.findings and self.earlier is None
+
+    @property
     def gives_size(self) -> bool:
         """Whether all that the page is about says how many people the sample has:
         otherwise this number may say what a suppressed cell or total is.

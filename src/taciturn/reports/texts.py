@@ -1,5 +1,6 @@
 """The words and numbers of the page, for the office or for the public."""
 
+import re
 from collections.abc import Iterator
 from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any, Final
@@ -56,9 +57,13 @@ _MEASURES: Final = {
     "tau2": "number of correct matches to be expected if each person who is alone in a cell of the"
     " sample is matched with somebody of that cell in the population",
 }
+_RISK_IS_LEFT_OUT: Final = (
+    "The risk of the table is left out: it is made of all counts, and may tell which of the tables"
+    " that a release leaves possible is the true one."
+)
 _PUBLIC_MEASURES: Final = ("R2", "R1")
 _MOST_CATEGORIES: Final = 40
-_COARSE: Final = 0.05  # to which R2 of categories is rounded for the public
+_NUMBERS: Final = re.compile(r" \(sensitivity [^)]*\)")
 
 
 def texts(
@@ -69,6 +74,7 @@ def texts(
     parts, found = contents.parts, contents.found
     row, everybody = contents.row, _everybody(contents)
     low, high = row["2.5%"], row["97.5%"]
+    of_risk = contents.of_risk_alone or not public
     problems = _problems(found) if public else list(found.problems)
     return {
         "title": title or " × ".join(parts.variables),
@@ -77,6 +83,7 @@ def texts(
         "verdict": _verdict(contents, problems, threshold, public=public),
         "sampling": _sampling(parts, public=public),
         "rests_on": list(_rests_on(contents, public=public)),
+        "of_risk": of_risk,
         "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
         "between": between(row["mean"], contents.marks),
         "measures": [
@@ -85,7 +92,7 @@ def texts(
             if name in found.table.index
         ],
         "measure_columns": list(found.table.columns[:5]),
-        "categories": list(_categories(contents, public=public)),
+        "categories": [] if public else list(_categories(contents)),
         "uniques": [
             (cell.label, [_probability(p, sure=everybody) for p in (cell.p_unique, cell.p_match)])
             for cell in contents.uniques
@@ -93,12 +100,12 @@ def texts(
         "n_uniques": contents.n_uniques,
         "checks": None if found.checks is None else _checks(contents, public=public),
         "check_picture": None if public or found.checks is None else check_picture(contents.fit),
-        "sensitivity": found.findings["Prior"].splitlines()[: 1 if public else None],
+        "sensitivity": [_prior(found)] if public else found.findings["Prior"].splitlines(),
         "diagnostics": [_sampler(contents)]
         if public
         else found.findings["Diagnostics"].splitlines(),
         "map": None if contents.map is None or public else map_picture(contents.map),
-        "map_rows": _map_rows(contents, public=public),
+        "map_rows": _map_rows(contents, public=public) if of_risk else [],
         "findings": [_finding(finding, public=public) for finding in contents.findings],
         "earlier": None
         if contents.earlier is None
@@ -132,6 +139,8 @@ def _verdict(
     cautions = cautions_of(contents.fit, contents.parts, quoting=not public)
     if problems:
         said = [not_to_be_relied_on(problems), *cautions]
+    elif public and not contents.of_risk_alone:
+        said = [_RISK_IS_LEFT_OUT]
     else:
         said = [_risk_in_words(contents, threshold, public=public), *cautions]
         above = contents.found.exceedance
@@ -225,7 +234,7 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
         text = f"the sample {said} like samples that the fitted model gives"
         rough = "a rough comparison, as people were sampled together: nothing follows from it"
         yield "Model checks", rough if is_rough(found.checks) else text
-    yield "Prior", found.findings["Prior"].splitlines()[0]
+    yield "Prior", _prior(found) if public else found.findings["Prior"].splitlines()[0]
 
 
 def _size(contents: Contents, *, public: bool) -> str:
@@ -253,6 +262,11 @@ def _sampling(parts: FitParts, *, public: bool) -> str:
     return legible(parts.assumed)
 
 
+def _prior(found: Summary) -> str:
+    """Whether R2 moves with the priors; the number would tell of the table."""
+    return _NUMBERS.sub("", found.findings["Prior"].splitlines()[0])
+
+
 def _sampler(contents: Contents) -> str:
     if not contents.found.converged:
         return "did not converge"
@@ -269,28 +283,19 @@ def _shown(numbers: tuple[float, float, float], public: bool) -> tuple[float, fl
     return (round(low, 2), round(middle, 2), round(high, 2)) if public else numbers
 
 
-def _categories(contents: Contents, *, public: bool) -> Iterator[dict[str, Any]]:
-    """Each variable with its riskiest categories, these first; for the public without
-    numbers, which together would tell the table from others like it.
-    """
+def _categories(contents: Contents) -> Iterator[dict[str, Any]]:
+    """Each variable with its riskiest categories, these first."""
     for own in contents.categories:
-        order = np.argsort(-own.risk[:, 1], kind="stable")
-        chosen = order[:_MOST_CATEGORIES]
-        if public:  # not even their order
-            chosen = np.sort(chosen)
+        chosen = np.argsort(-own.risk[:, 1], kind="stable")[:_MOST_CATEGORIES]
         labels = [own.labels[at] for at in chosen]
         drawn = plain_labels(own.labels)  # numbered in the order of the table
         risk = own.risk[chosen]
-        if public:
-            risk = np.round(risk[:, 1:2] / _COARSE).repeat(3, axis=1) * _COARSE
         yield {
             "variable": own.variable,
             "left_out": len(own.labels) - len(chosen),
             "picture": category_picture(own.variable, [drawn[at] for at in chosen], risk),
             "shown": len(chosen),
-            "rows": []
-            if public
-            else [
+            "rows": [
                 (label, [*(f"{value:.4f}" for value in ends), beside(empty, 0, 1, decimals=3)])
                 for label, ends, empty in zip(labels, risk, own.empty[chosen], strict=True)
             ],
