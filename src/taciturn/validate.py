@@ -192,7 +192,8 @@ def seed_number(random_seed: Any) -> int:
     import numpy as np
 
     if random_seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
+        # More bits than can be tried, and as many as any file holds as a number.
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
     if isinstance(random_seed, np.random.Generator):
         return int(random_seed.integers(2**32))
     whole = isinstance(random_seed, Integral) and is_whole(random_seed)

@@ -75,6 +75,15 @@ def test_as_many_as_in_the_sample_and_marked():
     xr.testing.assert_identical(made, synthetic_tables(fit, replicates=9, random_seed=1))
 
 
+@pytest.mark.parametrize(("random_seed", "marked"), [(1, True), (None, False), (2**40, False)])
+def test_a_fit_with_a_seed_that_can_be_guessed_marks_what_is_made_of_it(random_seed, marked):
+    """Whoever guesses the sample, too, draws the populations again, of which people who
+    are not in the sample were published.
+    """
+    fit = tc.LogLinear().fit(SAMPLE, population_size=12, draws=3, random_seed=random_seed)
+    assert ("not_for_release" in synthetic_tables(fit).attrs) == marked
+
+
 def test_they_are_judged_like_other_protections():
     table = tc.load_dataset("area_by_religion")
     sample = tc.draw_sample(table, fraction=0.1, random_seed=1)

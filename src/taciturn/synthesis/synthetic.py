@@ -1,15 +1,20 @@
 """Fully synthetic tables: of people who are drawn from a fitted model."""
 
+from typing import Final
+
 import numpy as np
 import xarray as xr
 
-from taciturn.errors import ParameterError
+from taciturn.errors import FileFormatError, ParameterError
 from taciturn.fits.parts import FitParts, fit_parts
+from taciturn.fits.recorded import recorded_settings
 from taciturn.perturbation.replicates import Counts, labelled, seed_mark
 from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import generator, whole_number
 
 __all__ = ["synthetic_tables"]
+
+_GUESSED: Final = 2**32  # a smaller seed may have been chosen by somebody
 
 
 def synthetic_tables(
@@ -50,8 +55,8 @@ def synthetic_tables(
     random_seed : int or Generator, optional
         For tables that can be repeated, in measurements and tests. What has been
         drawn with it has the attribute ``not_for_release``: whoever tries seeds can
-        undo it. Without it the system's entropy is used; the draws of the fit have
-        seeds of their own, see the notes.
+        undo it. Without it the system's entropy is used. So has what is made of a fit
+        with a seed below 2**32, see the notes.
 
     Returns
     -------
@@ -78,7 +83,8 @@ def synthetic_tables(
     chain its neighbours resemble it, so that `D` is the effective number of draws.
 
     *For release* the draws of the fit must be unknown, too: a fit with a `random_seed`
-    that can be guessed can be repeated by those who guess the sample.
+    that can be guessed can be repeated by those who guess the sample. A fit without a
+    given seed chooses one of 63 bits.
 
     References
     ----------
@@ -126,7 +132,18 @@ def synthetic_tables(
         for row, number in zip(rows, place, strict=True):
             out[row] = rng.multivariate_hypergeometric(added[number], size, method="marginals")
     made = out.reshape(replicates, *parts.sample.shape)
-    return labelled(parts.sample, made, seed_mark(random_seed))
+    return labelled(parts.sample, made, _mark_of_fit(fit) | seed_mark(random_seed))
+
+
+def _mark_of_fit(fit: xr.DataTree) -> dict[str, str]:
+    """The attribute of what is made of a fit with a seed that can be guessed, if it
+    records one.
+    """
+    try:
+        seed = recorded_settings(fit).seed
+    except FileFormatError:
+        return {}
+    return seed_mark(seed) if seed < _GUESSED else {}
 
 
 def _added(parts: FitParts, chain: int, draws: Counts) -> Counts:
