@@ -19,7 +19,7 @@ from taciturn.fits.checks import (
     of_whole_fit,
 )
 from taciturn.fits.mixtures import estimator_in_words
-from taciturn.fits.parts import FitParts
+from taciturn.fits.parts import FitParts, fraction_in_words
 from taciturn.fits.problems import (
     NOT_ALIKE,
     NOT_CONVERGED,
@@ -243,14 +243,9 @@ def _size(contents: Contents, *, public: bool) -> str:
     """
     size, whole = int(contents.parts.sample.sum()), contents.parts.population_size
     if not public or contents.gives_size:
-        return f"{size:,} of {whole:,} people, a fraction of {_fraction(size / whole)}"
+        return f"{size:,} of {whole:,} people, a fraction of {fraction_in_words(size / whole)}"
     some = "all people" if _everybody(contents) else f"some of {whole:,} people"
     return f"{some}; their number is left out, as what is released does not give it"
-
-
-def _fraction(share: float) -> str:
-    """In three digits; 1 of everybody only."""
-    return beside(share, 1, decimals=3) if 0.999 < share < 1 else f"{share:.3g}"
 
 
 def _sampling(parts: FitParts, *, public: bool) -> str:
