@@ -13,7 +13,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.reports.contents import CategoryRisk, gathered
-from taciturn.reports.texts import _categories, _fraction, _probability, _risk
+from taciturn.reports.texts import _categories, _probability, _risk
 from taciturn.reports.yardstick import between, yardstick
 
 SILENT = {"progressbar": False}
@@ -620,10 +620,3 @@ def test_only_the_table_itself_has_a_distance_of_0(page):
     assert 0 < float(shown) == pytest.approx(distance, abs=0.000005)
     assert error == "0.5000"
     assert read.row("the sample as it is")[3:] == ["0.0000", "0.0000"]
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(245, "0.1"), (2449, "0.9996"), (2450, "1"), (2448, "0.999")]
-)
-def test_a_fraction_of_1_is_everybody(size, text):
-    assert _fraction(size / 2450) == text
