@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from default_estimator import FRACTIONS, joined, populations, write
 
 import taciturn as tc
+from taciturn.diagnostics import HIGHEST_R_HAT
 from taciturn.errors import ConvergenceWarning
 from taciturn.estimators.problem import make_problem
 from taciturn.estimators.sampling import nuts
@@ -150,7 +151,7 @@ def markdown(rows: pd.DataFrame) -> str:
         numbers = [
             f"{len(cell)}",
             f"{cell['divergences'].sum()}",
-            f"{(~(cell['r_hat'] < nuts.HIGHEST_R_HAT)).sum()}",
+            f"{(~(cell['r_hat'] < HIGHEST_R_HAT)).sum()}",
         ]
         numbers += [
             f"{cell['r_hat'].max():.3f}",
