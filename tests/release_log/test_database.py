@@ -2,7 +2,10 @@
 without the files beside it."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 
 import taciturn as tc
 from taciturn.errors import FileFormatError
+from taciturn.release_log import connection as connections
 from taciturn.release_log.database import Database
 
 LETTERS = pd.Series([5, 7, 9], index=pd.Index(list("ABC"), name="a"))
@@ -166,12 +170,131 @@ def test_what_was_committed_is_added_whatever_comes_then(
                 raise duckdb.IOException("No space left on device")
             return self.connection.execute(query, *values)
 
+        def table(self, name: str) -> Any:
+            return self.connection.table(name)
+
         def close(self) -> None:
             self.connection.close()
 
-    connected = Database._connected
-    monkeypatch.setattr(Database, "_connected", lambda *given: Full(connected(*given)))
+    connected = connections._connected
+    monkeypatch.setattr(connections, "_connected", lambda *given: Full(connected(*given)))
     assert letters.add(LETTERS, name="four", where={"b": "z"}) == 4
-    assert letters.remove("two") == 2
+    with pytest.raises(FileFormatError, match="No space left on device"):
+        letters.remove("two")  # which writes the file anew, or leaves it
     monkeypatch.undo()
-    assert letters.releases["name"].tolist() == ["one", "three", "four"]
+    assert letters.releases["name"].tolist() == NAMES
+
+
+NAMES = ["one", "two", "three", "four"]
+
+
+@pytest.fixture
+def beside(letters: tc.ReleaseLog, tmp_path: Path) -> Path:
+    """What was committed to the log, and is not in its file yet as the process that did
+    it was killed then.
+    """
+    files = [letters.path, letters.path.with_name("log.duckdb.wal")]
+
+    def commit(connection: Any) -> None:
+        connection.execute("COMMIT")
+        for file in files:
+            shutil.copy(file, tmp_path / f"left-{file.name}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("taciturn.release_log.database._commit", commit)
+        letters.add(LETTERS, name="four", where={"b": "z"})
+    for file in files:
+        (tmp_path / f"left-{file.name}").rename(file)
+    return files[1]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_log_that_is_not_replaced_after_all_has_lost_nothing(
+    letters: tc.ReleaseLog,
+    beside: Path,
+    failing: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither if that fails, nor if the process is killed then."""
+    if_killed = tmp_path / "if_killed"
+    if_killed.mkdir()
+
+    def full(*given: Any) -> None:
+        for file in letters.path.parent.glob("log.duckdb*"):
+            shutil.copy(file, if_killed)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, failing, full)
+    with pytest.raises(FileFormatError, match="cannot be written: No space left"):
+        tc.ReleaseLog(letters.path, variables={"a": list("ABC")}, overwrite=True)
+    monkeypatch.undo()
+    for path in (letters.path, if_killed / "log.duckdb"):
+        assert tc.ReleaseLog(path).releases["name"].tolist() == NAMES
+
+
+def test_nothing_of_a_log_gets_into_the_one_that_replaces_it(
+    letters: tc.ReleaseLog, beside: Path
+) -> None:
+    stale = beside.read_bytes()
+    log = tc.ReleaseLog(letters.path, variables={"a": list("ABC")}, overwrite=True)
+    assert (len(log.releases), beside.exists()) == (0, False)
+    # Nor what stands beside a file that is none of DuckDB, or that is gone.
+    for text in (None, "area,count\n1,2\n"):
+        log.path.unlink()
+        if text is not None:
+            log.path.write_text(text)
+        beside.write_bytes(stale)
+        log = tc.ReleaseLog(log.path, variables={"a": list("ABC")}, overwrite=text is not None)
+        assert (len(log.releases), beside.exists()) == (0, False)
+
+
+def test_nobody_adds_to_a_log_while_it_is_replaced(
+    letters: tc.ReleaseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is committed then would get lost, or into the new one."""
+    command = (
+        "import sys, taciturn as tc, taciturn.release_log.connection as connections;"
+        "connections._PATIENCE = 0.1; tc.ReleaseLog(sys.argv[1]).remove('one')"
+    )
+    said = []
+    synced = os.fsync
+
+    def removing(descriptor: int) -> None:
+        asked = [sys.executable, "-c", command, str(letters.path)]
+        said.append(subprocess.run(asked, check=False, capture_output=True, text=True).stderr)
+        synced(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", removing)
+        tc.ReleaseLog(letters.path, variables={"a": list("ABC")}, overwrite=True)
+    assert "another process has had it open" in said[0]
+
+
+def test_a_log_that_cannot_be_read_is_not_replaced(letters: tc.ReleaseLog, beside: Path) -> None:
+    letters.path.write_bytes(letters.path.read_bytes()[:8192])
+    before = letters.path.read_bytes(), beside.read_bytes()
+    with pytest.raises(FileFormatError, match=r"not replaced, as log\.duckdb\.wal may hold"):
+        tc.ReleaseLog(letters.path, variables={"a": list("ABC")}, overwrite=True)
+    assert (letters.path.read_bytes(), beside.read_bytes()) == before
+
+
+def test_nothing_is_left_of_a_release_that_is_removed(tmp_path):
+    """Deleted rows stay in a file of DuckDB: the header that knew of them was still
+    there, and with it the table.
+    """
+    log = tc.ReleaseLog(tmp_path / "log.duckdb", variables={"age": ["a", "b"], "sex": ["f", "m"]})
+    index, columns = pd.Index(["a", "b"], name="age"), pd.Index(["f", "m"], name="sex")
+    table = pd.DataFrame([[71_111_111, 1], [2, 72_222_222]], index, columns)
+    log.add(table.sum(axis=1), name="by age", protection="none")
+    log.add(table, name="raw table", protection="nothing yet")
+    assert log.remove("raw table") == 2
+    content = log.path.read_bytes()
+    for told in (b"raw table", b"nothing yet", (71_111_111).to_bytes(8, "little")):
+        assert told not in content
+    assert [path.name for path in tmp_path.iterdir()] == ["log.duckdb"]
+    again = tc.ReleaseLog(log.path)
+    assert again.releases["name"].tolist() == ["by age"]
+    assert log.add(table.sum(), name="by sex") == 3  # numbers are not used again
+    with pytest.raises(tc.TaciturnError, match="there is no release 'raw table'"):
+        log.remove("raw table")

@@ -6,26 +6,21 @@ was. A new file appears complete or not at all.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import RLock
-from time import monotonic, sleep
 from typing import Any, Final
 from uuid import uuid4
 
-from taciturn.attack.system import UNLIMITED
-from taciturn.errors import (
-    FileFormatError,
-    MissingDependencyError,
-    ParameterError,
-    TaciturnError,
-)
+from taciturn.errors import FileFormatError, ParameterError, TaciturnError
 from taciturn.files import whole_file
 from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.connection import ALONE, connection_to, duckdb_module, one_line, settled
 from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.stored import row_of, table_of
 from taciturn.schema import MAX_COUNT
 from taciturn.tables.spelling import check_spelling
 from taciturn.validate import quoted, whole_number
@@ -34,18 +29,6 @@ __all__ = ["Database", "create", "names_of"]
 
 _FORMAT: Final = "taciturn release log"
 _VERSION: Final = 4
-_PATIENCE: Final = 10.0  # seconds to wait for another process
-_PAUSE: Final = 0.02
-_HELD: Final = ("Could not set lock on file", "used by another process")
-"""What DuckDB says of a file that another process has open."""
-_LOCK: Final = RLock()  # of this process: it must not open a file in two ways at once
-_ALONE: Final[dict[str, Any]] = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
-"""So that nothing in a file makes it read another file or the network."""
-
 _TABLES: Final = """
     CREATE TABLE project (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
     CREATE TABLE releases (
@@ -59,6 +42,12 @@ _TABLES: Final = """
     );
 """
 
+_INTO: Final = {
+    "project": "INSERT INTO project VALUES (?, ?)",
+    "releases": "INSERT INTO releases VALUES (?, ?, ?, ?, ?)",
+    "tables": "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?)",
+}
+
 Row = tuple[Any, ...]
 
 
@@ -70,7 +59,6 @@ def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
     FileFormatError
         The file exists, or cannot be written.
     """
-    duckdb = _duckdb()
     about = {
         "format": _FORMAT,
         "version": str(_VERSION),
@@ -85,18 +73,10 @@ def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
             }
         ),
     }
-    with TemporaryDirectory(prefix="taciturn-") as folder:
-        fresh = Path(folder) / "log.duckdb"
-        connection = duckdb.connect(str(fresh), config=_ALONE)
-        try:
-            connection.execute(_TABLES)
-            connection.executemany("INSERT INTO project VALUES (?, ?)", list(about.items()))
-        finally:
-            connection.close()
-        with whole_file(path, overwrite=overwrite) as file:
-            file.write(fresh.read_bytes())
-            # What was not yet in a file that is replaced must not get into this one.
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+    fresh = _file_of({"project": list(about.items())})
+    with ExitStack() as until_replaced, whole_file(path, overwrite=overwrite) as file:
+        file.write(fresh)
+        until_replaced.enter_context(settled(path))
 
 
 class Database:
@@ -123,7 +103,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connection(writing=False) as connection:
+        with connection_to(self.path, writing=False) as connection:
             about = dict(connection.execute("SELECT key, value FROM project").fetchall())
         if about.get("format") != _FORMAT or about.get("version") != str(_VERSION):
             raise FileFormatError(
@@ -160,19 +140,7 @@ class Database:
         with self._readable():
             if {row[0] for row in rows} - names_of(releases).keys():
                 raise ValueError("a table is of no release")
-            return releases, [
-                (
-                    int(release),
-                    PublishedTable.from_json(
-                        json.loads(definition),
-                        sizes,
-                        least,
-                        _limits(most),
-                        None if noise is None else (json.loads(noise), released),
-                    ),
-                )
-                for release, definition, least, most, noise, released in rows
-            ]
+            return releases, [(int(release), table_of(row, sizes)) for release, *row in rows]
 
     def add(
         self,
@@ -212,15 +180,10 @@ class Database:
                     raise ParameterError(
                         f"{self.path}: release {number} is called {name!r} already"
                     )
-            connection.execute(
-                "INSERT INTO releases VALUES (?, ?, ?, ?, NULL)",
-                [last + 1, name, datetime.now(UTC).replace(tzinfo=None), protection],
-            )
+            added = datetime.now(UTC).replace(tzinfo=None)
+            connection.execute(_INTO["releases"], [last + 1, name, added, protection, None])
             for position, table in enumerate(tables):
-                connection.execute(
-                    "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    [last + 1, position, *_row(table)],
-                )
+                connection.execute(_INTO["tables"], [last + 1, position, *row_of(table)])
             _commit(connection)
             return last + 1
 
@@ -242,7 +205,8 @@ class Database:
                     raise  # not because others changed the log meanwhile
 
     def remove(self, name: str) -> int:
-        """Take out the release of this name, and return its number.
+        """Take out the release of this name, and return its number, which is all that
+        is left of it: the file is written anew.
 
         Raises
         ------
@@ -259,10 +223,17 @@ class Database:
                 )
             connection.execute("DELETE FROM tables WHERE release = ?", [numbers[name]])
             connection.execute(
-                "UPDATE releases SET removed_utc = ? WHERE number = ?",
+                "UPDATE releases SET name = '', protection = '', removed_utc = ? WHERE number = ?",
                 [datetime.now(UTC).replace(tzinfo=None), numbers[name]],
             )
-            _commit(connection)
+            rest = {table: connection.table(table).fetchall() for table in _INTO}
+            connection.execute("ROLLBACK")  # what is deleted would stay in the file
+            fresh = _file_of(rest)
+            with ExitStack() as until_replaced, whole_file(self.path, overwrite=True) as file:
+                file.write(fresh)
+                until_replaced.enter_context(settled(self.path))
+                if sys.platform == "win32":  # which does not replace an open file
+                    connection.close()
             return numbers[name]
 
     def _releases(self, connection: Any) -> list[Row]:
@@ -281,47 +252,13 @@ class Database:
     @contextmanager
     def _open(self, *, writing: bool) -> Iterator[Any]:
         """A connection to the log that was opened first."""
-        with self._connection(writing=writing) as connection:
+        with connection_to(self.path, writing=writing) as connection:
             found = connection.execute("SELECT value FROM project WHERE key = 'id'").fetchone()
             if found != (self.id,):
                 raise FileFormatError(
                     f"{self.path}: is not the log that was opened, but another one: open it again"
                 )
             yield connection
-
-    @contextmanager
-    def _connection(self, *, writing: bool) -> Iterator[Any]:
-        """A connection, as soon as no other process has the file."""
-        duckdb = _duckdb()
-        if not self.path.is_file():
-            raise FileFormatError(f"{self.path}: there is no such file")
-        with _LOCK:
-            connection = self._connected(duckdb, writing)
-            try:
-                yield connection
-            except (duckdb.InterruptException, RuntimeError) as error:
-                if "interrupted" not in str(error).lower():
-                    raise
-                raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for in a query
-            except duckdb.Error as error:
-                raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
-            finally:
-                with suppress(duckdb.Error):
-                    connection.close()
-
-    def _connected(self, duckdb: Any, writing: bool) -> Any:
-        until = monotonic() + _PATIENCE
-        while True:
-            try:
-                return duckdb.connect(str(self.path), read_only=not writing, config=_ALONE)
-            except duckdb.Error as error:
-                if not any(held in str(error) for held in _HELD):
-                    raise FileFormatError(f"{self.path}: {_one_line(error)}") from None
-                if monotonic() > until:
-                    raise FileFormatError(
-                        f"{self.path}: another process has had it open for {_PATIENCE:.0f} seconds"
-                    ) from None
-            sleep(_PAUSE)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -332,7 +269,22 @@ class Database:
             *(ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError),
             *(RecursionError, TaciturnError),
         ) as error:
-            raise FileFormatError(f"{self.path}: is damaged: {_one_line(error)}") from error
+            raise FileFormatError(f"{self.path}: is damaged: {one_line(error)}") from error
+
+
+def _file_of(contents: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
+    """A new file with these rows of its tables."""
+    with TemporaryDirectory(prefix="taciturn-") as folder:
+        fresh = Path(folder) / "log.duckdb"
+        connection = duckdb_module().connect(str(fresh), config=ALONE)
+        try:
+            connection.execute(_TABLES)
+            for table, rows in contents.items():
+                for row in rows:
+                    connection.execute(_INTO[table], row)
+        finally:
+            connection.close()
+        return fresh.read_bytes()
 
 
 def _commit(connection: Any) -> None:
@@ -340,7 +292,7 @@ def _commit(connection: Any) -> None:
     one; if that fails, it is committed all the same.
     """
     connection.execute("COMMIT")
-    with suppress(_duckdb().Error):
+    with suppress(duckdb_module().Error):
         connection.execute("CHECKPOINT")
 
 
@@ -364,34 +316,3 @@ def _changes(before: dict[int, str], now: dict[int, str]) -> str:
         for done, number in changes.items()
         if number
     )
-
-
-def _row(table: PublishedTable) -> list[Any]:
-    """A table as the columns of the file hold it."""
-    most = [None if x >= UNLIMITED else x for x in table.most.ravel().tolist()]
-    noise = table.noise
-    return [
-        json.dumps(table.as_json()),
-        table.least.ravel().tolist(),
-        most,
-        None if noise is None else json.dumps(noise.as_json()),
-        None if noise is None else noise.released.reshape(len(noise.released), -1).tolist(),
-    ]
-
-
-def _limits(most: Sequence[int | None]) -> list[int]:
-    return [UNLIMITED if x is None else x for x in most]
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())[:200]
-
-
-def _duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise MissingDependencyError(
-            "a release log needs DuckDB: install 'taciturn[release-log]'"
-        ) from None
-    return duckdb
