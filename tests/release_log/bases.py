@@ -2,16 +2,25 @@
 listing all tables.
 """
 
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import xarray as xr
 
+from taciturn.attack import CellKeys
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.reading import published_tables
+from taciturn.release_log.window import Source
 
-__all__ = ["all_tables", "compatible", "masks", "random_base", "random_release"]
+__all__ = [
+    "all_tables",
+    "compatible",
+    "masks",
+    "random_base",
+    "random_release",
+    "with_one_answer",
+]
 
 
 def random_base(
@@ -85,3 +94,31 @@ def compatible(
             sums = tables[:, inside].sum(axis=1)
             ok &= (sums >= table.least[at]) & (sums <= table.most[at])
     return ok
+
+
+def with_one_answer(tables: np.ndarray, released: list[Source], base: xr.DataArray) -> np.ndarray:
+    """The tables in which, with the same keys, the same records have one answer, and
+    by two perturbation tables two that one key gives.
+    """
+    said = [
+        (table.noise.keys or release, table.noise.mechanism, table.noise.released[0][at], own)
+        for release, table in released
+        if table.noise is not None and table.noise.keyed
+        for at, own in masks(table, base).items()
+        if table.noise.released[0][at] >= 0
+    ]
+    for (keys, first, value, one), (others, second, answer, two) in combinations(said, 2):
+        if keys != others:
+            continue
+        same = tables[:, one ^ two].sum(axis=1) == 0
+        if first is second:
+            gives = np.full(len(tables), value == answer)
+        elif isinstance(first, CellKeys) and isinstance(second, CellKeys):
+            true = tables @ one
+            ends = [m.keys_of(y, true) for m, y in ((first, value), (second, answer))]
+            low, high = np.maximum(*(x[0] for x in ends)), np.minimum(*(x[1] for x in ends))
+            gives = high > low + 1e-12
+        else:
+            continue
+        tables = tables[~same | gives]
+    return tables

@@ -147,14 +147,19 @@ def test_keys_that_are_used_with_two_perturbation_tables(
     (old, first), (new, second) = [*zip(tables, answers, strict=True)][::order]
     log.add(by_sex(first, np.nan), mechanism=CellKeys(old), keys="2026", name="old")
     verdict = check(log, by_sex(second, np.nan), mechanism=CellKeys(new), keys="2026")
-    if order == 1:
-        (found,) = verdict.likely
-        assert found.likely == (int(expected.argmax()),)
-        assert found.probability == pytest.approx(expected.max(), abs=1e-3)
-        assert found.probability > 0.97
+    if answers != (5, 4):
+        (found,) = verdict.findings
+        assert (found.lower, found.upper) == (expected.argmax(), expected.argmax())
         assert found.releases == (1,)
+        return
+    assert not verdict.complete  # counts that no grid is fine enough to see leave a gap
+    if order == 1:
+        (likely,) = verdict.likely
+        assert likely.likely == (int(expected.argmax()),)
+        assert likely.probability == pytest.approx(expected.max(), abs=1e-3)
+        assert likely.releases == (1,)
     else:
-        assert verdict.passed  # the precise one was there before
+        assert verdict.found == 0  # the precise one was there before
 
 
 def test_keys_that_are_used_with_two_perturbation_tables_contradict_themselves(
@@ -176,9 +181,8 @@ def test_whether_keys_of_two_perturbation_tables_are_the_same_must_be_said(
     new = {"mechanism": CellKeys(tc.perturbation.perturbation_table(5, 3.0))}
     log.add(by_sex(4, np.nan), mechanism=old, keys="2026", name="old")
     assert check(log, by_sex(6, np.nan), keys="other", **new).passed
-    (found,) = check(log, by_sex(6, np.nan), keys="2026", **new).likely
-    assert found.likely == (1,)
-    assert found.probability > 0.999
+    (found,) = check(log, by_sex(6, np.nan), keys="2026", **new).findings
+    assert (found.lower, found.upper) == (1, 1)
     assert check(log, by_sex(4, np.nan), mechanism=old).passed  # of one table: two answers
     said = r"cell keys of release 1 and of this table.*give both releases a name"
     for ask in (log.check, log.add):

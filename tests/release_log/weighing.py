@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from release_log.bases import all_tables, compatible, masks
+from release_log.bases import all_tables, compatible, masks, with_one_answer
 from taciturn.attack import Mechanism
 from taciturn.release_log.published import PublishedTable
 
@@ -34,7 +34,8 @@ class Weighing:
     """All that is released of a base, and the tables that agree with all of it."""
 
     def __init__(self, released, base, every: np.ndarray) -> None:
-        self.left = every[compatible(every, [table for _, table in released], base)]
+        left = every[compatible(every, [table for _, table in released], base)]
+        self.left = with_one_answer(left, released, base)
         exact, self.nobody = [], np.zeros(base.size, dtype=bool)
         self.cells = [(table, masks(table, base)) for _, table in released]
         for table, inside in self.cells:

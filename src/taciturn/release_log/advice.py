@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 
 from taciturn.attack.system import UNLIMITED
-from taciturn.release_log.checking import Checked, Finding
 from taciturn.release_log.codebook import Codebook
+from taciturn.release_log.findings import Checked, Finding
 from taciturn.release_log.likely import Likely
 from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.swapped import true_counts

@@ -6,15 +6,19 @@ together.
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
+from taciturn.attack.system import UNLIMITED
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
 from taciturn.release_log.evidence import Evidence, Seen, Tied
 from taciturn.release_log.known import Hashes, Known
 
 __all__ = ["Answers", "Chosen"]
+
+_MOST_COUNTS: Final = 10_000  # that are tried; noise without an end gives any
 
 
 class Answers:
@@ -30,7 +34,8 @@ class Answers:
     Raises
     ------
     TableError
-        What is known does not give what was released.
+        What is known does not give what was released; or no count does that is within
+        what follows of it from one total after the other.
     """
 
     def __init__(self, known: Known, seen: Sequence[Seen]) -> None:
@@ -42,6 +47,9 @@ class Answers:
                 self._by_hash.setdefault(own, []).append(each)
             else:
                 self._check_known(each)
+        for each in seen:
+            if known.hash_of(each.cells):
+                self._check_open(each)
 
     @cached_property
     def tied(self) -> Hashes:
@@ -75,6 +83,16 @@ class Answers:
                 f"{seen.name} is published as {seen.value}, and can only be"
                 f" {true}, from which {seen.mechanism!r} does not give it"
             )
+
+    def _check_open(self, seen: Seen) -> None:
+        """Raise where no count within its bounds gives all that was released of it."""
+        evidence, upper = self.of(seen.cells), self.known.upper[seen.cells]
+        high = UNLIMITED if (upper >= UNLIMITED).any() else int(upper.sum())
+        low, high = evidence.ends(int(self.known.lower[seen.cells].sum()), high)
+        if high - low >= _MOST_COUNTS:
+            return
+        if np.isneginf(evidence.log_weights(np.arange(low, high + 1))).all():
+            raise TableError(evidence.contradiction())
 
 
 class Chosen:

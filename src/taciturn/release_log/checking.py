@@ -1,7 +1,7 @@
 """What a new table gives away together with all that was released before it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from taciturn.attack.system import UNLIMITED, Booleans
 from taciturn.release_log.codebook import Codebook, Integers
+from taciturn.release_log.findings import Checked, Finding
+from taciturn.release_log.from_keys import told_apart
 from taciturn.release_log.joint import Joint
-from taciturn.release_log.likely import Likely, likely_totals
+from taciturn.release_log.likely import Likely, likely_totals, with_perturbed
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.same_keys import refuse_unnamed_keys
 from taciturn.release_log.search import (
@@ -21,11 +23,12 @@ from taciturn.release_log.search import (
 )
 from taciturn.release_log.smallest import Effort, SmallestSets
 from taciturn.release_log.swapped import of_whole_classes, spelled_out
+from taciturn.release_log.ties import Ties
 from taciturn.release_log.totals import Totals, coarsest, with_sums
 from taciturn.release_log.window import NEW, PUBLIC, Source, Window, classes_of, told_of, window_of
 from taciturn.release_log.words import Taken, in_words, taken_of
 
-__all__ = ["Checked", "Finding", "check_tables", "refuse_contradictions"]
+__all__ = ["check_tables", "refuse_contradictions"]
 
 _MOST_CELLS: Final = 2_000  # of a window
 _MOST_OF_PART: Final = 1_000  # of each window, where one is not enough
@@ -41,36 +44,6 @@ type Ends = tuple[Integers, Integers]
 """The least and the most of some totals."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A small count that can be worked out once the table is published.
-
-    Attributes
-    ----------
-    who : str
-        Whom it counts, in words.
-    taken : mapping of str to tuple of str
-        The categories that it takes of each variable which it does not sum over.
-    lower, upper : int
-        Its bounds with the table.
-    before : tuple of (int, int or None)
-        Its bounds before; None above where there was none.
-    releases : tuple of int
-        The earlier releases from which, with the table, these bounds follow; empty
-        where the table gives it away by itself.
-    smallest : bool
-        Whether it is proved that no smaller set of releases is enough.
-    """
-
-    who: str
-    taken: Mapping[str, tuple[str, ...]]
-    lower: int
-    upper: int
-    before: tuple[int, int | None]
-    releases: tuple[int, ...]
-    smallest: bool
-
-
 class _Small(NamedTuple):
     """A small count that can be worked out: its categories, its cells, its bounds with
     the table and before it.
@@ -79,45 +52,6 @@ class _Small(NamedTuple):
     taken: Taken
     cells: Integers
     bounds: tuple[int, int, int, int]
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What was found, and how far was looked.
-
-    Attributes
-    ----------
-    findings : sequence of Finding
-        Small counts that can be worked out, those of many people's first.
-    likely : sequence of Likely
-        Small counts that perturbed counts make nearly certain.
-    further : int
-        Those that are part of one of these with the same bounds or likely values.
-    combined : frozenset of int
-        The earlier releases that were taken together with the table.
-    complete : bool
-        Whether all earlier releases that could matter were taken together at once, and
-        no total was left out.
-    """
-
-    findings: Sequence[Finding]
-    likely: Sequence[Likely]
-    further: int
-    combined: frozenset[int]
-    complete: bool
-
-    @property
-    def nothing(self) -> bool:
-        """Whether nothing was found."""
-        return not (self.findings or self.likely or self.further)
-
-    def not_combined(self, new: Sequence[PublishedTable], earlier: Sequence[Source]) -> list[int]:
-        """The earlier releases that share variables with new tables and were not taken
-        together with them.
-        """
-        own = frozenset[str]().union(*(table.variables for table in new))
-        near = {release for release, table in earlier if not own or table.variables & own}
-        return sorted(near - self.combined)
 
 
 def check_tables(
@@ -151,16 +85,16 @@ def check_tables(
     for classes in windows:
         told = told_of(classes, earlier)
         fresh = told_of(classes, [(NEW, table) for table in new])
-        window = window_of(classes, [*told, *fresh], codebook)
+        whole = of_whole_classes(noisy, classes, codebook)
+        window = told_apart(window_of(classes, [*told, *fresh], codebook), whole)
         combined |= {release for release, _ in window.told} - {NEW, PUBLIC}
         before = replace(window_of(classes, told, codebook), classes=window.classes)
-        whole = of_whole_classes(noisy, classes, codebook)
         joint = Joint(window, whole)
         old = Joint(before, [source for source in whole if source[0] != NEW])
         small, more, left_out = _of_window(joint, old, limits, settled, apart)
         further += more
         alone |= joint.left_out
-        complete = complete and not joint.left_out and not left_out
+        complete = complete and joint.complete and not left_out
         if small:
             sets = SmallestSets(joint, effort)
         for each in small:
@@ -178,13 +112,13 @@ def check_tables(
 def refuse_contradictions(
     new: Sequence[PublishedTable], earlier: Sequence[Source], codebook: Codebook
 ) -> None:
-    """Raise unless there are counts that have all that is published, as far as it is
-    published as it is or as intervals.
+    """Raise unless there are counts that have all that is published as it is or as
+    intervals, and that give what was perturbed, with the same keys in the same way.
 
     Raises
     ------
     TableError
-        There are none.
+        There are none, as far as that is looked at.
     ParameterError
         As for `check_tables`.
     AttackError
@@ -193,9 +127,11 @@ def refuse_contradictions(
     new, earlier = _whole(new, earlier, codebook)
     every = [*earlier, *((NEW, table) for table in new)]
     for classes in _windows(new, earlier, codebook)[0]:
-        window = window_of(classes, told_of(classes, every), codebook)
-        joint = Joint(window, of_whole_classes(_noisy(every), classes, codebook))
-        next(compatible_tables(joint.system)[0])
+        whole = of_whole_classes(_noisy(every), classes, codebook)
+        window = told_apart(window_of(classes, told_of(classes, every), codebook), whole)
+        next(compatible_tables(Joint(window, whole).system)[0])
+        if whole:
+            Ties(with_perturbed(window, whole), whole)
 
 
 def _whole(
@@ -368,7 +304,7 @@ def _taken(window: Window, totals: Totals, total: int) -> Taken:
 def _finding(joint: Joint, small: _Small, sets: SmallestSets, *, prove: bool) -> Finding:
     lower, upper, first, last = small.bounds
     found = sets.of(joint.columns(small.cells), lower, upper, prove=prove)
-    every = tuple(sorted({*joint.release_of_row.tolist()} - {NEW, PUBLIC}))
+    every = tuple(sorted({*joint.releases_of_row.ravel().tolist()} - {NEW, PUBLIC}))
     releases, smallest = (every, False) if found is None else found
     taken = dict(small.taken)
     return Finding(
@@ -378,7 +314,7 @@ def _finding(joint: Joint, small: _Small, sets: SmallestSets, *, prove: bool) ->
         upper,
         (first, None if last >= UNLIMITED else last),
         releases,
-        smallest,
+        smallest and not joint.from_keys.several,
     )
 
 

@@ -2,7 +2,7 @@
 released of it, of what is tied to it, and of sums that it is, or is a part of.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -14,9 +14,9 @@ from scipy.special import gammaln
 from taciturn.attack.mechanisms import Mechanism
 from taciturn.attack.system import UNLIMITED
 from taciturn.release_log.codebook import Booleans, Integers
-from taciturn.release_log.window import Source, named
+from taciturn.release_log.window import Source, Window, named
 
-__all__ = ["Evidence", "Line", "Seen", "Tied", "Way", "bits_of"]
+__all__ = ["Evidence", "Line", "Seen", "Tied", "Way", "all_seen", "bits_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -282,6 +282,22 @@ class Line:
         if isinstance(self.total, int):
             return self.others.log_weights(self.total - values)
         return _at(values, self._ends[0], self._log_weights)
+
+
+def all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
+    """Every count of tables whose counts were perturbed each for itself."""
+    for place, source in enumerate(noisy):
+        release, table = source
+        noise = table.noise
+        assert noise is not None, "only perturbed tables are given"
+        assert isinstance(noise.mechanism, Mechanism), "of each count for itself"
+        parts = window.inside(table)
+        for repetition, released in enumerate(noise.released.reshape(len(noise.released), -1)):
+            for cell in np.flatnonzero(released >= 0).tolist():
+                own: Hashable = (place, repetition, cell)
+                if noise.keyed:
+                    own = ("own", release) if noise.keys is None else ("named", noise.keys)
+                yield Seen(source, cell, parts[cell], int(released[cell]), own, noise.mechanism)
 
 
 def bits_of(cells: Integers) -> int:

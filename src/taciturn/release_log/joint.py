@@ -1,6 +1,7 @@
 """All that is published over some variables as one linear system, with tables of
 swapped records: each cell is divided into those who stayed in their area and those who
-left it, in each swapped file.
+left it, in each swapped file. With it goes what follows from answers with the same
+keys.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -12,12 +13,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.sparse import csr_array, vstack
 
 from taciturn.attack.system import LinearSystem, Total, build_system
 from taciturn.errors import TableError
 from taciturn.release_log.codebook import Integers
+from taciturn.release_log.from_keys import FromKeys, from_keys, keyed
 from taciturn.release_log.mechanisms import canonical
 from taciturn.release_log.published import PublishedTable
+from taciturn.release_log.search import limited, members_of, propagated
 from taciturn.release_log.swapped import is_by_area, sizes_of, swapped_as_released, swapping_of
 from taciturn.release_log.swapping import RecordSwapping
 from taciturn.release_log.window import NEW, Source, Window, named, total_of, window_of
@@ -30,16 +34,18 @@ type Sources = Sequence[Source]
 
 
 class Joint:
-    """One linear system of a window and of swapped files.
+    """One linear system of a window, of swapped files, and of what follows from answers
+    with the same keys.
 
     Parameters
     ----------
     window : Window
-        What is published as it is, or as intervals, over classes that the tables of
-        swapped records and the sizes of their areas tell apart.
+        What is published as it is, or as intervals, over classes that the tables with
+        keys, those of swapped records and the sizes of their areas tell apart.
     noisy : sequence of Source
         Perturbed tables whose cells are made of whole classes; those of swapped records
-        are taken, but of files for which there is no room, the new one's last.
+        are taken, but of files for which there is no room, the new one's last; of those
+        with keys what follows from two answers.
 
     Attributes
     ----------
@@ -60,6 +66,7 @@ class Joint:
         room = max(0, int(np.log2(_MOST_COLUMNS / prod(window.shape))))
         self._files = files[:room]
         self.left_out = frozenset(release for own in files[room:] for release, _ in own)
+        self._keyed = keyed(noisy)
 
     @property
     def _ways(self) -> int:
@@ -78,19 +85,60 @@ class Joint:
     def says_something_new(self) -> bool:
         """Whether the new release is part of it."""
         sources = [*self.window.sources, *(source for own in self._files for source in own)]
-        return any(release == NEW for release, _ in sources)
+        derived = any(NEW in each.releases for each in self.from_keys.totals)
+        return derived or any(release == NEW for release, _ in sources)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that is published is part of it."""
+        return not self.left_out and self.from_keys.complete
 
     @cached_property
-    def release_of_row(self) -> Integers:
-        """The release that each row of the system comes from."""
-        every = [*self.window.sources, *self._of_files]
-        return np.array([release for release, _ in every])[self.system.row_total]
+    def releases_of_row(self) -> Integers:
+        """The two releases that each row of the system comes from; mostly it is one."""
+        published = [release for release, _ in [*self.window.sources, *self._of_files]]
+        every = [(published[total],) * 2 for total in self._published.row_total.tolist()]
+        every += [each.releases for each in self.from_keys.totals]
+        return np.array(every, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def from_keys(self) -> FromKeys:
+        """What follows from answers with the same keys."""
+        if not self._keyed:
+            return FromKeys((), complete=True, several=False)
+        system, unlimited = limited(self._published)
+        nobody = ~unlimited & (propagated(system)[1] == 0)
+        ways = (unlimited.reshape(-1, self._ways), nobody.reshape(-1, self._ways))
+        return from_keys(self.window, self._keyed, ways[0].any(axis=1), ways[1].all(axis=1))
 
     @cached_property
     def system(self) -> LinearSystem:
-        """A row for each published cell, a column for each combination of classes and
-        for who stayed and who left in each swapped file.
+        """A row for each published cell, and for what follows from two answers with the
+        same keys; a column for each combination of classes and for who stayed and who
+        left in each swapped file.
         """
+        published, derived = self._published, self.from_keys.totals
+        if not derived:
+            return published
+        inside = members_of([self.columns(each.cells) for each in derived], len(published.upper))
+        least = np.array([each.least for each in derived])
+        named = xr.DataArray(least, dims="cell", coords={"cell": [each.name for each in derived]})
+        overlapping = np.zeros(len(published.upper), dtype=np.int64)  # these are no groups
+        most = np.array([each.most for each in derived])
+        total = Total(named, overlapping, least, most, np.ones(len(derived), dtype=np.bool_))
+        return replace(
+            published,
+            matrix=csr_array(vstack([published.matrix, inside])),
+            least=np.concatenate([published.least, total.least]),
+            most=np.concatenate([published.most, total.most]),
+            totals=(*published.totals, total),
+            row_total=np.append(published.row_total, 0 * least + len(published.totals)),
+            row_group=np.append(published.row_group, np.arange(len(derived))),
+        )
+
+    @cached_property
+    def _published(self) -> LinearSystem:
+        """The system without what follows from answers with the same keys."""
         plain = self.window.system
         if not self._files:
             return plain

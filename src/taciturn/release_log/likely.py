@@ -27,7 +27,7 @@ from taciturn.release_log.totals import Totals, coarsest
 from taciturn.release_log.window import NEW, Source, Window, classes_of
 from taciturn.release_log.words import Taken, in_words, taken_of
 
-__all__ = ["Likely", "likely_totals"]
+__all__ = ["Likely", "likely_totals", "with_perturbed"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -153,16 +153,14 @@ def likely_totals(
     whether some were left out. Those that are settled are not looked at; those that are
     found are added to them.
     """
-    every = [*window.told, *noisy]
-    classes = classes_of(window.classes, [table for _, table in every], window.codebook)
-    fine = replace(window, classes=classes, told=every)
+    fine = with_perturbed(window, noisy)
     ties = Ties(fine, noisy)
     every_asked = _asked(fine, ties, noisy, settled)
     lacking = any(each.evidence.lacking for each in every_asked)
     every_asked = [each for each in every_asked if each.evidence.every]
     joint = Joint(fine, noisy)
     asked, left_out = _may_be_likely(joint, ties, every_asked, limits)
-    left_out = left_out or lacking or bool(joint.left_out)
+    left_out = left_out or lacking or not joint.complete
     columns = [joint.columns(each.cells) for each in asked]
     low, high = bounds_of_totals(joint.system, columns)
     hit: dict[int, tuple[_Posterior, Integers]] = {}
@@ -175,7 +173,7 @@ def likely_totals(
         return [], 0, left_out
     old = [source for source in noisy if source[0] != NEW]
     earlier = _earlier(
-        replace(before, classes=classes), old, [asked[number].cells for number in hit]
+        replace(before, classes=fine.classes), old, [asked[number].cells for number in hit]
     )
     found: dict[int, Likely] = {}
     for (number, (own, best)), first in zip(hit.items(), earlier, strict=True):
@@ -189,6 +187,15 @@ def likely_totals(
         {number: each.likely for number, each in found.items()},
     )
     return [found[number] for number in kept], len(found) - len(kept), left_out
+
+
+def with_perturbed(window: Window, noisy: Sequence[Source]) -> Window:
+    """The window, over classes that perturbed tables tell apart, too, and what it is
+    told with these.
+    """
+    every = [*window.told, *noisy]
+    classes = classes_of(window.classes, [table for _, table in every], window.codebook)
+    return replace(window, classes=classes, told=every)
 
 
 def _asked(

@@ -11,8 +11,8 @@ import pandas as pd
 
 from taciturn.errors import ParameterError
 from taciturn.progress import progress_steps
-from taciturn.release_log.advice import Tables, advice
-from taciturn.release_log.checking import Checked, check_tables, refuse_contradictions
+from taciturn.release_log.advice import advice
+from taciturn.release_log.checking import check_tables, refuse_contradictions
 from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.database import Database, create, names_of
 from taciturn.release_log.mechanisms import Stored
@@ -66,7 +66,8 @@ class ReleaseLog:
         The number of base records, if it is public. A table of everybody must then add
         up to it.
     overwrite : bool
-        Replace a file that exists by the new log, and forget what it held.
+        Replace a file that exists by the new log, and forget what it held. A log that
+        cannot be opened is not replaced.
 
     Raises
     ------
@@ -185,8 +186,9 @@ class ReleaseLog:
         keys : str, optional
             What the keys of the records are called from which the noise follows, or the
             file of swapped records. Where two releases with the same keys count the
-            same records, this is one answer. By default no other release has the same.
-            By cell keys with several perturbation tables it must be said.
+            same records, this is one answer; where answers differ, they are not the
+            same. By default no other release has the same keys. By cell keys with
+            several perturbation tables it must be said.
         threshold : int
             Counts below it are small.
         values : int
@@ -225,10 +227,7 @@ class ReleaseLog:
         given: Defined = {"where": where, "merge": merge, "mechanism": mechanism, "keys": keys}
         tables = published_tables(table, self.codebook, total=total, **given)
         releases, earlier = self._database.all()
-
-        def check(changed: Tables) -> Checked:
-            return check_tables(changed, earlier, self.codebook, limits)
-
+        check = partial(check_tables, earlier=earlier, codebook=self.codebook, limits=limits)
         with progress_steps("working out what the releases say together", shown=progressbar) as on:
             found = check(tables)
             changes = []

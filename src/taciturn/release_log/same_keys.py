@@ -11,20 +11,20 @@ import numpy as np
 from taciturn.attack import CellKeys, Mechanism
 from taciturn.attack.mechanisms.base import Floats, Integers
 from taciturn.errors import ParameterError, TableError
+from taciturn.release_log.codebook import Booleans
 from taciturn.release_log.evidence import Seen
 from taciturn.release_log.known import Hashes
 from taciturn.release_log.mechanisms import canonical
 from taciturn.release_log.published import PublishedTable
 from taciturn.release_log.window import NEW, Source
 
-__all__ = ["once", "refuse_unnamed_keys"]
+__all__ = ["once", "refuse_unnamed_keys", "same_records", "shared_keys"]
 
 _ROUNDING: Final = 1e-12  # of ends of intervals of keys
 
 
-def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
-    """Counts of the same records with noise from the same keys once, with all that was
-    released of them.
+def same_records(every: Sequence[Seen], same: Hashes) -> list[dict[str, list[Seen]]]:
+    """Counts of the same records with noise from the same keys together, by mechanism.
 
     Parameters
     ----------
@@ -39,19 +39,45 @@ def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
     TableError
         Two of them differ and are by the same mechanism.
     """
-    groups: dict[Hashable, dict[str, Seen]] = {}
+    groups: dict[Hashable, dict[str, list[Seen]]] = {}
     mechanisms = {id(each.mechanism): each.mechanism for each in every}
     texts = {number: canonical(mechanism) for number, mechanism in mechanisms.items()}
     for each in every:
-        own = groups.setdefault((each.keys, int(same[each.cells].sum())), {})
-        first = own.setdefault(texts[id(each.mechanism)], each)
-        if first.value != each.value:
+        group = groups.setdefault((each.keys, int(same[each.cells].sum())), {})
+        own = group.setdefault(texts[id(each.mechanism)], [])
+        own.append(each)
+        if own[0].value != each.value:
             raise TableError(
-                f"{first.name} is published as {first.value}, and"
+                f"{own[0].name} is published as {own[0].value}, and"
                 f" {each.name} as {each.value}: with the same keys the same"
                 " records have one answer"
             )
-    return [_together([*own.values()]) for own in groups.values()]
+    return [*groups.values()]
+
+
+def once(every: Sequence[Seen], same: Hashes) -> list[Seen]:
+    """Counts as of `same_records` once, with all that was released of them.
+
+    Raises
+    ------
+    TableError
+        As of `same_records`.
+    """
+    groups = same_records(every, same)
+    return [_together([own[0] for own in group.values()]) for group in groups]
+
+
+def shared_keys(one: Seen, other: Seen) -> tuple[Integers, Booleans] | None:
+    """The counts that give each of two answers, and whether one key gives both; None
+    where it is not known how they follow from keys.
+    """
+    if not isinstance(one.mechanism, CellKeys) or not isinstance(other.mechanism, CellKeys):
+        return None
+    both = _Together(tuple((each.mechanism, each.value) for each in (one, other)))
+    ends = both.support(one.value)
+    low, high = ends or (0, -1)
+    counts = np.arange(low, int(high) + 1)
+    return counts, np.asarray(both.log_probability(one.value, counts) > -np.inf)
 
 
 def refuse_unnamed_keys(new: Sequence[PublishedTable], earlier: Sequence[Source]) -> None:

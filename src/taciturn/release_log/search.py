@@ -139,10 +139,13 @@ def _walked(system: LinearSystem, lower: Integers, upper: Integers) -> Iterator[
     kept = np.flatnonzero(np.diff(matrix.indptr))
     rows = Rows(csr_array(matrix[kept]), (system.least - shown)[kept], (system.most - shown)[kept])
     walk = Walk(rows, lower[open_], upper[open_], np.random.default_rng(0))
-    for found in walk.tables(_MOST_TABLES):
-        table = lower.copy()
-        table[open_] = found
-        yield table
+    try:
+        for found in walk.tables(_MOST_TABLES):
+            table = lower.copy()
+            table[open_] = found
+            yield table
+    except ContradictionError:
+        raise TableError(contradiction(system, "what is published")) from None
 
 
 def bounds_of_totals(

@@ -70,7 +70,7 @@ class SmallestSets:
     def __init__(self, joint: Joint, effort: Effort) -> None:
         self._effort = effort
         system = joint.system
-        self._system, self._of_row = system, joint.release_of_row
+        self._system, self._of_row = system, joint.releases_of_row
         self._earlier = frozenset(int(r) for r in np.unique(self._of_row)) - {NEW, PUBLIC}
         # Beyond all that is published, so that it limits no total.
         finite = np.maximum(system.least, np.where(system.most < UNLIMITED, system.most, 0))
@@ -152,7 +152,7 @@ class SmallestSets:
         """
         system, costs = self._system, wanted.costs
         self._effort.spend(system.matrix.shape[1])
-        held = np.isin(self._of_row, [NEW, PUBLIC, *taken])
+        held = np.isin(self._of_row, [NEW, PUBLIC, *taken]).all(axis=1)
         least = np.where(held, open_ended(system.least), -np.inf)
         most = np.where(held, open_ended(system.most), np.inf)
         beyond, used = [], np.zeros(len(held), dtype=np.bool_)
@@ -169,7 +169,7 @@ class SmallestSets:
             sums = system.matrix @ table
             near = _NEAR * np.maximum(1.0, np.abs(sums))
             against |= (sums < system.least - near) | (sums > system.most + near)
-        return self._releases(against), frozenset()
+        return self._releases(against) - frozenset(taken), frozenset()
 
     def _releases(self, rows: Booleans) -> frozenset[int]:
         return frozenset(int(r) for r in np.unique(self._of_row[rows])) - {NEW, PUBLIC}

@@ -1,14 +1,13 @@
 """All that perturbed counts of a window say of a total."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from taciturn.attack import Mechanism
 from taciturn.release_log.answers import Answers, Chosen
 from taciturn.release_log.codebook import Integers
-from taciturn.release_log.evidence import Evidence, Seen, bits_of
+from taciturn.release_log.evidence import Evidence, all_seen, bits_of
 from taciturn.release_log.known import Hashes, Known, random_hashes
 from taciturn.release_log.same_keys import once
 from taciturn.release_log.sums import Sums
@@ -53,7 +52,7 @@ class Ties:
         nobody = self.known.upper == 0
         same = np.where(nobody, np.uint64(0), random_hashes(_SAME, len(nobody)))
         counted = [source for source in noisy if not swapping_of(source[1])]
-        self.seen = once(list(_all_seen(window, counted)), same)
+        self.seen = once([x for x in all_seen(window, counted) if len(x.cells)], same)
         self.swapped = swapped_files(window, [each for each in noisy if swapping_of(each[1])])
         self._anybody = bits_of(np.flatnonzero(~nobody))
         self._answers = Answers(self.known, self.seen)
@@ -77,21 +76,3 @@ class Ties:
         files = self.swapped if is_open else []
         found += [(1, 0, count) for file in files if (count := file.of(cells)) is not None]
         return Evidence(found, sums, any(file.lacks(cells) for file in self.swapped))
-
-
-def _all_seen(window: Window, noisy: Sequence[Source]) -> Iterator[Seen]:
-    """Every perturbed count that is of somebody."""
-    for place, source in enumerate(noisy):
-        release, table = source
-        noise = table.noise
-        assert noise is not None, "only perturbed tables are given"
-        assert isinstance(noise.mechanism, Mechanism), "of each count for itself"
-        parts = window.inside(table)
-        for repetition, released in enumerate(noise.released.reshape(len(noise.released), -1)):
-            for cell in np.flatnonzero(released >= 0).tolist():
-                if not len(parts[cell]):
-                    continue
-                own: Hashable = (place, repetition, cell)
-                if noise.keyed:
-                    own = ("own", release) if noise.keys is None else ("named", noise.keys)
-                yield Seen(source, cell, parts[cell], int(released[cell]), own, noise.mechanism)

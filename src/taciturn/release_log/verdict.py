@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taciturn.release_log.advice import Advice
-from taciturn.release_log.checking import Finding
+from taciturn.release_log.findings import Finding
 from taciturn.release_log.likely import Likely
 from taciturn.release_log.published import PublishedTable
 
@@ -44,7 +44,8 @@ class Verdict:
     complete : bool
         Whether all earlier releases were taken together at once. If not, they were in
         parts, and what follows only from several of these parts together was not looked
-        for; or there were too many totals to bound all.
+        for; or there were too many totals to bound all, or answers with the same keys
+        from which more may follow.
     not_combined : tuple of str
         The names of earlier releases that share variables with the table and were in
         none of the parts.
@@ -166,7 +167,7 @@ class Verdict:
         if not self.found:
             return (
                 "Nothing found, but the earlier releases were taken together in parts only, or"
-                " there were too many totals: this is no proof."
+                " there were too many totals or answers with the same keys: this is no proof."
             )
         counts = "1 small count" if self.found == 1 else f"{self.found:,} small counts"
         nearly = ""

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, hstack
 
 from taciturn.attack.bounds.branching import whole_table
 from taciturn.attack.bounds.certificates import Rows
+from taciturn.attack.bounds.propagation import ContradictionError
 from taciturn.attack.posterior.lattice import kernel_basis
 from taciturn.attack.posterior.walk import walk
 from taciturn.attack.solver import ANY_SOLUTION, Floats, Program
@@ -46,7 +47,15 @@ class Walk:
         self._lower, self._upper = lower, upper
 
     def tables(self, number: int) -> Iterator[Integers]:
-        """So many tables."""
+        """So many tables.
+
+        Raises
+        ------
+        ContradictionError
+            There is none.
+        AttackError
+            The solver finds none.
+        """
         first = self._first()
         yield first
         ranges = self._rows.least < self._rows.most
@@ -104,10 +113,11 @@ class Walk:
                 return found
         program = self._program(self._lower, self._upper, whole=self._rows.free)
         solved = program.solve(np.zeros(len(self._lower)), gap=ANY_SOLUTION, sure=True)
-        if solved is not None:
-            table = np.rint(solved.values).astype(np.int64)
-            if self._rows.hold(table, self._lower, self._upper):
-                return table
+        if solved is None:
+            raise ContradictionError
+        table = np.rint(solved.values).astype(np.int64)
+        if self._rows.hold(table, self._lower, self._upper):
+            return table
         raise AttackError("the solver finds no table that is compatible with what is published")
 
     def _centre(self) -> Floats:
