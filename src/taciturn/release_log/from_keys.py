@@ -207,8 +207,8 @@ def _held(window: Window) -> dict[frozenset[int], list[int]]:
     found: dict[frozenset[int], list[int]] = {}
     for release, table in window.sources:
         inside = window.inside(table)
-        own = found.setdefault(frozenset({release}) - {NEW, PUBLIC}, [])
-        own += [bits_of(inside[cell]) for cell in np.flatnonzero(table.least > 0).tolist()]
+        sets = (bits_of(inside[cell]) for cell in np.flatnonzero(table.least > 0).tolist())
+        found.setdefault(frozenset({release}) - {NEW, PUBLIC}, []).extend(filter(None, sets))
     return found
 
 
