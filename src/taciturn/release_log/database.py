@@ -57,7 +57,8 @@ def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
     Raises
     ------
     FileFormatError
-        The file exists, or cannot be written.
+        The file exists, or cannot be written; a log that is to be replaced cannot be
+        opened, so that what was committed to it might get lost without being replaced.
     """
     about = {
         "format": _FORMAT,
@@ -73,10 +74,7 @@ def create(path: Path, codebook: Codebook, *, overwrite: bool) -> None:
             }
         ),
     }
-    fresh = _file_of({"project": list(about.items())})
-    with ExitStack() as until_replaced, whole_file(path, overwrite=overwrite) as file:
-        file.write(fresh)
-        until_replaced.enter_context(settled(path))
+    _put(path, _file_of({"project": list(about.items())}), overwrite=overwrite)
 
 
 class Database:
@@ -228,12 +226,9 @@ class Database:
             )
             rest = {table: connection.table(table).fetchall() for table in _INTO}
             connection.execute("ROLLBACK")  # what is deleted would stay in the file
-            fresh = _file_of(rest)
-            with ExitStack() as until_replaced, whole_file(self.path, overwrite=True) as file:
-                file.write(fresh)
-                until_replaced.enter_context(settled(self.path))
-                if sys.platform == "win32":  # which does not replace an open file
-                    connection.close()
+            if sys.platform == "win32":  # which does not replace an open file
+                connection.close()
+            _put(self.path, _file_of(rest), overwrite=True)
             return numbers[name]
 
     def _releases(self, connection: Any) -> list[Row]:
@@ -285,6 +280,15 @@ def _file_of(contents: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
         finally:
             connection.close()
         return fresh.read_bytes()
+
+
+def _put(path: Path, content: bytes, *, overwrite: bool) -> None:
+    """Put a file in its place, and hold until then what was committed to another one
+    there.
+    """
+    with ExitStack() as until_replaced, whole_file(path, overwrite=overwrite) as file:
+        file.write(content)
+        until_replaced.enter_context(settled(path))
 
 
 def _commit(connection: Any) -> None:
