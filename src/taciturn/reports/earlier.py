@@ -222,8 +222,8 @@ def _said(verdict: Verdict) -> str:
         return "No small count can be worked out that could not be before."
     return (
         "No small count was found that could be worked out and could not be before, but the"
-        " earlier releases were taken together in parts only, or there were too many totals: this"
-        " is no proof."
+        " earlier releases were taken together in parts only, or there were too many totals or"
+        " answers with the same keys: this is no proof."
     )
 
 
