@@ -11,7 +11,7 @@ from taciturn.release_log.codebook import Codebook
 from taciturn.release_log.published import Axis, PublishedTable
 from taciturn.release_log.search import Limits
 from taciturn.release_log.totals import Totals
-from taciturn.release_log.window import NEW, told_of, window_of
+from taciturn.release_log.window import NEW, Window, told_of, window_of
 
 SHAPES = [(3, 2), (4, 2), (2, 2, 2), (3, 3), (5,), (3, 2, 2)]
 
@@ -47,6 +47,10 @@ class Base:
         classes = _windows(self.new, self.earlier, self.codebook)[0][0]
         both = [*self.earlier, *((0, table) for table in self.new)]
         window = window_of(classes, told_of(classes, both), self.codebook)
+        return self.of_window(window, self.every[compatible(self.every, released, self.table)])
+
+    def of_window(self, window: Window, held: np.ndarray) -> tuple[Totals, np.ndarray]:
+        """All totals of a window, of some tables."""
         place = np.zeros(self.table.shape, dtype=int)
         for name, own in window.classes.items():
             shape = [-1 if dim == name else 1 for dim in self.table.dims]
@@ -54,8 +58,7 @@ class Base:
         cells = np.zeros((self.table.size, int(np.prod(window.shape))), dtype=np.int64)
         cells[np.arange(self.table.size), place.ravel()] = 1
         totals = Totals(window)
-        held = self.every[compatible(self.every, released, self.table)] @ cells
-        return totals, np.array([totals.of(each) for each in held])
+        return totals, np.array([totals.of(each) for each in held @ cells])
 
 
 def taken(totals: Totals, total: int, codebook: Codebook) -> dict[str, tuple[str, ...]]:

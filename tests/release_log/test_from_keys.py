@@ -94,14 +94,7 @@ class Keyed(Base):
         both = [*self.earlier, *((NEW, table) for table in self.new)]
         window = window_of(classes, told_of(classes, both), self.codebook)
         window = from_keys.told_apart(window, [x for x in both if x[1].noise is not None])
-        place = np.zeros(self.table.shape, dtype=int)
-        for name, own in window.classes.items():
-            shape = [-1 if dim == name else 1 for dim in self.table.dims]
-            place = place * (own.max() + 1) + own.reshape(shape)
-        cells = np.zeros((self.table.size, int(np.prod(window.shape))), dtype=np.int64)
-        cells[np.arange(self.table.size), place.ravel()] = 1
-        totals = Totals(window)
-        return totals, np.array([totals.of(each) for each in self.held(released) @ cells])
+        return self.of_window(window, self.held(released))
 
 
 def check_against_all_tables(seed: int, mechanisms: list[Mechanism], known: str) -> Checked | None:
