@@ -84,7 +84,9 @@ def texts(
         "sampling": _sampling(parts, public=public),
         "rests_on": list(_rests_on(contents, public=public)),
         "of_risk": of_risk,
-        "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks),
+        "yardstick": yardstick_picture(_shown((low, row["mean"], high), public), contents.marks)
+        if of_risk
+        else None,
         "between": between(row["mean"], contents.marks),
         "measures": [
             (name, [f"{value:.{digits}f}" for value in found.table.loc[name][:5]], _MEASURES[name])
