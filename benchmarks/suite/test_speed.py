@@ -160,20 +160,23 @@ def test_many_tables(benchmark, tables, workers):
 
 
 @cache
-def of_areas() -> Task:
-    """1,000 areas, given what they share."""
+def of_areas(group: str) -> Task:
+    """1,000 areas, given what they share or to be fitted by themselves."""
     population = area_populations("margins", 1_000, 1)
     tables = collected(sampled(population, 0.05, 1), population.sum(VARIABLES), "area", None)
+    kept = Kept(200, (0.025, 0.5, 0.975), (0.1, 0.8, 0.1), {}, False)
+    if group == "areas by themselves":
+        return Task(0, tables, ESTIMATORS["pool of two families"], kept, 1)
     stack = tables.tables
     profile = tc.SharedProfile(draws=50, tune=50)
     learned = profile.learn(stack.counts[:100], stack.layout, seed=1, workers=2, progressbar=False)
-    kept = Kept(200, (0.025, 0.5, 0.975), (0.1, 0.8, 0.1), {}, False)
     return Task(0, tables, learned.populations(200), kept, 1)
 
 
+@pytest.mark.parametrize("group", ["areas by themselves", "areas that share a profile"])
 @pytest.mark.parametrize("way", ["in blocks", "in blocks, two threads", "one by one"])
-def test_areas_that_share_a_profile(benchmark, way):
-    task = of_areas()
+def test_areas(benchmark, way, group):
+    task = of_areas(group)
     step = 1 if way == "one by one" else 100
     parts = [replace(task, tables=task.tables.part(k, k + step)) for k in range(0, 1_000, step)]
 
@@ -181,7 +184,7 @@ def test_areas_that_share_a_profile(benchmark, way):
         with ThreadPoolExecutor(2 if way.endswith("threads") else 1) as pool:
             list(pool.map(run_task, parts))
 
-    timed(benchmark, "areas that share a profile", way, work, 1_000, rounds=2)
+    timed(benchmark, group, way, work, 1_000, rounds=2)
 
 
 @pytest.mark.parametrize("method", ["fast", "nuts"])

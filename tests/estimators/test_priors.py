@@ -8,6 +8,8 @@ from hypothesis import given, strategies as st
 from scipy.stats import lognorm, uniform
 
 import taciturn as tc
+from taciturn.estimators.densities import log_density
+from taciturn.estimators.priors import Prior
 
 PRIORS = [
     tc.Prior("HalfNormal", sigma=0.7),
@@ -56,7 +58,7 @@ def test_exceeded_are_quantiles_from_above(prior: tc.Prior) -> None:
 def test_uniform(lower: float, width: float, value: float) -> None:
     prior, exact = tc.Prior("Uniform", lower=lower, upper=lower + width), uniform(lower, width)
     values = np.array([value, lower, lower + width, lower - 1e-9, lower + width + 1e-9])
-    np.testing.assert_allclose(prior.logpdf(values)[[0, 1]], exact.logpdf(values)[[0, 1]])
+    np.testing.assert_allclose(prior.logpdf(values)[:2], exact.logpdf(values)[:2], atol=1e-12)
     expected = [-math.log(width), -np.inf, -np.inf]
     np.testing.assert_allclose(prior.logpdf(values)[2:], expected, rtol=1e-12, atol=1e-12)
 
@@ -72,3 +74,27 @@ def test_log_normal(mu: float, sigma: float, value: float) -> None:
     np.testing.assert_allclose(found, exact.logpdf([value]), rtol=1e-9, atol=1e-9)
     for probability in (0.0, 1e-7, 0.4, 1.0):
         assert prior.quantile(probability) == pytest.approx(exact.ppf(probability), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        Prior("Beta", alpha=0.4, beta=3.0),
+        Prior("Exponential", lam=0.3),
+        Prior("Gamma", alpha=0.7, beta=0.2),
+        Prior("HalfCauchy", beta=3.0),
+        Prior("HalfNormal", sigma=2.0),
+        Prior("HalfStudentT", nu=3.5, sigma=2.0),
+        Prior("InverseGamma", alpha=1.5, beta=4.0),
+        Prior("LogNormal", mu=-1.0, sigma=2.5),
+        Prior("Pareto", alpha=1.2, m=0.3),
+        Prior("Uniform", lower=0.1, upper=5.0),
+    ],
+    ids=lambda prior: prior.distribution,
+)
+def test_densities_in_compiled_code(prior):
+    """Those of SciPy, also outside of what a distribution reaches."""
+    values = np.concatenate([np.geomspace(1e-9, 1e9, 300), [0.2999, 0.3, 5.0, 5.001]])
+    found = [log_density(int(prior.coded[0]), *prior.coded[1:], value) for value in values]
+    np.testing.assert_allclose(found, prior.logpdf(values), rtol=1e-10, atol=1e-10)
+    assert log_density(int(prior.coded[0]), *prior.coded[1:], 0.0) == -np.inf

@@ -9,16 +9,16 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.errors import TaciturnError
+from taciturn.estimators.blocks import TABLES_AT_ONCE
 from taciturn.estimators.problem import make_problem
 from taciturn.fits.risk import MEASURES, measures
 from taciturn.many.collection import Stack, collected
 from taciturn.many.seeds import rng_of
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.shared_profile.layout import Layout
-from taciturn.many.shared_profile.populations import AREAS_AT_ONCE
 from taciturn.schema import MAX_COUNT
 
-AREAS, DRAWS = 2 * AREAS_AT_ONCE, 30
+AREAS, DRAWS = 2 * TABLES_AT_ONCE, 30
 RNG = np.random.default_rng(2)
 SAMPLES = RNG.poisson(np.exp(RNG.normal(1, 1.5, (AREAS, 1))), (AREAS, 6)) + np.eye(6, dtype=int)[0]
 SIZES = SAMPLES.sum(axis=1) * RNG.integers(1, 300, AREAS)
@@ -38,12 +38,12 @@ def drawn(shared: Populations, areas: list[int]) -> np.ndarray:
 
 
 def test_a_block_is_its_areas_one_by_one(shared):
-    together = drawn(shared, list(range(AREAS_AT_ONCE)))
-    for area in range(AREAS_AT_ONCE):
+    together = drawn(shared, list(range(TABLES_AT_ONCE)))
+    for area in range(TABLES_AT_ONCE):
         assert np.array_equal(drawn(shared, [area])[0], together[area])
     assert np.array_equal(drawn(shared, [7, 3, 5]), together[[7, 3, 5]])
-    assert (together.sum(axis=2) == SIZES[:AREAS_AT_ONCE, None]).all()
-    assert (together >= SAMPLES[:AREAS_AT_ONCE, None]).all()
+    assert (together.sum(axis=2) == SIZES[:TABLES_AT_ONCE, None]).all()
+    assert (together >= SAMPLES[:TABLES_AT_ONCE, None]).all()
 
 
 def test_threads_draw_the_same(shared):
@@ -57,7 +57,7 @@ def test_threads_draw_the_same(shared):
 def test_measures_of_a_block_are_those_of_its_areas(shared, axis):
     """To the last digit, whether or not looking up the logarithms of counts pays off:
     a count of one area is beyond all lookups."""
-    areas = list(range(AREAS_AT_ONCE))
+    areas = list(range(TABLES_AT_ONCE))
     population = drawn(shared, areas).reshape(-1, DRAWS, 2, 3)
     population[3, :, 0, 0] += 2**22
     samples, mask = SAMPLES[areas].reshape(-1, 2, 3), np.ones((2, 3), dtype=bool)
@@ -69,7 +69,7 @@ def test_measures_of_a_block_are_those_of_its_areas(shared, axis):
 
 
 def test_memory_bounds_a_block(shared):
-    assert shared.at_once == AREAS_AT_ONCE
+    assert shared.at_once == TABLES_AT_ONCE
     many = Populations(*(np.tile(x, (4000, 1)) for x in shared.shared), shared.layout)
     assert many.at_once == 1
 

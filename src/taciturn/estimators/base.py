@@ -1,6 +1,7 @@
 """The interface of a population estimator, and how every fit is put together."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.errors import ParameterError
+from taciturn.estimators.blocks import TableBlock
 from taciturn.estimators.drawing import labelled_tables
 from taciturn.estimators.pointwise import (
     by_individual,
@@ -273,6 +275,19 @@ class Estimator(Specified, ABC):
         """Draw the populations of `learn`, with this seed, and `draw_population`, with
         this generator, for one chain, without labels; None, the default, for
         estimators that have no such path.
+        """
+        return None
+
+    def draw_block(
+        self,
+        block: TableBlock,
+        draws: int,
+        seeds: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> tuple[Counts, npt.NDArray[np.bool_]] | None:
+        """Draw the populations of `draw_unlabelled` for many tables without a call of
+        Python for each, (tables, draws, cells), and tell which have them; None, the
+        default, for estimators that have no such path.
         """
         return None
 

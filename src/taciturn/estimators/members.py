@@ -3,15 +3,19 @@ where members are special cases of another one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isclose
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from taciturn.errors import ParameterError
+from taciturn.errors import ParameterError, TableError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.block_estimator import BlockEstimator, LearnedBlock
+from taciturn.estimators.blocks import TableBlock
+from taciturn.estimators.mixture import turns
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
@@ -28,8 +32,11 @@ __all__ = [
     "check_shares",
     "check_values",
     "evidence_near",
+    "learn_blocks",
     "learn_members",
+    "refuse_name_clash",
     "shares_by_evidence",
+    "whose_turns",
 ]
 
 Nested = Mapping[str, Mapping[str, float]]
@@ -101,6 +108,28 @@ def learn_members(
             fast = in_threads(trusted, list(plain), numbers=_NUMBERS * problem.cells)
         found = dict(zip(plain, fast, strict=True))
         return {name: found.get(name) or others(name) for name in members}
+
+
+def learn_blocks(
+    members: Mapping[str, Estimator],
+    block: TableBlock,
+    draws: int,
+    seeds: Sequence[Mapping[str, int]],
+) -> list[tuple[BlockEstimator, LearnedBlock]] | None:
+    """What every member learns of each of many tables, with seeds of each table by the
+    member; None where one of them is left to what takes one table.
+    """
+    learned = []
+    for name, member in members.items():
+        if not isinstance(member, BlockEstimator):
+            return None
+        refuse_name_clash(block.first, member.priors_for(block.first), name)
+        rngs = [np.random.default_rng(own[name]) for own in seeds]
+        found = member.learn_block(block, draws, rngs)
+        if found is None:
+            return None
+        learned.append((member, found))
+    return learned
 
 
 def check_shares(shares: Any, names: list[str]) -> dict[str, float]:
@@ -229,3 +258,24 @@ def shares_by_evidence(
     own = {name: w * evidence.get(name, 1.0) ** _TEMPER for name, w in shares.items()}
     total = sum(own.values())
     return {name: share / total for name, share in own.items()}
+
+
+def whose_turns(
+    shares: Mapping[str, float], chains: int, draws: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Number of the member that makes each draw, (chain, draw): in random order, so
+    that neighbouring draws of a chain are as independent as any two draws.
+    """
+    whose = turns(np.array(list(shares.values())), draws)
+    return np.stack([rng.permutation(whose) for _ in range(chains)])
+
+
+def refuse_name_clash(problem: Problem, names: Iterable[object], member: str) -> None:
+    """Raise `TableError` for a variable of the table that is called like a member, or
+    like one of its parameters or statistics.
+    """
+    if member in problem.variables:
+        raise TableError(
+            f"the variable {member!r} has the name of a member of the pool: rename one of them"
+        )
+    problem.refuse_names({f"{member}_{own}" for own in names})

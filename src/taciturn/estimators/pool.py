@@ -3,7 +3,7 @@ that the sample moves.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from taciturn.diagnostics import ImportanceDiagnostics
-from taciturn.errors import TableError
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
+from taciturn.estimators.blocks import TableBlock
 from taciturn.estimators.drawing import DrawTables
 from taciturn.estimators.log_linear.dirichlet import DirichletLogLinear
 from taciturn.estimators.members import (
@@ -24,8 +24,11 @@ from taciturn.estimators.members import (
     check_shares,
     check_values,
     evidence_near,
+    learn_blocks,
     learn_members,
+    refuse_name_clash,
     shares_by_evidence,
+    whose_turns,
 )
 from taciturn.estimators.mixture import (
     Turn,
@@ -33,7 +36,6 @@ from taciturn.estimators.mixture import (
     member_variables,
     mixture_terms,
     prefixed,
-    turns,
 )
 from taciturn.estimators.pointwise import by_individual, fits_by_individual
 from taciturn.estimators.priors import Prior
@@ -180,13 +182,13 @@ class LinearPool(Estimator):
         seeds, order = self._seeds(seed)
         learned = learn_members(self.members, problem, settings, seeds)
         shares = self._shares(problem, {name: own.posterior for name, own in learned.items()})
-        member = _whose(shares, settings.chains, settings.draws, order)
+        member = whose_turns(shares, settings.chains, settings.draws, order)
         coords = {"chain": np.arange(settings.chains), "draw": np.arange(settings.draws)}
         posterior = xr.Dataset(coords={**coords, "member": (("chain", "draw"), member)})
         stats = xr.Dataset()
         for name, found in learned.items():
             known = [x for x in (found.posterior, found.sample_stats) if x is not None]
-            _refuse_name_clash(problem, [own for each in known for own in each.data_vars], name)
+            refuse_name_clash(problem, [own for each in known for own in each.data_vars], name)
             if found.posterior is not None:
                 posterior = posterior.merge(prefixed(found.posterior, name))
             if found.sample_stats is not None:
@@ -237,8 +239,7 @@ class LinearPool(Estimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw one population table per draw, from the member it is assigned to."""
-        draw = attrgetter("draw_population")
-        return self._labelled(draw, problem, settings, parameters, rng)
+        return self._labelled(attrgetter("draw_population"), problem, settings, parameters, rng)
 
     def draw_unlabelled(
         self, problem: Problem, draws: int, seed: int, rng: np.random.Generator
@@ -260,15 +261,37 @@ class LinearPool(Estimator):
                 found = estimator.trusted(problem, draws, seeds[name])
                 if found is None:
                     return None
-                _refuse_name_clash(problem, found, name)
+                refuse_name_clash(problem, found, name)
                 learned[name] = found
-        whose = _whose(self._shares(problem, learned), 1, draws, order)
+        whose = whose_turns(self._shares(problem, learned), 1, draws, order)
 
         def own(name: str, turn: Turn) -> Counts:
             at = {parameter: values[turn[0]] for parameter, values in learned[name].items()}
             return members[name].complete(problem, int(turn.sum()), at, rng)
 
         return self._in_turns(own, whose, problem)
+
+    def draw_block(
+        self,
+        block: TableBlock,
+        draws: int,
+        seeds: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> tuple[Counts, Turn] | None:
+        """Draw populations of each table as `draw_unlabelled` does."""
+        if type(self) is not LinearPool or self.nested is not None:
+            return None
+        own, orders = zip(*map(self._seeds, seeds), strict=True)
+        learned = learn_blocks(self.members, block, draws, own)
+        if learned is None:
+            return None
+        trusted = np.all([found.trusted for _, found in learned], axis=0)
+        whose = np.concatenate([whose_turns(self.share_of, 1, draws, rng) for rng in orders])
+        out = np.zeros((*whose.shape, block.counts.shape[1]), dtype=np.int64)
+        for number, (member, found) in enumerate(learned):
+            turns = (whose == number) & trusted[:, None]
+            member.complete_block(block, found.draws, turns, rngs, out)
+        return out, trusted
 
     def draw_replicates(
         self,
@@ -278,8 +301,7 @@ class LinearPool(Estimator):
         rng: np.random.Generator,
     ) -> Counts:
         """Draw one replicated sample per draw, from the member it is assigned to."""
-        draw = attrgetter("draw_replicates")
-        return self._labelled(draw, problem, settings, parameters, rng)
+        return self._labelled(attrgetter("draw_replicates"), problem, settings, parameters, rng)
 
     def _labelled(
         self,
@@ -372,28 +394,7 @@ class PooledParameters(Parameters):
     shares: dict[str, float] = field(default_factory=dict)
 
 
-def _whose(
-    shares: Mapping[str, float], chains: int, draws: int, rng: np.random.Generator
-) -> Counts:
-    """Number of the member that makes each draw, (chain, draw): in random order, so
-    that neighbouring draws of a chain are as independent as any two draws.
-    """
-    whose = turns(np.array(list(shares.values())), draws)
-    return np.stack([rng.permutation(whose) for _ in range(chains)])
-
-
 def _of_member(pooled: Parameters, name: str) -> Parameters:
     assert pooled.posterior is not None
     own = member_variables(pooled.posterior, name)
     return Parameters(own if own.data_vars else None)
-
-
-def _refuse_name_clash(problem: Problem, names: Iterable[object], member: str) -> None:
-    """Raise `TableError` for a variable of the table that is called like a member, or
-    like one of its parameters or statistics.
-    """
-    if member in problem.variables:
-        raise TableError(
-            f"the variable {member!r} has the name of a member of the pool: rename one of them"
-        )
-    problem.refuse_names({f"{member}_{own}" for own in names})

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import betaln, ndtri
 
 from taciturn.errors import PriorError
+from taciturn.estimators.densities import KINDS
 from taciturn.loading import loaded
 from taciturn.validate import is_real, quoted
 
@@ -144,6 +145,14 @@ class Prior:
             case "Uniform" if x["lower"] <= value <= x["upper"]:
                 return -log(x["upper"] - x["lower"])
         return float(self.logpdf(np.array([value]))[0])
+
+    @property
+    def coded(self) -> tuple[float, float, float]:
+        """What `densities.log_density` takes: the kind, by number, and two parameters,
+        the second of which may have no meaning.
+        """
+        first, *rest = self.parameters.values()
+        return float(KINDS.index(self.distribution)), first, rest[0] if rest else 0.0
 
     @property
     def is_bounded(self) -> bool:

@@ -10,6 +10,7 @@ __all__ = [
     "log_rising",
     "log_rising_over_power",
     "log_steps",
+    "row_log_rising",
     "sum_log_rising",
     "sums_of_shares",
 ]
@@ -30,7 +31,7 @@ def log_rising(a: Any, n: Any) -> Any:
     return gammaln(n) - betaln(a, n)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of ``Γ(a + n) / (Γ(a) a^n)``, which is near 0 where `a` is large."""
     if n <= _FACTORS and n == math.floor(n):
@@ -50,7 +51,7 @@ def log_rising_over_power(n, a, log_a):  # type: ignore[no-untyped-def] # pragma
     return math.lgamma(a + n) - math.lgamma(a) - n * log_a
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sums_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
     """``a (ψ(a + n) - ψ(a))`` and ``a² (ψ'(a) - ψ'(a + n))``, without cancellation
     where `a` is large: for a whole number n the sums over j < n of ``a / (a + j)`` and
@@ -58,7 +59,10 @@ def sums_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
     """
     a, first, second = max(a, _SMALLEST), 0.0, 0.0
     if n <= _FACTORS and n == math.floor(n):
-        for j in range(int(n)):
+        if n < 1.0:
+            return 0.0, 0.0
+        first = second = 1.0
+        for j in range(1, int(n)):
             share = a / (a + j)
             first += share
             second += share * share
@@ -71,7 +75,7 @@ def sums_of_shares(n, a):  # type: ignore[no-untyped-def] # pragma: no cover
     return a * (_digamma(top) - _digamma(a)), a * a * (_trigamma(a) - _trigamma(top))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _digamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """By its recurrence, and its asymptotic series (DLMF 5.11.2)."""
     before = 0.0
@@ -81,14 +85,14 @@ def _digamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
     return math.log(x) - 0.5 / x - _digamma_rest(x) - before
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _digamma_rest(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """``log x - 1 / (2 x) - ψ(x)``, from `_SERIES` on."""
     y = 1.0 / (x * x)
     return y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132)))))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _trigamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """By its recurrence, and its asymptotic series (DLMF 5.15.8)."""
     before = 0.0
@@ -98,52 +102,56 @@ def _trigamma(x):  # type: ignore[no-untyped-def] # pragma: no cover
     return before + (1.0 + 0.5 / x + _trigamma_rest(x)) / x
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _trigamma_rest(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """``x ψ'(x) - 1 - 1 / (2 x)``, from `_SERIES` on."""
     y = 1.0 / (x * x)
     return y * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y * (1 / 30 - y * (5 / 66)))))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sum_log_rising(a, counts, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill `out` with the sum over the cells of ``log_rising(a, counts)``, for each row
-    of `a`, above 0. Products are taken as they are where they are short.
-    """
+    """Fill `out` with `row_log_rising` of each row of `a`."""
     for row in range(a.shape[0]):
-        total, product = 0.0, 1.0
-        for i in range(counts.size):
-            n, x = counts[i], a[row, i]
-            if n <= _FACTORS and n == math.floor(n):
-                for k in range(int(n)):
-                    product *= x + k
-                    if product > _MOST or product < _LEAST:
-                        total += math.log(product)
-                        product = 1.0
-            else:
-                log_x = math.log(x)
-                total += log_rising_over_power(n, x, log_x) + n * log_x
-        out[row] = total + math.log(product)
+        out[row] = row_log_rising(a[row], counts)
 
 
-@njit(cache=True, nogil=True)
-def log_steps(start, step, number, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill `out` with the logarithm of the product of ``start + j step`` over j from 1
-    to `number`, for each element of two arrays, above 0 and at least 0.
+@njit(cache=True, nogil=True, error_model="numpy")
+def row_log_rising(a, counts):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The sum over the cells of ``log_rising(a, counts)``, `a` above 0. Products are
+    taken as they are where they are short.
     """
-    for i in range(start.size):
-        total, product, x = 0.0, 1.0, start[i]
-        if number > _FACTORS and step[i] * number > 1e-14 * x:
-            first = 1.0 + x / step[i]
-            log_first = math.log(first)
-            total = number * (math.log(step[i]) + log_first)
-            total += log_rising_over_power(float(number), first, log_first)
-        elif number > _FACTORS:
-            total = number * math.log(x)
-        else:
-            for j in range(1, number + 1):
-                product *= x + j * step[i]
+    total, product = 0.0, 1.0
+    for i in range(counts.size):
+        n, x = counts[i], a[i]
+        if n <= _FACTORS and n == math.floor(n):
+            for k in range(int(n)):
+                product *= x + k
                 if product > _MOST or product < _LEAST:
                     total += math.log(product)
                     product = 1.0
-        out[i] = total + math.log(product)
+        else:
+            log_x = math.log(x)
+            total += log_rising_over_power(n, x, log_x) + n * log_x
+    return total + math.log(product)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_steps(start, step, number):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the product of ``start + j step`` over j from 1 to `number`; above 0
+    and at least 0.
+    """
+    total, product = 0.0, 1.0
+    if number > _FACTORS and step * number > 1e-14 * start:
+        first = 1.0 + start / step
+        log_first = math.log(first)
+        total = number * (math.log(step) + log_first)
+        return total + log_rising_over_power(float(number), first, log_first)
+    if number > _FACTORS:
+        return number * math.log(start)
+    for j in range(1, number + 1):
+        product *= start + j * step
+        if product > _MOST or product < _LEAST:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)

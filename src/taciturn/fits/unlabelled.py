@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from taciturn.diagnostics import noted_failures
 from taciturn.estimators.base import Estimator
+from taciturn.estimators.blocks import TableBlock
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.settings import Parameters, SamplerSettings
 from taciturn.parallel import WITHOUT_THREADS
@@ -21,6 +22,7 @@ __all__ = [
     "FittedDraws",
     "Measure",
     "attained_quantiles",
+    "draw_block",
     "draw_populations",
     "fit_draws",
     "interval",
@@ -34,6 +36,7 @@ _ROUNDING: Final = 1e-6  # of a draw
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Measure = Literal["R1", "R2", "tau1"]
 
 
@@ -82,6 +85,16 @@ def draw_populations(
         return found, True
     fit = fit_draws(estimator, problem, draws, seed, "fast")
     return fit.population, fit.converged
+
+
+def draw_block(
+    estimator: Estimator, block: TableBlock, draws: int, seeds: Sequence[int]
+) -> tuple[Counts, Mask] | None:
+    """Population tables of `draw_populations` for many tables in compiled code,
+    (tables, draws, cells), and which tables have them; None where there are none.
+    """
+    learning, drawing = zip(*map(_seeds, seeds), strict=True)
+    return estimator.draw_block(block, draws, learning, drawing)
 
 
 def measure(population: Counts, problem: Problem, weights: Weights) -> Floats:

@@ -68,12 +68,17 @@ class Stack:
         return {str(dim): self.tables.sizes[dim] for dim in self.tables.dims[1:]}
 
     @property
+    def same_zeros(self) -> bool:
+        """Whether all tables have the same cells that can be filled."""
+        return self.structural_zeros is None or self.over not in self.structural_zeros.dims
+
+    @property
     def layout(self) -> Layout:
         """Variables and categories, and the cells that can be filled."""
         fillable = np.ones(int(np.prod(self.tables.shape[1:])), dtype=bool)
         if self.structural_zeros is not None:
             zeros = self.structural_zeros
-            if self.over in zeros.dims:
+            if not self.same_zeros:
                 raise TableError(
                     f"areas that share a profile have the same structural zeros: give them"
                     f" without {self.over!r}"

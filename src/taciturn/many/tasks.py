@@ -12,10 +12,11 @@ import xarray as xr
 from taciturn.diagnostics import effective_draws
 from taciturn.errors import TableError, TaciturnError
 from taciturn.estimators.base import Estimator
+from taciturn.estimators.blocks import TABLES_AT_ONCE, TableBlock
 from taciturn.estimators.default import default_estimator
 from taciturn.estimators.problem import Problem
 from taciturn.fits.risk import check_cells, measures
-from taciturn.fits.unlabelled import MEASURES, draw_populations, quantiles
+from taciturn.fits.unlabelled import MEASURES, draw_block, draw_populations, quantiles
 from taciturn.many.collection import Collection, Stack
 from taciturn.many.seeds import rng_of, seed_of_table
 from taciturn.many.shared_profile.estimator import Populations
@@ -136,8 +137,13 @@ def run_task(task: Task) -> tuple[int, Arrays]:
 
 
 def _assess_alone(task: Task, given: Estimator | None, out: Arrays) -> None:
-    """One fit after the other; tables that are alike are measured together."""
-    for own in _together(_drawn(task, given, out)):
+    """Blocks of tables, as far as the estimator takes them, and one fit after the
+    other; tables that are alike are measured together.
+    """
+    done = np.zeros(len(task.tables), dtype=bool)
+    if given is not None:
+        _assess_blocks_of_fits(task, given, out, done)
+    for own in _together(_drawn(task, given, out, done)):
         drawn = [each.population for each in own]
         population = np.stack(drawn) if len(drawn) > 1 else drawn[0][None]  # large: no copy
         samples = np.stack([each.problem.sample.values for each in own])
@@ -161,9 +167,13 @@ class _Drawn:
         return one.variables == two.variables and np.array_equal(one.fillable, two.fillable)
 
 
-def _drawn(task: Task, given: Estimator | None, out: Arrays) -> Iterator[_Drawn]:
-    """Populations of each table that can be assessed; of others the reason is kept."""
+def _drawn(task: Task, given: Estimator | None, out: Arrays, done: Mask) -> Iterator[_Drawn]:
+    """Populations of each table that is not done and can be assessed; of others the
+    reason is kept.
+    """
     for k, label in enumerate(task.tables.labels):
+        if done[k]:
+            continue
         try:
             problem = task.tables.problem(k)
             _check_categories(problem.sample, problem.fillable, task.kept)
@@ -194,10 +204,47 @@ def _together(drawn: Iterator[_Drawn]) -> Iterator[list[_Drawn]]:
         yield own
 
 
+def _assess_blocks_of_fits(task: Task, estimator: Estimator, out: Arrays, done: Mask) -> None:
+    """Tables of a stack with the same structural zeros, a block of them at once; what
+    is wrong with others, or with all, is left to what takes one table.
+    """
+    stack, draws = task.tables.tables, task.kept.draws
+    if not isinstance(stack, Stack) or not stack.same_zeros:
+        return
+    numbers, samples = np.flatnonzero(task.tables.fine), stack.tables.values
+    counts = samples.reshape(len(samples), -1)
+    at_once = max(1, min(TABLES_AT_ONCE, WITHOUT_THREADS // (draws * counts.shape[1])))
+    for block in batched(numbers.tolist(), at_once):
+        own, first = np.array(block), task.tables.problem(block[0])
+        seeds = [seed_of_table(task.seed, task.tables.labels[k]) for k in block]
+        sizes = np.array([task.tables.sizes[k] for k in block], dtype=np.int64)
+        try:
+            _check_categories(first.sample, first.fillable, task.kept)
+            found = draw_block(estimator, TableBlock(first, counts[own], sizes), draws, seeds)
+        except TaciturnError:
+            return
+        if found is None:
+            return
+        drawn, trusted = found
+        if trusted.any():
+            _keep_block(task, stack, own[trusted], drawn[trusted], out)
+            done[own[trusted]] = True
+
+
+def _keep_block(
+    task: Task, stack: Stack, own: Counts, drawn: Counts, out: Arrays, *, of_a_chain: bool = False
+) -> None:
+    """What is kept of tables with these populations, (tables, draws, cells)."""
+    out["converged"][own] = True
+    fillable = stack.layout.fillable.reshape(stack.tables.shape[1:])
+    given = (drawn, stack.tables.values[own], tuple(stack.sizes), fillable, task.kept)
+    for name, values in _measured(*given, of_a_chain=of_a_chain).items():
+        out[name][own] = values
+
+
 def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -> None:
     """Areas that share a profile, a block of them in each call of compiled code."""
     fillable, fine = stack.layout.fillable, task.tables.fine
-    shape, variables = stack.tables.shape[1:], tuple(stack.sizes)
     for k in np.flatnonzero(~fine).tolist():
         try:
             task.tables.problem(k)
@@ -209,18 +256,14 @@ def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -
         for k in np.flatnonzero(fine).tolist():
             _give_reason(out, k, error)
         return
-    samples, counts = stack.tables.values, stack.counts
+    counts = stack.counts
     for block in batched(np.flatnonzero(fine).tolist(), shared.at_once):
-        own = list(block)
-        rngs = [rng_of(task.seed, task.tables.labels[k]) for k in own]
-        sizes = np.array([task.tables.sizes[k] for k in own], dtype=np.int64)
-        population = np.zeros((len(own), task.kept.draws, fillable.size), dtype=np.int64)
-        population[..., fillable] = shared.draw(counts[own], sizes, rngs)
-        out["converged"][own] = True
-        mask = fillable.reshape(shape)
-        given = (population, samples[own], variables, mask, task.kept)
-        for name, values in _measured(*given, of_a_chain=True).items():
-            out[name][own] = values
+        own = np.array(block)
+        rngs = [rng_of(task.seed, task.tables.labels[k]) for k in block]
+        sizes = np.array([task.tables.sizes[k] for k in block], dtype=np.int64)
+        drawn = np.zeros((len(own), task.kept.draws, fillable.size), dtype=np.int64)
+        drawn[..., fillable] = shared.draw(counts[own], sizes, rngs)
+        _keep_block(task, stack, own, drawn, out, of_a_chain=True)
 
 
 def _check_categories(table: xr.DataArray, fillable: Mask, kept: Kept) -> None:

@@ -8,9 +8,15 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import binom, kstest, multinomial
 
 from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
+from taciturn.estimators.sampling import draws
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial, draw_multinomial
 
 DRAWS = 200_000
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+    """Limits from which on tables are drawn in another way."""
+    monkeypatch.setattr(draws, "LIMITS", draws.LIMITS._replace(**limits))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_dirichlet_multinomial_against_every_table(total: int, weights: tuple[fl
 def test_multinomial_against_every_table(
     shares: tuple[float, ...], large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", large)
+    limit(monkeypatch, large=large)
     probability = np.array(shares) / sum(shares)
     expected = {x: float(multinomial.pmf(x, 5, probability)) for x in tables(5, 3)}
     drawn = draw_multinomial(np.full(DRAWS, 5), np.array([shares]), np.random.default_rng(2))
@@ -60,7 +66,7 @@ def test_multinomial_against_every_table(
 def test_large_tables_with_cells_that_expect_many_and_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two cells are drawn by themselves, two as one at first; and each row by its own
     shares and total."""
-    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", 1)
+    limit(monkeypatch, large=1)
     shares, total = np.array([0.5, 0.1, 0.0, 0.4, 0.05]) / 1.05, 10
     expected = {x: float(multinomial.pmf(x, total, shares)) for x in tables(total, 5)}
     for rows in (1, DRAWS):
@@ -111,7 +117,7 @@ def test_rounding_puts_nobody_into_a_cell_without_weight(
 ) -> None:
     """0.1 + 0.2 + 0.7 is not 1 in floating point; of 2**52 individuals the remainder
     would be hundreds."""
-    monkeypatch.setattr("taciturn.estimators.sampling.draws._LARGE", large)
+    limit(monkeypatch, large=large)
     shares = np.array([[0.1, 0.2, 0.7, 0.0]])
     drawn = draw_multinomial(np.full(1000, 2**52), shares, np.random.default_rng(3))
     assert (drawn[:, 3] == 0).all()
@@ -149,7 +155,7 @@ def test_every_row_sums_and_no_weight_means_nobody(
 def test_cells_with_many_and_few_individuals(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that expect few are one at first; theirs are placed one by one, or like the
     others where they are many."""
-    monkeypatch.setattr("taciturn.estimators.sampling.draws._MOST", most)
+    limit(monkeypatch, crowded=most)
     weights, total = (4.0, 0.3, 0.0, 0.2), 9
     expected = {x: dirichlet_multinomial_pmf(x, weights) for x in tables(total, len(weights))}
     drawn = draw_dirichlet_multinomial(
@@ -169,7 +175,8 @@ def test_each_row_has_its_own_weights_and_total() -> None:
         assert_same_distribution(drawn[rows], expected)
 
 
-def test_blocks_do_not_change_the_shape_or_the_totals() -> None:
+def test_blocks_do_not_change_the_shape_or_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, block=6)
     totals = np.arange(10)
-    drawn = draw_dirichlet_multinomial(totals, np.ones((10, 3)), np.random.default_rng(4), block=6)
+    drawn = draw_dirichlet_multinomial(totals, np.ones((10, 3)), np.random.default_rng(4))
     assert (drawn.sum(axis=1) == totals).all()

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 import taciturn as tc
 from exact import assert_same_distribution, tables, urn_distribution, urn_from_nothing
 from taciturn.errors import EstimationError, ParameterError
+from taciturn.estimators.sampling import draws
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
 from taciturn.estimators.urn.polya import expected_new_colours, solve_theta
 
@@ -39,7 +40,7 @@ TINY = [
 def one_by_one(request, monkeypatch) -> None:
     """How many individuals come one by one in new cells: all of a tiny case, the last
     two, none."""
-    monkeypatch.setattr("taciturn.estimators.sampling.draws._MOST_IN_NEW_CELLS", request.param)
+    monkeypatch.setattr(draws, "LIMITS", draws.LIMITS._replace(in_new_cells=request.param))
 
 
 @pytest.mark.usefixtures("one_by_one")

@@ -2,7 +2,7 @@
 or less closely.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, ClassVar
@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from taciturn.diagnostics import highest_k_hat
+from taciturn.estimators.block_estimator import BlockEstimator, LearnedBlock
+from taciturn.estimators.blocks import TableBlock, generators
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
-from taciturn.estimators.log_linear.importance import sample_main_effects
+from taciturn.estimators.log_linear.blocks import complete_block, learn_block
+from taciturn.estimators.log_linear.importance import design_of, kappa_prior, sample_main_effects
 from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
 from taciturn.estimators.log_linear.model import build_model, effect_name
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
+from taciturn.estimators.sampling.importance import all_converged, proposals_for
+from taciturn.estimators.sampling.kernels import LIMITS
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
 from taciturn.estimators.strata import draw_replicates, draw_rest, log_stratum_chance
 from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
@@ -31,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class DirichletLogLinear(LogLinearEstimator):
+class DirichletLogLinear(LogLinearEstimator, BlockEstimator):
     r"""Population proportions around a log-linear model, with the closeness fitted.
 
     .. math::
@@ -88,7 +94,7 @@ class DirichletLogLinear(LogLinearEstimator):
 
     def own_priors(self, problem: Problem) -> dict[str, Prior]:
         """Return the default prior of ``kappa``."""
-        return {"kappa": Prior("LogNormal", mu=1 + log(problem.sample_size), sigma=1.5)}
+        return {"kappa": _prior_of_kappa(problem.sample_size)}
 
     def build_for(self, problem: Problem, terms: Terms, priors: Mapping[str, Prior]) -> "pm.Model":
         """Return the PyMC model of a checked sample."""
@@ -126,6 +132,46 @@ class DirichletLogLinear(LogLinearEstimator):
         """Draw the individuals not sampled, stratum by stratum of the known margins."""
         weights = self._weights(problem, parameters) + problem.counts
         return problem.counts + draw_rest(problem, draws, weights, draw_dirichlet_multinomial, rng)
+
+    def learn_block(
+        self, block: TableBlock, draws: int, rngs: Sequence[np.random.Generator]
+    ) -> LearnedBlock | None:
+        """Draw κ, and the margins side by side, of each sample."""
+        terms, first = self.terms_for(block.first), block.first
+        if type(self) is not DirichletLogLinear or any(len(term) > 1 for term in terms):
+            return None
+        dims, fillable = [term[0] for term in terms], block.fillable
+        levels, starts, *rest = design_of(first, dims, self.priors_for(first))
+        design = (np.compress(fillable, levels, axis=1), starts, *rest, not fillable.all())
+        sizes = block.sample_sizes.tolist()
+        of_size = {
+            size: kappa_prior(self.priors.get("kappa", _prior_of_kappa(size)))
+            for size in set(sizes)
+        }
+        priors, number = np.array([of_size[size] for size in sizes]), proposals_for(draws)
+        kappa = np.empty((len(sizes), draws))
+        margins = np.empty((len(sizes), draws, starts[-1]))
+        counts = np.compress(fillable, block.counts, axis=1)
+        given = (counts, design, priors, number, generators(rngs))
+        k_hat, ess = learn_block(*given, kappa, margins)
+        trusted = all_converged(k_hat, ess) & (k_hat <= highest_k_hat(number))
+        return LearnedBlock({"kappa": kappa, "margins": margins}, trusted)
+
+    def complete_block(
+        self,
+        block: TableBlock,
+        parameters: Arrays,
+        turns: npt.NDArray[np.bool_],
+        rngs: Sequence[np.random.Generator],
+        out: Counts,
+    ) -> None:
+        """Draw the individuals not sampled of each table."""
+        first = block.first
+        dims = [term[0] for term in self.terms_for(first)]
+        levels = design_of(first, dims, self.priors_for(first))[0]
+        own = (parameters["kappa"], parameters["margins"])
+        given = (block.counts, block.missing, (levels, block.fillable), own)
+        complete_block(*given, turns, LIMITS, generators(rngs), out)
 
     def draw_replicates(
         self,
@@ -174,3 +220,7 @@ class DirichletLogLinear(LogLinearEstimator):
         )
         terms: Floats = log_stratum_chance(problem) + within
         return terms.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
+
+
+def _prior_of_kappa(sample_size: int) -> Prior:
+    return Prior("LogNormal", mu=1 + log(sample_size), sigma=1.5)

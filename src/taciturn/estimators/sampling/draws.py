@@ -5,12 +5,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.estimators.sampling.kernels import (
-    open_cells,
-    place_one_by_one,
-    split,
-    split_sparse,
-)
+from taciturn.estimators.sampling.kernels import LIMITS, dirichlet_multinomial, multinomial
+from taciturn.estimators.sampling.urns import complete_sample, start_from_nothing
 
 __all__ = [
     "draw_dirichlet_multinomial",
@@ -23,18 +19,8 @@ __all__ = [
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-
-_SMALL_WEIGHT: Final = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
-_FEW: Final = 6
-"""Expected count of a cell up to which placing individuals one by one costs less than a
-gamma and a binomial variate."""
-_LARGE: Final = 1024
-"""Cells from which most are taken to expect a few individuals."""
-_MOST: Final = 64
-"""Individuals per cell up to which they are placed one by one, should more come than
-expected."""
-_MOST_IN_NEW_CELLS: Final = 256
-"""Individuals left for new cells up to which they are placed one by one."""
+_BLOCKS: Final = 64
+"""Of values to work on, between which the work can be interrupted."""
 
 
 def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generator) -> Counts:
@@ -57,13 +43,12 @@ def draw_multinomial(total: int | Counts, shares: Floats, rng: np.random.Generat
     draws = max(len(shares), np.size(total))
     totals = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), draws))
     out = np.empty((draws, shares.shape[1]), dtype=np.int64)
-    way = split if shares.shape[1] < _LARGE else split_sparse
-    way(totals, np.ascontiguousarray(shares), rng, out)
+    multinomial(totals, np.ascontiguousarray(shares), LIMITS, rng, out)
     return out
 
 
 def draw_dirichlet_multinomial(
-    total: int | Counts, weights: Floats, rng: np.random.Generator, *, block: int = 2**16
+    total: int | Counts, weights: Floats, rng: np.random.Generator
 ) -> Counts:
     """One Dirichlet-multinomial table for each row of weights.
 
@@ -78,36 +63,14 @@ def draw_dirichlet_multinomial(
         Concentrations, at least 0, with a positive sum.
     rng : Generator
         Source of randomness.
-    block : int
-        How many values to work on at a time, so that they stay in the processor's
-        cache.
     """
-    draws, cells = weights.shape
-    totals = np.broadcast_to(np.asarray(total, dtype=np.int64), draws)
-    out = np.empty((draws, cells), dtype=np.int64)
-    step = max(1, block // cells)
-    for start in range(0, draws, step):
-        rows = slice(start, start + step)
-        out[rows] = _draw_block(totals[rows], weights[rows], rng)
-    return out
-
-
-def _draw_block(totals: Counts, weights: Floats, rng: np.random.Generator) -> Counts:
-    expected = totals @ (weights / weights.sum(axis=1, keepdims=True)) / len(totals)
-    few, many = np.flatnonzero(expected <= _FEW), np.flatnonzero(expected > _FEW)
-    if len(few) < 2:
-        return draw_multinomial(totals, _gammas(weights, rng), rng)
-    light = weights.take(few, axis=1)
-    table = draw_multinomial(
-        totals, _gammas(np.column_stack([weights[:, many], light.sum(axis=1)]), rng), rng
-    )
-    rest = table[:, -1]
-    crowded = rest > _MOST * len(few)
-    placed = np.zeros(light.shape, dtype=np.int64)
-    placed[crowded] = draw_multinomial(rest[crowded], _gammas(light[crowded], rng), rng)
-    place_one_by_one(np.where(crowded, 0, rest), light, rng, placed)
+    totals = np.array(np.broadcast_to(np.asarray(total, dtype=np.int64), len(weights)))
     out = np.empty(weights.shape, dtype=np.int64)
-    out[:, many], out[:, few] = table[:, :-1], placed
+    weights = np.ascontiguousarray(weights)
+    step = _BLOCKS * max(1, LIMITS.block // weights.shape[1])
+    for start in range(0, len(weights), step):
+        rows = slice(start, start + step)
+        dirichlet_multinomial(totals[rows], weights[rows], LIMITS, rng, out[rows])
     return out
 
 
@@ -117,23 +80,6 @@ def draw_log_gammas(shape: Floats, rng: np.random.Generator) -> Floats:
     """
     logs = np.log(rng.standard_gamma(shape + 1)) - rng.standard_exponential(shape.shape) / shape
     return np.asarray(logs)
-
-
-def _gammas(weights: Floats, rng: np.random.Generator) -> Floats:
-    """Gamma variates, Dirichlet once normalised; each row is known up to a factor only,
-    so that none is all zeros.
-    """
-    gammas = rng.standard_gamma(weights)
-    small = np.flatnonzero(weights.max(axis=1) < _SMALL_WEIGHT)
-    if len(small):
-        some = weights[small]
-        # Below 1e-290 one cell takes everything, with probability proportional to its
-        # weight, whatever the scale.
-        some = some * np.maximum(1.0, 1e-290 / some.max(axis=1, keepdims=True))
-        with np.errstate(divide="ignore", over="ignore"):
-            logs = draw_log_gammas(some, rng)
-        gammas[small] = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return gammas
 
 
 def draw_urn(
@@ -177,27 +123,11 @@ def draw_urn(
     -------
     array, shape (draws, cells)
     """
-    draws = len(theta)
-    sigma = np.full(draws, discount, dtype=float)
-    sample = np.broadcast_to(counts, (draws, counts.shape[-1]))
-    filled = (sample > 0).sum(axis=1)
+    sample, can_open = np.atleast_2d(counts), np.atleast_2d(empty)
+    out = np.empty((len(theta), sample.shape[1]), dtype=np.int64)
     missing = population_size - sample.sum(axis=1)
-    seen = sample.sum(axis=1) - filled * sigma
-    black = theta + filled * sigma
-    new = np.zeros(draws, dtype=np.int64)
-    opens = (black > 0) & empty.any(axis=-1)
-    if opens.any():
-        share = np.zeros(draws)
-        share[opens] = rng.beta(black[opens], seen[opens])
-        new = rng.binomial(missing, share)
-    opened, joined = _open_cells(
-        new, _order(empty, base, draws, rng), empty, black, seen + missing - new, sigma, rng
-    )
-    cells = np.flatnonzero(counts if counts.ndim == 1 else counts.any(axis=0))
-    weights = np.where(sample[:, cells] > 0, sample[:, cells] - sigma[:, None], 0.0)
-    population = sample + opened
-    population[:, cells] += draw_dirichlet_multinomial(missing - new + joined, weights, rng)
-    return population
+    complete_sample(sample, can_open, missing, _urn(theta, discount, base), LIMITS, rng, out)
+    return out
 
 
 def draw_urn_from_nothing(
@@ -212,58 +142,16 @@ def draw_urn_from_nothing(
     """Tables of `size` individuals from the urn of `draw_urn`, started without a
     sample; one for each `theta`.
     """
-    draws = len(theta)
-    sigma = np.full(draws, discount, dtype=float)
-    order, black = _order(fillable, base, draws, rng), np.array(theta, dtype=float)
-    return _open_cells(np.full(draws, size), order, fillable, black, np.zeros(draws), sigma, rng)[0]
+    out = np.empty((len(theta), len(fillable)), dtype=np.int64)
+    start_from_nothing(fillable[None], size, _urn(theta, discount, base), LIMITS, rng, out)
+    return out
 
 
-def _order(
-    can_open: npt.NDArray[np.bool_], base: Floats | None, draws: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """Order in which the cells that can open would do so, drawn one after the other
-    without replacement.
-
-    Exponential times have the weights as rates: the next to arrive is any of those left
-    with probability proportional to its weight (Efraimidis & Spirakis 2006). Cells that
-    cannot open come last, in as many columns as any row needs.
+def _urn(
+    theta: Floats, discount: Floats | float, base: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Both parameters of each draw, and the weights of cells that open if they
+    differ.
     """
-    columns = np.flatnonzero(can_open if can_open.ndim == 1 else can_open.any(axis=0))
-    if can_open.ndim == 1 and base is None:
-        return rng.permuted(np.tile(columns, (draws, 1)), axis=1)
-    times = rng.standard_exponential((draws, len(columns)))
-    if base is not None:
-        times /= base[columns]
-    times[~np.broadcast_to(can_open, (draws, can_open.shape[-1]))[:, columns]] = np.inf
-    return np.asarray(columns[np.argsort(times, axis=1)])
-
-
-def _open_cells(
-    new: Counts,
-    order: npt.NDArray[np.int64],
-    can_open: npt.NDArray[np.bool_],
-    black: Floats,
-    seen: Floats,
-    sigma: Floats,
-    rng: np.random.Generator,
-) -> tuple[Counts, Counts]:
-    """Tables of the `new` individuals, who open cells with an initial weight of
-    `black`; and how many of them join the seen cells.
-
-    Once all cells are open, those who are left join any cell; the seen cells, whose
-    total weight is `seen`, then act as one cell.
-    """
-    rest = new.copy()
-    opened = np.zeros((len(rest), can_open.shape[-1]), dtype=np.int64)
-    limit = np.full(len(rest), can_open.sum(axis=-1))
-    open_cells(rest, limit, order, black, sigma, _MOST_IN_NEW_CELLS, rng, opened)
-    joined = np.zeros_like(rest)
-    full = np.flatnonzero(rest > 0)
-    if len(full):
-        cells = np.flatnonzero(opened[full].any(axis=0))
-        filled = opened[np.ix_(full, cells)]
-        weights = np.where(filled > 0, filled - sigma[full, None], 0.0)
-        added = draw_dirichlet_multinomial(rest[full], np.column_stack([seen[full], weights]), rng)
-        joined[full] = added[:, 0]
-        opened[np.ix_(full, cells)] += added[:, 1:]
-    return opened, joined
+    sigma = np.full(len(theta), discount, dtype=float)
+    return np.array(theta, dtype=float), sigma, np.zeros(0) if base is None else base

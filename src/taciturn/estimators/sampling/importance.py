@@ -5,11 +5,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from taciturn.diagnostics import ImportanceDiagnostics, array_stats
+from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.estimators.sampling.weights import choose
 
-__all__ = ["proposals_for", "resample"]
-
-_ENOUGH: Final = 0.5  # of the proposals must be possible
+__all__ = ["all_converged", "proposals_for", "resample"]
 
 _EACH: Final = 2  # proposals of a draw,
 _FEWEST: Final = 1000  # but so many, for the tail of their weights to be known,
@@ -49,20 +48,14 @@ def resample(
     Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling,
     JMLR 25.
     """
-    counting = np.isfinite(log_weights)
-    smoothed, k_hat = np.where(counting, log_weights, -1e300), np.inf
-    if counting.mean() > _ENOUGH:
-        try:
-            with np.errstate(over="ignore"):  # of a tail that no draws can be trusted with
-                smoothed, k_hat = array_stats().psislw(
-                    log_weights.max() - log_weights
-                )  # psislw takes log-likelihoods, that is, negative log-weights
-        except ValueError:  # the largest weights are all the same: there is no tail to smooth
-            k_hat = 0.0
-    weights = np.exp(smoothed - smoothed.max())
-    weights /= weights.sum()
-    # Systematic resampling adds less noise than independent choices.
-    points = (np.arange(number) + rng.random()) / number
-    chosen = np.minimum(np.searchsorted(np.cumsum(weights), points), len(weights) - 1)
-    diagnostics = ImportanceDiagnostics(k_hat=float(k_hat), ess=float(1 / np.sum(weights**2)))
-    return rng.permutation(chosen), diagnostics
+    chosen = np.empty(number, dtype=np.int64)
+    k_hat, ess = choose(log_weights, rng, chosen)
+    return chosen, ImportanceDiagnostics(k_hat=float(k_hat), ess=float(ess))
+
+
+def all_converged(k_hat: Floats, ess: Floats) -> npt.NDArray[np.bool_]:
+    """Which of many samples of proposals cover their posterior, by k-hat and by the
+    effective number.
+    """
+    found = zip(k_hat.tolist(), ess.tolist(), strict=True)
+    return np.array([ImportanceDiagnostics(*own).converged for own in found], dtype=bool)

@@ -1,18 +1,58 @@
-"""Compiled samplers of tables, row by row: multinomials and urns.
+"""Compiled samplers of tables, row by row: multinomials and Dirichlet multinomials.
 
 NumPy's binomial is slowest for expected counts of ten to thirty, as in the cells of a
 small population, and cells with an expected count of a few cost less when individuals
-are placed one by one. Gamma variates are left to NumPy, which draws them as quickly.
+are placed one by one.
 """
+
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
-__all__ = ["open_cells", "place_one_by_one", "split", "split_sparse"]
+__all__ = ["LIMITS", "Limits", "binomial", "dirichlet_multinomial", "multinomial", "split_sparse"]
 
+
+class Limits(NamedTuple):
+    """From where on what costs less.
+
+    Attributes
+    ----------
+    large : int
+        Cells from which most are taken to expect a few individuals.
+    crowded : int
+        Individuals per cell up to which they are placed one by one, should more come
+        than expected.
+    block : int
+        Values to work on at a time, so that they stay in the processor's cache.
+    in_new_cells : int
+        Individuals left for new cells of an urn up to which they are placed one by one.
+    """
+
+    large: int
+    crowded: int
+    block: int
+    in_new_cells: int
+
+
+LIMITS: Final = Limits(1024, 64, 2**16, 256)
+
+_SMALL_WEIGHT = 0.05  # below it a gamma variate may underflow: 1e-308 ** 0.05 is 4e-16
+_SMALLEST = 1e-290  # weight of the largest cell; of less one cell takes everything
+_EXPECTED = 6.0  # in a cell, up to which a gamma and a binomial variate cost more
 _REJECTION_FROM = 10.0  # the smallest mean for which transformed rejection is valid
 _FEW = 4.0  # expected count up to which placing individuals costs less than a binomial
 _BEYOND = 110  # a binomial with a smaller mean exceeds this with probability < 1e-70
+
+
+@njit(cache=True, nogil=True)
+def multinomial(totals, shares, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill each row of `out` with a multinomial table; one row of shares serves all."""
+    if shares.shape[1] < limits.large:
+        split(totals, shares, rng, out)
+    else:
+        split_sparse(totals, shares, rng, out)
 
 
 @njit(cache=True, nogil=True)
@@ -31,7 +71,7 @@ def split(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pragma: n
                 tails[i] = tail
         left = totals[a]
         for i in range(cells):
-            out[a, i] = _binomial(left, share[i] / tails[i], rng) if share[i] > 0.0 else 0
+            out[a, i] = binomial(left, share[i] / tails[i], rng) if share[i] > 0.0 else 0
             left -= out[a, i]
 
 
@@ -69,7 +109,7 @@ def split_sparse(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pr
         out[a, :] = 0
         left = totals[a]
         if few:
-            one_by_one = _binomial(left, whole / (whole + tail), rng)
+            one_by_one = binomial(left, whole / (whole + tail), rng)
             left -= one_by_one
             for _ in range(one_by_one):
                 u = rng.random()
@@ -78,13 +118,14 @@ def split_sparse(totals, shares, rng, out):  # type: ignore[no-untyped-def] # pr
                     j += 1
                 out[a, small[j]] += 1
         for j in range(many):
-            placed = _binomial(left, share[large[j]] / tails[j], rng)
+            placed = binomial(left, share[large[j]] / tails[j], rng)
             out[a, large[j]] = placed
             left -= placed
 
 
 @njit(cache=True, nogil=True)
-def _binomial(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+def binomial(n, p, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Binomial variate."""
     if p > 0.5:
         return n - _binomial_of_half(n, 1.0 - p, rng)
     return _binomial_of_half(n, p, rng)
@@ -184,49 +225,92 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def open_cells(rest, limit, order, black, sigma, most, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Place the individuals in `rest` in cells that they open, by the Ewens-Pitman urn;
-    some may be left over.
+def dirichlet_multinomial(totals, weights, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill each row of `out` with a Dirichlet-multinomial table.
 
-    With `k` cells open, the next individual opens one with weight ``black + kσ``, or
-    joins one with weight ``F - σ``. Cells are cut off as blocks while more than `most`
-    individuals are left, so that the cost does not grow with their number; the others
-    are placed one by one. Those who would open a cell beyond the limit, and those who
-    would follow them there, remain in `rest`.
+    Cells with small expected counts are drawn as one cell at first, whose individuals
+    are then placed one by one.
     """
-    followed = np.empty(most, dtype=np.int64)
-    for a in range(rest.size):
-        k = 0
-        while rest[a] > most and k < limit[a]:
-            later = black[a] + (k + 1) * sigma[a]
-            # σ is below 1, so the two parameters are never both tiny, for which Numba's
-            # beta would not terminate.
-            share = rng.beta(1.0 - sigma[a], later) if later > 0.0 else 1.0
-            block = 1 + _binomial(rest[a] - 1, share, rng)
-            out[a, order[a, k]] = block
-            rest[a] -= block
-            k += 1
-        if k == limit[a]:
-            continue
-        start = k
-        followers = left = 0
-        for m in range(rest[a]):
-            x = rng.random() * (black[a] + start * sigma[a] + m)
-            leaders = (k - start) * (
-                1.0 - sigma[a]
-            )  # the weight of those who opened a cell; all others weigh 1
-            if x >= leaders + followers:
-                if k == limit[a]:
-                    left += 1
-                    continue
-                cell = order[a, k]
-                k += 1
-            else:
-                if x < leaders:
-                    cell = order[a, min(start + int(x / (1.0 - sigma[a])), k - 1)]
-                else:
-                    cell = followed[min(int(x - leaders), followers - 1)]
-                followed[followers] = cell
-                followers += 1
-            out[a, cell] += 1
-        rest[a] = left
+    draws, cells = weights.shape
+    step = max(1, limits.block // cells)
+    for start in range(0, draws, step):
+        stop = min(start + step, draws)
+        _draw_rows(totals[start:stop], weights[start:stop], limits, rng, out[start:stop])
+
+
+@njit(cache=True, nogil=True)
+def _draw_rows(totals, weights, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    draws = totals.size
+    few, many = _few_and_many(totals, weights)
+    if few.size < 2:
+        shares = weights.copy()
+        _gammas(shares, rng)
+        multinomial(totals, shares, limits, rng, out)
+        return
+    light = np.empty((draws, few.size))
+    shares = np.empty((draws, many.size + 1))
+    for a in range(draws):
+        whole = 0.0
+        for j in range(few.size):
+            light[a, j] = weights[a, few[j]]
+            whole += light[a, j]
+        for j in range(many.size):
+            shares[a, j] = weights[a, many[j]]
+        shares[a, many.size] = whole
+    _gammas(shares, rng)
+    table = np.empty(shares.shape, np.int64)
+    multinomial(totals, shares, limits, rng, table)
+    rest, placed = table[:, many.size].copy(), np.zeros(light.shape, np.int64)
+    crowded = np.flatnonzero(rest > limits.crowded * few.size)
+    if crowded.size:
+        shares = light[crowded]
+        _gammas(shares, rng)
+        many_placed = np.empty(shares.shape, np.int64)
+        multinomial(rest[crowded], shares, limits, rng, many_placed)
+        placed[crowded] = many_placed
+        rest[crowded] = 0
+    place_one_by_one(rest, light, rng, placed)
+    for a in range(draws):
+        for j in range(many.size):
+            out[a, many[j]] = table[a, j]
+        for j in range(few.size):
+            out[a, few[j]] = placed[a, j]
+
+
+@njit(cache=True, nogil=True)
+def _few_and_many(totals, weights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Cells that expect a few individuals, and others."""
+    expected = np.zeros(weights.shape[1])
+    for a in range(totals.size):
+        scale = totals[a] / weights[a].sum()
+        for i in range(expected.size):
+            expected[i] += weights[a, i] * scale
+    few = expected <= _EXPECTED * totals.size
+    return np.flatnonzero(few), np.flatnonzero(~few)
+
+
+@njit(cache=True, nogil=True)
+def _gammas(weights, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Replace weights by gamma variates, Dirichlet once normalised; each row is known
+    up to a factor only, so that none is all zeros.
+    """
+    draws, cells = weights.shape
+    heaviest = np.empty(draws)
+    for a in range(draws):
+        heaviest[a] = weights[a].max()
+    small = np.flatnonzero(heaviest < _SMALL_WEIGHT)
+    kept = weights[small]
+    for a in range(draws):
+        for i in range(cells):
+            weights[a, i] = rng.standard_gamma(weights[a, i])
+    for b in range(small.size):
+        # Of a small weight w the variate is that of w + 1, times U^(1/w).
+        kept[b] *= max(1.0, _SMALLEST / heaviest[small[b]])
+        for i in range(cells):
+            weights[small[b], i] = math.log(rng.standard_gamma(kept[b, i] + 1.0))
+    for b in range(small.size):
+        row = weights[small[b]]
+        for i in range(cells):
+            wait = rng.standard_exponential()
+            row[i] = row[i] - wait / kept[b, i] if kept[b, i] > 0.0 else -np.inf
+        row[:] = np.exp(row - row.max())

@@ -2,7 +2,7 @@
 concentration and discount fitted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,14 +13,20 @@ import xarray as xr
 
 from taciturn.diagnostics import check_convergence
 from taciturn.errors import ParameterError, PriorError
+from taciturn.estimators.block_estimator import BlockEstimator, LearnedBlock
+from taciturn.estimators.blocks import TableBlock, generators
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.problem import Problem, make_problem
 from taciturn.estimators.sampling.draws import draw_urn, draw_urn_from_nothing
+from taciturn.estimators.sampling.importance import all_converged, proposals_for
+from taciturn.estimators.sampling.kernels import LIMITS
 from taciturn.estimators.sampling.nuts import sample_posterior
 from taciturn.estimators.settings import Counts, Parameters, PriorDraws, SamplerSettings
-from taciturn.estimators.unlabelled import Arrays, Learned, UnlabelledEstimator, arrays_of
+from taciturn.estimators.unlabelled import Arrays, Learned, arrays_of
+from taciturn.estimators.urn.blocks import complete_block, learn_block
+from taciturn.estimators.urn.margins import margin_product
 from taciturn.estimators.urn.model import urn_data, urn_variable
-from taciturn.estimators.urn.quadrature import UrnLikelihood, sample_urn_parameters
+from taciturn.estimators.urn.quadrature import UrnLikelihood, prior_of, sample_urn_parameters
 from taciturn.validate import is_real, quoted
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class ChineseRestaurant(UnlabelledEstimator):
+class ChineseRestaurant(BlockEstimator):
     r"""Ewens-Pitman urn over `K` cells, with concentration :math:`\theta` and discount
     :math:`\sigma` fitted.
 
@@ -195,7 +201,7 @@ class ChineseRestaurant(UnlabelledEstimator):
         return (
             None
             if self.base == "uniform"
-            else _margin_product(problem.counts.reshape(problem.sample.shape))
+            else margin_product(problem.counts.reshape(problem.sample.shape))
         )
 
     def learn_unlabelled(
@@ -274,6 +280,34 @@ class ChineseRestaurant(UnlabelledEstimator):
             base=self._base(problem),
         )
 
+    def learn_block(
+        self, block: TableBlock, draws: int, rngs: Sequence[np.random.Generator]
+    ) -> LearnedBlock | None:
+        """Draw the parameters of each sample that leaves a cell empty."""
+        if type(self) is not ChineseRestaurant or self.base != "uniform":
+            return None
+        priors = self.priors_for(block.first)
+        theta = np.full((len(block.counts), draws), -block.first.cells * (self.discount or 0.0))
+        sigma = np.full(theta.shape, self.discount or 0.0)
+        if self._is_dirichlet:
+            return LearnedBlock({"theta": theta, "sigma": sigma}, np.ones(len(theta), dtype=bool))
+        urn, number = prior_of(priors, self.discount), proposals_for(draws)
+        counts = np.compress(block.fillable, block.counts, axis=1)
+        found = learn_block(counts, urn, number, generators(rngs), theta, sigma)
+        return LearnedBlock({"theta": theta, "sigma": sigma}, all_converged(*found))
+
+    def complete_block(
+        self,
+        block: TableBlock,
+        parameters: Arrays,
+        turns: npt.NDArray[np.bool_],
+        rngs: Sequence[np.random.Generator],
+        out: Counts,
+    ) -> None:
+        """Continue the urn from each sample."""
+        samples, urns = (block.counts, block.fillable), (parameters["theta"], parameters["sigma"])
+        complete_block(samples, block.missing, urns, turns, LIMITS, generators(rngs), out)
+
     def draw_replicates(
         self,
         problem: Problem,
@@ -349,7 +383,7 @@ class ChineseRestaurant(UnlabelledEstimator):
         for i in np.flatnonzero(counts[occupied] == 1):
             others = counts.copy()
             others[occupied[i]] = 0
-            weights = _margin_product(others.reshape(problem.sample.shape))
+            weights = margin_product(others.reshape(problem.sample.shape))
             own = weights[occupied[i]]
             shares[i] = own / (own + weights[empty].sum())
         return shares
@@ -363,12 +397,3 @@ def _checked_discount(value: Any) -> float | None:
             f"discount must be a finite number below 1, or None to fit it; got {quoted(value)}"
         )
     return float(value)
-
-
-def _margin_product(table: Counts) -> Floats:
-    """Product of the margins for every cell, with 1 added to each category's count."""
-    product: Any = np.ones(())
-    for axis in range(table.ndim):
-        margin = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis)) + 1.0
-        product = product[..., None] * (margin / margin.sum())
-    return np.asarray(product).ravel()

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 from taciturn.diagnostics import Diagnostics, check_convergence
 from taciturn.errors import TableError
+from taciturn.estimators.blocks import TABLES_AT_ONCE, generators
 from taciturn.estimators.priors import Prior, check_priors, merge_priors
 from taciturn.estimators.specification import Specified
 from taciturn.many.collection import stacked
@@ -21,7 +22,7 @@ from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.kernels import find_modes
 from taciturn.many.shared_profile.layout import Layout
 from taciturn.many.shared_profile.model import build_model
-from taciturn.many.shared_profile.populations import AREAS_AT_ONCE, draw_populations
+from taciturn.many.shared_profile.populations import draw_populations
 from taciturn.parallel import WITHOUT_THREADS, Workers, run_all
 from taciturn.validate import whole_number
 
@@ -345,7 +346,7 @@ class Populations:
     @property
     def at_once(self) -> int:
         """Number of areas that `draw` takes: fewer of large tables or many draws."""
-        return max(1, min(AREAS_AT_ONCE, WITHOUT_THREADS // max(self.profiles.size, 1)))
+        return max(1, min(TABLES_AT_ONCE, WITHOUT_THREADS // max(self.profiles.size, 1)))
 
     def draw(self, samples: Counts, sizes: Counts, rngs: Sequence[np.random.Generator]) -> Counts:
         """Populations of up to `at_once` areas in one compiled call, which lets other
@@ -370,9 +371,10 @@ class Populations:
         modes[:, 0] = np.log(own.sum(axis=1)) - logsumexp(middle[0])
         find_modes(own, (*middle[:2], levels, *middle[2:]), modes, roots)
         found = np.zeros((len(own), *self.profiles.shape), dtype=np.int64)
-        filled_up = (*rngs, *[rngs[-1]] * (AREAS_AT_ONCE - len(rngs)))
         rests = sizes - samples.sum(axis=1)
-        draw_populations(own, rests, self.shared, levels, (modes, roots), _STEPS, filled_up, found)
+        draw_populations(
+            own, rests, self.shared, levels, (modes, roots), _STEPS, generators(rngs), found
+        )
         return found
 
 

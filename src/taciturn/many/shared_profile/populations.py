@@ -19,9 +19,8 @@ from taciturn.many.shared_profile.moves import (
     step_near,
 )
 
-__all__ = ["AREAS_AT_ONCE", "draw_populations"]
+__all__ = ["draw_populations"]
 
-AREAS_AT_ONCE = 16  # as many generators as are quickly compiled
 _SETTLING = 5  # draws of the shared parameters before those that are kept
 
 
@@ -34,8 +33,7 @@ def draw_populations(counts, rests, shared, levels, start, steps, rngs, out):  #
     outliers at each draw; `start` are the modes of the areas' effects, and the roots of
     the information. Between draws there are two numbers of `steps`, near and far ones,
     and one of the intensity alone.
-    `rngs` are `AREAS_AT_ONCE` generators, one for each area, and more where there are
-    fewer areas: the length of a tuple is part of its type.
+    `rngs` has a generator for each area, and may have more.
     """
     modes, roots = start
     for a in range(out.shape[0]):

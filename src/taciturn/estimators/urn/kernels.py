@@ -1,0 +1,266 @@
+"""Compiled: the posterior of the Ewens-Pitman urn's concentration and discount, by
+quadrature.
+
+What is known of a sample is a tuple: distinct counts above 1 and how many cells have
+each, the numbers of cells seen, of individuals and of all cells, the possible closing
+times and the logarithms of their probabilities. A prior is a tuple: the density of θ,
+by kind and two parameters; the discount if that is given, or NaN; the bounds of its
+prior otherwise, and the two parameters of a Beta between them.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from taciturn.estimators.densities import log_density
+from taciturn.estimators.sampling.weights import choose
+from taciturn.estimators.special import log_rising_over_power, log_steps
+
+__all__ = ["known_of", "log_probabilities", "sample_parameters"]
+
+_ZOOMS = 15
+_NODES = 64
+_NEGLIGIBLE = 16.0  # the posterior is cut off at exp(-16) of its maximum
+_SHARE_EVERYWHERE = 0.02
+_OF_NEIGHBOURS = math.exp(-2.3)  # about a tenth
+_CLOSEST_TO_ONE = 1e-12
+_LEAST_WEIGHT = 700.0  # below the largest, as a logarithm
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def known_of(counts, cells, steps, log_chance):  # type: ignore[no-untyped-def] # pragma: no cover
+    """What is known of a sample, from the possible closing times."""
+    values, times = _distinct(counts)
+    return values, times, (counts > 0).sum(), counts.sum(), cells, steps, log_chance
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _distinct(counts):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The distinct counts above 1, and how many cells have each."""
+    above = np.sort(counts[counts > 1])
+    values, times, found = np.empty(above.size), np.empty(above.size), 0
+    for i in range(above.size):
+        if i == 0 or above[i] != above[i - 1]:
+            values[found], times[found] = above[i], 0.0
+            found += 1
+        times[found - 1] += 1.0
+    return values[:found], times[:found]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_probabilities(theta, sigma, known, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill `out` with the logarithm of the probability of a sample's partition."""
+    for k in range(out.size):
+        out[k] = _log_probability(theta[k], sigma[k], known)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_probability(theta, sigma, known):  # type: ignore[no-untyped-def] # pragma: no cover
+    before, after = np.empty(known[5].size), np.empty(known[5].size)
+    _log_before(theta, known, before)
+    _log_after(sigma, known, after)
+    waited = _log_sum(before, after)
+    return log_steps(theta, sigma, known[2] - 1) + _log_joined(sigma, known) + waited
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_joined(sigma, known):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``Σ log (1 - σ)_{f_j - 1}``."""
+    values, times = known[0], known[1]
+    if values.size == 0:
+        return 0.0
+    total, low = 0.0, math.lgamma(1.0 - sigma)
+    for i in range(values.size):
+        total += times[i] * (math.lgamma(values[i] - sigma) - low)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_before(theta, known, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``-log (θ + 1)_{s-1}`` for each closing time."""
+    above, log_above = theta + 1.0, math.log(theta + 1.0)
+    for i in range(out.size):
+        n = known[5][i] - 1.0
+        out[i] = -log_rising_over_power(n, above, log_above) - n * log_above if n > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_after(sigma, known, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """``log P(s) - log (s - Kσ)_{n-s}`` for each closing time."""
+    _, _, seen, size, cells, steps, log_chance = known
+    for i in range(out.size):
+        out[i] = log_chance[i]
+        if seen == cells:
+            taken = cells * sigma
+            out[i] += math.lgamma(steps[i] - taken) - math.lgamma(size - taken)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_sum(one, two):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the sum of products, from logarithms of both factors."""
+    if one.size == 1:
+        return one[0] + two[0]
+    highest, total = -math.inf, 0.0
+    for i in range(one.size):
+        highest = max(highest, one[i] + two[i])
+    if not math.isfinite(highest):
+        return highest
+    for i in range(one.size):
+        total += math.exp(one[i] + two[i] - highest)
+    return highest + math.log(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_expit(x):  # type: ignore[no-untyped-def] # pragma: no cover
+    return -math.log1p(math.exp(-x)) if x >= 0.0 else x - math.log1p(math.exp(x))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sigma(logit, prior):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The discount, from its logit relative to the bounds of its prior."""
+    if not math.isnan(prior[3]):
+        return prior[3]
+    sigma = prior[4] + (prior[5] - prior[4]) * math.exp(_log_expit(logit))
+    return min(max(sigma, 0.0), 1.0 - _CLOSEST_TO_ONE)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_prior_of_theta(log_theta, prior):  # type: ignore[no-untyped-def] # pragma: no cover
+    return log_density(int(prior[0]), prior[1], prior[2], math.exp(log_theta)) + log_theta
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_prior_of_sigma(logit, prior):  # type: ignore[no-untyped-def] # pragma: no cover
+    if not math.isnan(prior[3]):
+        return 0.0
+    return prior[6] * _log_expit(logit) + prior[7] * _log_expit(-logit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill(log_thetas, logits, known, prior, heights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Logarithm of the posterior at each node, not normalised."""
+    times, nodes = known[5].size, logits.size
+    sigmas, rest = np.empty(nodes), np.empty(nodes)
+    before, after = np.empty(times), np.empty((nodes, times))
+    for j in range(nodes):
+        sigmas[j] = _sigma(logits[j], prior)
+        rest[j] = _log_joined(sigmas[j], known) + _log_prior_of_sigma(logits[j], prior)
+        _log_after(sigmas[j], known, after[j])
+    for i in range(log_thetas.size):
+        theta, own = math.exp(log_thetas[i]), _log_prior_of_theta(log_thetas[i], prior)
+        _log_before(theta, known, before)
+        for j in range(nodes):
+            opened = log_steps(theta, sigmas[j], known[2] - 1)
+            value = own + rest[j] + opened + _log_sum(before, after[j])
+            heights[i, j] = -math.inf if math.isnan(value) else value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _centres(low, high, nodes):  # type: ignore[no-untyped-def] # pragma: no cover
+    return low + (high - low) / nodes * (np.arange(nodes) + 0.5)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _narrower(used, low, high):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Ends of the range of used nodes, widened by one on each side."""
+    width, index = (high - low) / used.size, np.flatnonzero(used)
+    return max(low, low + (index[0] - 1) * width), min(high, low + (index[-1] + 2) * width)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _steepness(heights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """How far the highest node lies above its neighbours: the maximum between nodes may
+    be higher by as much.
+    """
+    at = np.argmax(heights)
+    i, j = at // heights.shape[1], at % heights.shape[1]
+    found = -math.inf
+    for a, b in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+        inside = 0 <= a < heights.shape[0] and 0 <= b < heights.shape[1]
+        if inside and math.isfinite(heights[a, b]):
+            found = max(found, heights[i, j] - heights[a, b])
+    return found if found > -math.inf else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _close_in(known, prior, ends, heights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill the heights of a grid over the region that the posterior occupies; return
+    whether there is one, and its ends.
+    """
+    low, high, lower, upper = ends
+    rows, columns = heights.shape
+    if not low < high:
+        return False, ends
+    for _ in range(_ZOOMS):
+        log_thetas, logits = _centres(low, high, rows), _centres(lower, upper, columns)
+        _fill(log_thetas, logits, known, prior, heights)
+        highest = heights.max()
+        if not math.isfinite(highest):
+            return False, ends
+        least = highest - _NEGLIGIBLE - 2.0 * _steepness(heights)
+        in_row, in_column = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
+        for i in range(rows):
+            for j in range(columns):
+                if heights[i, j] > least:
+                    in_row[i] = in_column[j] = True
+        one, two = _narrower(in_row, low, high), _narrower(in_column, lower, upper)
+        narrow = one[1] - one[0] > 0.7 * (high - low)
+        if narrow and two[1] - two[0] > 0.7 * (upper - lower):
+            return True, (low, high, lower, upper)
+        low, high, lower, upper = one[0], one[1], two[0], two[1]
+    return False, ends
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chances(heights):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Probabilities of the cells around the nodes. Where the posterior is steep, a cell
+    is higher towards the mode than at its centre: a tenth of its highest neighbour is
+    added.
+    """
+    rows, columns = heights.shape
+    highest, total, flat = heights.max(), 0.0, np.empty(heights.size)
+    for i in range(rows):
+        for j in range(columns):
+            around = -math.inf
+            for a in range(max(i - 1, 0), min(i + 2, rows)):
+                for b in range(max(j - 1, 0), min(j + 2, columns)):
+                    around = max(around, heights[a, b])
+            own = math.exp(heights[i, j] - highest)
+            flat[i * columns + j] = own + _OF_NEIGHBOURS * math.exp(around - highest)
+            total += flat[i * columns + j]
+    return (1.0 - _SHARE_EVERYWHERE) * flat / total + _SHARE_EVERYWHERE / flat.size
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sample_parameters(known, prior, ends, number, rng, theta, sigma):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill θ and σ with draws from so many proposals; return whether the posterior can
+    be computed, k-hat and the effective number of proposals.
+
+    `ends` are those of the first grid, over log θ and the logit of σ.
+    """
+    columns = _NODES if math.isnan(prior[3]) else 1
+    heights = np.empty((_NODES, columns))
+    possible, (low, high, lower, upper) = _close_in(known, prior, ends, heights)
+    if not possible:
+        return False, np.inf, 0.0
+    chance = _chances(heights)
+    cell = np.searchsorted(np.cumsum(chance) / chance.sum(), rng.random(number), side="right")
+    log_theta, logit = rng.random(number), rng.random(number)
+    log_weights = np.empty(number)
+    for k in range(number):
+        at = min(cell[k], chance.size - 1)
+        log_theta[k] = low + (high - low) / _NODES * (at // columns + log_theta[k])
+        logit[k] = lower + (upper - lower) / columns * (at % columns + logit[k])
+        own = _log_prior_of_theta(log_theta[k], prior) + _log_prior_of_sigma(logit[k], prior)
+        own += _log_probability(math.exp(log_theta[k]), _sigma(logit[k], prior), known)
+        log_weights[k] = -math.inf if math.isnan(own) else own - math.log(chance[at])
+    highest = log_weights.max()
+    if not math.isfinite(highest):
+        return False, np.inf, 0.0
+    chosen = np.empty(theta.size, np.int64)
+    k_hat, ess = choose(np.maximum(log_weights, highest - _LEAST_WEIGHT), rng, chosen)
+    for k in range(theta.size):
+        theta[k] = math.exp(log_theta[chosen[k]])
+        sigma[k] = _sigma(logit[chosen[k]], prior)
+    return True, k_hat, ess
