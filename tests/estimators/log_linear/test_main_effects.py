@@ -7,7 +7,8 @@ import xarray as xr
 from scipy.special import gammaln
 
 from taciturn.estimators.log_linear.importance import _known, kappa_prior
-from taciturn.estimators.log_linear.main_effects import find_proposals, log_posteriors, weigh
+from taciturn.estimators.log_linear.posterior import log_posteriors
+from taciturn.estimators.log_linear.proposals import find_proposals, weigh
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
 

@@ -5,7 +5,7 @@ import pytest
 
 from taciturn.diagnostics import array_stats
 from taciturn.estimators.sampling.importance import resample
-from taciturn.estimators.sampling.shuffling import shuffle
+from taciturn.estimators.sampling.choosing import choose_places, shuffle
 from taciturn.estimators.sampling.weights import smooth_tail
 
 
@@ -68,4 +68,13 @@ def test_a_shuffle_is_that_of_numpy(size):
         shuffle(found, one)
         two.shuffle(expected)
         assert np.array_equal(found, expected)
+    assert one.bit_generator.state == two.bit_generator.state
+
+
+@pytest.mark.parametrize("places", [1, 2, 7, 4096])
+def test_places_are_those_of_numpy(places):
+    chance = np.random.default_rng(places).dirichlet(np.full(places, 0.2))
+    one, two = np.random.default_rng(1), np.random.default_rng(1)
+    found = choose_places(3.0 * chance, 5000, one)  # up to a factor
+    assert np.array_equal(found, two.choice(places, size=5000, p=chance))
     assert one.bit_generator.state == two.bit_generator.state

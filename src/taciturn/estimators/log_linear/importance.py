@@ -20,14 +20,9 @@ import numpy.typing as npt
 
 from taciturn.diagnostics import ImportanceDiagnostics, highest_k_hat
 from taciturn.errors import PriorError
-from taciturn.estimators.log_linear.main_effects import (
-    KappaPrior,
-    Known,
-    find_proposals,
-    log_posteriors,
-    weigh,
-)
 from taciturn.estimators.log_linear.model import effect_name
+from taciturn.estimators.log_linear.posterior import KappaPrior, Known, log_posteriors
+from taciturn.estimators.log_linear.proposals import find_proposals, weigh
 from taciturn.estimators.log_linear.ratios import Ratios
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem

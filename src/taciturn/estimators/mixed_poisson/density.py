@@ -110,8 +110,11 @@ def climb(sample, model, points, exponents, near, most, out, roots):  # type: ig
                     rest[c] -= ratio * between[a, j, c]
             solve_forward(roots[a], rest)
             solve_back(roots[a], rest)
-            if not math.isfinite(rest.sum()):
-                logs[a] = np.nan
+            total = 0.0
+            for c in range(rest.size):
+                total += rest[c]
+            if not math.isfinite(total):
+                _fill(logs[a], math.nan)
                 break
             for c in range(rest.size):
                 step[strata + c] = min(max(rest[c], -1.0), 1.0)
@@ -147,7 +150,8 @@ def _root(a, out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
     """
     _, bends, between, of_means, _ = out
     root, size = roots[a], bends.shape[1]
-    information = bends[a].copy()
+    information = np.empty((size, size))
+    _copy(bends[a], information)
     for j in range(of_means.shape[1]):
         for c in range(size):
             carried = between[a, j, c] / of_means[a, j]
@@ -155,18 +159,19 @@ def _root(a, out, roots):  # type: ignore[no-untyped-def] # pragma: no cover
                 information[c, d] -= carried * between[a, j, d]
     if _factor(information, root):
         return
-    if not np.all(np.isfinite(information)):
-        root[:] = np.nan
-        return
+    for value in information.flat:
+        if not math.isfinite(value):
+            _fill(root, math.nan)
+            return
     values, vectors = np.linalg.eigh(information)
     if not _factor((vectors * np.maximum(values, LEAST)) @ vectors.T, root):
-        root[:] = np.nan  # rounding is more than the least
+        _fill(root, math.nan)  # rounding is more than the least
 
 
 @compiled
 def _factor(matrix, root):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill `root` with the Cholesky factor; whether there is one."""
-    root[:] = 0.0
+    _fill(root, 0.0)
     for c in range(matrix.shape[0]):
         for d in range(c + 1):
             rest = matrix[c, d]
@@ -190,16 +195,20 @@ def _bend(a, sample, model, points, work, out):  # type: ignore[no-untyped-def] 
     levels, cells, by_level, pairs, with_means, own = work
     strata = of_means.shape[1]
     _fill_cells(sample, model, logs[a], log_nu[a], power[a], levels, cells)
-    slopes[a], of_means[a] = 0.0, 0.0
-    by_level[:], pairs[:], with_means[:], own[:] = 0.0, 0.0, 0.0, 0.0
+    for values in (slopes[a], of_means[a], by_level, own):
+        _fill(values, 0.0)
+    for values in (pairs, with_means):
+        _fill(values, 0.0)
     here = slopes[a, :strata], of_means[a], by_level, pairs, with_means, own
     _bend_likelihood(sample, cells, power[a], shares[a], inflations[a], here)
     if basis.shape[1] > 0:
-        slopes[a, strata:] = by_level @ basis
-        bends[a] = basis.T @ (pairs @ basis)
-        between[a] = with_means @ basis
+        _copy(by_level @ basis, slopes[a, strata:])
+        _copy(basis.T @ (pairs @ basis), bends[a])
+        _copy(with_means @ basis, between[a])
     else:
-        slopes[a, strata:], bends[a], between[a] = by_level, pairs, with_means
+        _copy(by_level, slopes[a, strata:])
+        _copy(pairs, bends[a])
+        _copy(with_means, between[a])
     for j in range(strata):
         of_means[a, j] = max(of_means[a, j], LEAST)
     _bend_priors(a, model, points, slopes[a, strata:], bends[a])
@@ -301,8 +310,10 @@ def _bend_priors(a, model, points, slopes, bends):  # type: ignore[no-untyped-de
                 slopes[c] -= strength * effects[c]
                 bends[c, c] += strength
             continue
-        margin = np.exp(effects[start:stop])
-        total = margin.sum()
+        margin, total = np.empty(stop - start), 0.0
+        for c in range(margin.size):
+            margin[c] = math.exp(effects[start + c])
+            total += margin[c]
         more = points[1][a, group] - (stop - start) * strength
         for c in range(start, stop):
             share = more * margin[c - start] / total
@@ -310,6 +321,20 @@ def _bend_priors(a, model, points, slopes, bends):  # type: ignore[no-untyped-de
             bends[c, c] += margin[c - start] - share
             for d in range(start, stop):
                 bends[c, d] += share * margin[d - start] / total
+
+
+@compiled
+def _fill(values, value):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Set all values; by a loop, as Numba takes a second to compile what arrays do."""
+    for k in range(values.size):
+        values.flat[k] = value
+
+
+@compiled
+def _copy(source, target):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Copy all values of an array to another of its shape."""
+    for k in range(source.size):
+        target.flat[k] = source.flat[k]
 
 
 @compiled
@@ -339,10 +364,12 @@ def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ign
     log_mean, mean, log_shape, within = cells
     strata = log_sizes.size
     if model[0].shape[1] > 0:
-        levels[:] = model[0] @ logs[strata:]
+        _copy(model[0] @ logs[strata:], levels)
     else:
-        levels[:] = logs[strata:]
-    highest, sums = np.full(strata, -np.inf), np.zeros(strata)
+        _copy(logs[strata:], levels)
+    highest, sums = np.empty(strata), np.zeros(strata)
+    shift, scale = np.empty(strata), np.empty(strata)
+    _fill(highest, -math.inf)
     for i in range(of_cell.size):
         total = 0.0
         for k in range(columns.shape[1]):
@@ -353,8 +380,9 @@ def _fill_cells(sample, model, logs, log_nu, power, levels, cells):  # type: ign
         log_mean[i] -= highest[of_cell[i]]
         within[i] = math.exp(log_mean[i])
         sums[of_cell[i]] += within[i]
-    shift = log_sizes - np.log(sums)
-    scale = np.exp(logs[:strata] + shift)
+    for j in range(strata):
+        shift[j] = log_sizes[j] - math.log(sums[j])
+        scale[j] = math.exp(logs[j] + shift[j])
     for i in range(of_cell.size):
         j = of_cell[i]
         log_share = log_mean[i] + shift[j]

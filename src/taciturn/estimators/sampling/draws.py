@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.estimators.sampling.kernels import LIMITS, dirichlet_multinomial, multinomial
-from taciturn.estimators.sampling.urns import complete_sample, start_from_nothing
+from taciturn.estimators.sampling.urns import complete_sample
 
 __all__ = [
     "draw_dirichlet_multinomial",
@@ -143,7 +143,9 @@ def draw_urn_from_nothing(
     sample; one for each `theta`.
     """
     out = np.empty((len(theta), len(fillable)), dtype=np.int64)
-    start_from_nothing(fillable[None], size, _urn(theta, discount, base), LIMITS, rng, out)
+    nobody, missing = np.zeros((1, len(fillable)), dtype=np.int64), np.array([size])
+    urn = _urn(theta, discount, base)
+    complete_sample(nobody, fillable[None], missing, urn, LIMITS, rng, out)
     return out
 
 

@@ -194,7 +194,10 @@ def place_one_by_one(totals, weights, rng, out):  # type: ignore[no-untyped-def]
     cell by its weight, or copies an earlier individual.
     """
     cells = weights.shape[1]
-    taken = np.empty(totals.max(), dtype=np.int64)
+    most = 0
+    for total in totals:
+        most = max(most, total)
+    taken = np.empty(most, dtype=np.int64)
     upto = np.empty(cells)
     first = np.empty(cells, dtype=np.int64)
     for a in range(totals.size):
@@ -240,53 +243,84 @@ def dirichlet_multinomial(totals, weights, limits, rng, out):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _draw_rows(totals, weights, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    draws = totals.size
-    few, many = _few_and_many(totals, weights)
-    if few.size < 2:
-        shares = weights.copy()
-        _gammas(shares, rng)
-        multinomial(totals, shares, limits, rng, out)
-        return
-    light = np.empty((draws, few.size))
-    shares = np.empty((draws, many.size + 1))
+    draws, cells = weights.shape
+    place = np.empty(cells, np.int64)
+    few = _place_few_last(totals, weights, place)
+    many = cells - few
+    light, shares = np.empty((draws, few)), np.zeros((draws, many + (few > 0)))
     for a in range(draws):
-        whole = 0.0
-        for j in range(few.size):
-            light[a, j] = weights[a, few[j]]
-            whole += light[a, j]
-        for j in range(many.size):
-            shares[a, j] = weights[a, many[j]]
-        shares[a, many.size] = whole
+        for i in range(cells):
+            if place[i] < many:
+                shares[a, place[i]] = weights[a, i]
+            else:
+                light[a, place[i] - many] = weights[a, i]
+                shares[a, many] += weights[a, i]
+    table, placed = np.empty(shares.shape, np.int64), np.zeros(light.shape, np.int64)
     _gammas(shares, rng)
-    table = np.empty(shares.shape, np.int64)
     multinomial(totals, shares, limits, rng, table)
-    rest, placed = table[:, many.size].copy(), np.zeros(light.shape, np.int64)
-    crowded = np.flatnonzero(rest > limits.crowded * few.size)
-    if crowded.size:
-        shares = light[crowded]
-        _gammas(shares, rng)
-        many_placed = np.empty(shares.shape, np.int64)
-        multinomial(rest[crowded], shares, limits, rng, many_placed)
-        placed[crowded] = many_placed
-        rest[crowded] = 0
-    place_one_by_one(rest, light, rng, placed)
+    if few:
+        rest = np.empty(draws, np.int64)
+        for a in range(draws):
+            rest[a] = table[a, many]
+        _place_the_rest(rest, light, limits, rng, placed)
     for a in range(draws):
-        for j in range(many.size):
-            out[a, many[j]] = table[a, j]
-        for j in range(few.size):
-            out[a, few[j]] = placed[a, j]
+        for i in range(cells):
+            own = place[i]
+            out[a, i] = table[a, own] if own < many else placed[a, own - many]
 
 
 @njit(cache=True, nogil=True)
-def _few_and_many(totals, weights):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Cells that expect a few individuals, and others."""
-    expected = np.zeros(weights.shape[1])
-    for a in range(totals.size):
-        scale = totals[a] / weights[a].sum()
-        for i in range(expected.size):
-            expected[i] += weights[a, i] * scale
-    few = expected <= _EXPECTED * totals.size
-    return np.flatnonzero(few), np.flatnonzero(~few)
+def _place_few_last(totals, weights, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill the place of each cell, those that expect a few individuals last; return how
+    many these are, none if there is only one.
+    """
+    draws, cells = weights.shape
+    expected, few, many = np.zeros(cells), 0, 0
+    for a in range(draws):
+        whole = 0.0
+        for i in range(cells):
+            whole += weights[a, i]
+        for i in range(cells):
+            expected[i] += weights[a, i] * (totals[a] / whole)
+    for i in range(cells):
+        few += expected[i] <= _EXPECTED * draws
+    few *= few > 1
+    last = cells - few
+    for i in range(cells):
+        if few and expected[i] <= _EXPECTED * draws:
+            place[i] = last
+            last += 1
+        else:
+            place[i] = many
+            many += 1
+    return few
+
+
+@njit(cache=True, nogil=True)
+def _place_the_rest(rest, weights, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Place individuals in cells one by one, or like others where they are many."""
+    crowded, cells = 0, weights.shape[1]
+    for a in range(rest.size):
+        crowded += rest[a] > limits.crowded * cells
+    if crowded:
+        totals, shares = np.empty(crowded, np.int64), np.empty((crowded, cells))
+        table, b = np.empty((crowded, cells), np.int64), 0
+        for a in range(rest.size):
+            if rest[a] > limits.crowded * cells:
+                totals[b] = rest[a]
+                for i in range(cells):
+                    shares[b, i] = weights[a, i]
+                b += 1
+        _gammas(shares, rng)
+        multinomial(totals, shares, limits, rng, table)
+        b = 0
+        for a in range(rest.size):
+            if rest[a] > limits.crowded * cells:
+                rest[a] = 0
+                for i in range(cells):
+                    out[a, i] = table[b, i]
+                b += 1
+    place_one_by_one(rest, weights, rng, out)
 
 
 @njit(cache=True, nogil=True)
@@ -295,22 +329,45 @@ def _gammas(weights, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     up to a factor only, so that none is all zeros.
     """
     draws, cells = weights.shape
-    heaviest = np.empty(draws)
+    small, kept = np.empty(draws, np.int64), 0
     for a in range(draws):
-        heaviest[a] = weights[a].max()
-    small = np.flatnonzero(heaviest < _SMALL_WEIGHT)
-    kept = weights[small]
+        heaviest = 0.0
+        for i in range(cells):
+            heaviest = max(heaviest, weights[a, i])
+        if heaviest < _SMALL_WEIGHT:
+            small[kept] = a
+            kept += 1
+    scaled = np.empty((kept, cells))
+    for b in range(kept):
+        heaviest = 0.0
+        for i in range(cells):
+            heaviest = max(heaviest, weights[small[b], i])
+        for i in range(cells):
+            scaled[b, i] = weights[small[b], i] * max(1.0, _SMALLEST / heaviest)
     for a in range(draws):
         for i in range(cells):
             weights[a, i] = rng.standard_gamma(weights[a, i])
-    for b in range(small.size):
-        # Of a small weight w the variate is that of w + 1, times U^(1/w).
-        kept[b] *= max(1.0, _SMALLEST / heaviest[small[b]])
+    if kept:
+        _gammas_of_small(scaled, rng)
+    for b in range(kept):
         for i in range(cells):
-            weights[small[b], i] = math.log(rng.standard_gamma(kept[b, i] + 1.0))
-    for b in range(small.size):
-        row = weights[small[b]]
+            weights[small[b], i] = scaled[b, i]
+
+
+@njit(cache=True, nogil=True)
+def _gammas_of_small(weights, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The same by logarithms: the variate of w is that of w + 1, times U^(1/w)."""
+    rows, cells = weights.shape
+    logs = np.empty((rows, cells))
+    for b in range(rows):
+        for i in range(cells):
+            logs[b, i] = math.log(rng.standard_gamma(weights[b, i] + 1.0))
+    for b in range(rows):
+        highest = -math.inf
         for i in range(cells):
             wait = rng.standard_exponential()
-            row[i] = row[i] - wait / kept[b, i] if kept[b, i] > 0.0 else -np.inf
-        row[:] = np.exp(row - row.max())
+            if weights[b, i] > 0.0:
+                logs[b, i] -= wait / weights[b, i]
+                highest = max(highest, logs[b, i])
+        for i in range(cells):
+            weights[b, i] = math.exp(logs[b, i] - highest) if weights[b, i] > 0.0 else 0.0

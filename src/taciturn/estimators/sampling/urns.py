@@ -5,76 +5,85 @@ from nothing.
 import numpy as np
 from numba import njit
 
+from taciturn.estimators.sampling.choosing import shuffle
 from taciturn.estimators.sampling.kernels import binomial, dirichlet_multinomial
-from taciturn.estimators.sampling.shuffling import shuffle
 
-__all__ = ["complete_sample", "start_from_nothing"]
+__all__ = ["complete_sample"]
 
 
 @njit(cache=True, nogil=True)
 def complete_sample(sample, empty, missing, urn, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill each row of `out` with the sample and `missing` more individuals.
 
-    The sample and the cells that can open have one row, or one for each draw. An urn is
-    θ and σ of each draw and the weights of the cells that open, none if these are
-    equal.
+    The sample and the cells that can open have one row, or one for each draw; a sample
+    may have nobody. An urn is θ and σ of each draw and the weights of the cells that
+    open, none if these are equal.
     """
     theta, sigma, base = urn
-    draws = theta.size
-    seen, black, opens = np.empty(draws), np.empty(draws), np.empty(draws, np.bool_)
-    left = np.empty(draws, np.int64)
+    draws, cells = out.shape
+    seen, black, left = np.zeros(draws), np.empty(draws), np.empty(draws, np.int64)
+    limit, new = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     for a in range(draws):
-        own, can_open = sample[min(a, len(sample) - 1)], empty[min(a, len(empty) - 1)]
-        filled = (own > 0).sum()
-        sampled = own.sum()
-        left[a] = missing[min(a, len(missing) - 1)]
-        seen[a] = sampled - filled * sigma[a]
+        own, can_open, filled = min(a, len(sample) - 1), min(a, len(empty) - 1), 0
+        for i in range(cells):
+            seen[a] += sample[own, i]
+            filled += sample[own, i] > 0
+            limit[a] += empty[can_open, i]
+        seen[a] -= filled * sigma[a]
         black[a] = theta[a] + filled * sigma[a]
-        opens[a] = black[a] > 0 and can_open.any()
-    share, new = np.zeros(draws), np.zeros(draws, np.int64)
-    for a in range(draws):
-        if opens[a]:
-            share[a] = rng.beta(black[a], seen[a])
-    if opens.any():
-        for a in range(draws):
-            new[a] = rng.binomial(left[a], share[a])
+        left[a] = missing[min(a, len(missing) - 1)]
+    _share_out(black, seen, limit, left, rng, new)
     order = _order(empty, base, draws, rng)
-    joined = np.zeros(draws, np.int64)
-    weight = seen + left - new
-    out[:] = 0
-    _open_cells(new, order, empty, (black, weight, sigma), limits, rng, joined, out)
-    _join_cells(sample, left - new + joined, sigma, limits, rng, out)
+    for a in range(draws):
+        left[a] -= new[a]
+        seen[a] += left[a]
+    for a in range(draws):
+        for i in range(cells):
+            out[a, i] = 0
+    _open_cells(new, limit, order, (black, seen, sigma), limits, rng, left, out)
+    _join_cells(sample, left, sigma, limits, rng, out)
 
 
 @njit(cache=True, nogil=True)
-def start_from_nothing(fillable, size, urn, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill each row of `out` with a table of so many individuals."""
-    theta, sigma, base = urn
-    draws = theta.size
-    order, joined = _order(fillable, base, draws, rng), np.zeros(draws, np.int64)
-    new, nobody = np.full(draws, size), np.zeros(draws)
-    out[:] = 0
-    _open_cells(new, order, fillable, (theta, nobody, sigma), limits, rng, joined, out)
+def _share_out(black, seen, limit, left, rng, new):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill how many of those left are in new cells: a beta-binomial number, nobody
+    where no cell can open, and all where nobody is seen.
+    """
+    share, some = np.zeros(new.size), False
+    for a in range(new.size):
+        if seen[a] > 0.0 and black[a] > 0.0 and limit[a] > 0:
+            share[a], some = rng.beta(black[a], seen[a]), True
+    for a in range(new.size):
+        if some:
+            new[a] = rng.binomial(left[a], share[a])
+        if seen[a] <= 0.0:
+            new[a] = left[a]
 
 
 @njit(cache=True, nogil=True)
 def _join_cells(sample, joined, sigma, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add the sample, and those who join its cells."""
-    draws, seen = out.shape[0], np.zeros(out.shape[1], np.bool_)
-    for row in sample:
-        seen |= row > 0
-    cells = np.flatnonzero(seen)
-    weights, more = np.empty((draws, cells.size)), np.empty((draws, cells.size), np.int64)
+    cells, found = np.empty(out.shape[1], np.int64), 0
+    for i in range(out.shape[1]):
+        for row in range(len(sample)):
+            if sample[row, i] > 0:
+                cells[found] = i
+                found += 1
+                break
+    if found == 0:
+        return
+    draws = out.shape[0]
+    weights, more = np.zeros((draws, found)), np.empty((draws, found), np.int64)
     for a in range(draws):
-        own = sample[min(a, len(sample) - 1)]
-        for j in range(cells.size):
-            count = own[cells[j]]
-            weights[a, j] = count - sigma[a] if count > 0 else 0.0
+        own = min(a, len(sample) - 1)
+        for j in range(found):
+            if sample[own, cells[j]] > 0:
+                weights[a, j] = sample[own, cells[j]] - sigma[a]
     dirichlet_multinomial(joined, weights, limits, rng, more)
     for a in range(draws):
-        own = sample[min(a, len(sample) - 1)]
-        for j in range(cells.size):
-            out[a, cells[j]] += own[cells[j]] + more[a, j]
+        own = min(a, len(sample) - 1)
+        for j in range(found):
+            out[a, cells[j]] += sample[own, cells[j]] + more[a, j]
 
 
 @njit(cache=True, nogil=True)
@@ -86,61 +95,69 @@ def _order(can_open, base, draws, rng):  # type: ignore[no-untyped-def] # pragma
     with probability proportional to its weight (Efraimidis & Spirakis 2006). Cells that
     cannot open come last, in as many columns as any row needs.
     """
-    some = np.zeros(can_open.shape[1], np.bool_)
-    for row in can_open:
-        some |= row
-    columns = np.flatnonzero(some)
-    order = np.empty((draws, columns.size), np.int64)
-    if len(can_open) == 1 and base.size == 0:
-        for a in range(draws):
-            order[a] = columns
-            shuffle(order[a], rng)
-        return order
-    times = np.empty(columns.size)
+    columns, found = np.empty(can_open.shape[1], np.int64), 0
+    for i in range(can_open.shape[1]):
+        for row in range(len(can_open)):
+            if can_open[row, i]:
+                columns[found] = i
+                found += 1
+                break
+    order, times = np.empty((draws, found), np.int64), np.empty(found)
     for a in range(draws):
-        own = can_open[min(a, len(can_open) - 1)]
-        for j in range(columns.size):
+        for j in range(found):
+            order[a, j] = columns[j]
+        if len(can_open) == 1 and base.size == 0:
+            shuffle(order[a], rng)
+            continue
+        own = min(a, len(can_open) - 1)
+        for j in range(found):
             times[j] = rng.standard_exponential()
             if base.size:
                 times[j] /= base[columns[j]]
-            if not own[columns[j]]:
+            if not can_open[own, columns[j]]:
                 times[j] = np.inf
-        order[a] = columns[np.argsort(times)]
+        by_time = np.argsort(times)
+        for j in range(found):
+            order[a, j] = columns[by_time[j]]
     return order
 
 
 @njit(cache=True, nogil=True)
-def _open_cells(new, order, can_open, weights, limits, rng, joined, out):  # type: ignore[no-untyped-def] # pragma: no cover
+def _open_cells(new, limit, order, weights, limits, rng, joined, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Place the `new` individuals, who open cells with an initial weight of black
-    balls; and count those who join the seen cells.
+    balls; and add those who join the seen cells.
 
     Once all cells are open, those who are left join any cell; the seen cells, with
     their total weight, then act as one cell.
     """
     black, seen, sigma = weights
-    rest, limit = new.copy(), np.empty(new.size, np.int64)
+    _open_one_by_one(new, limit, order, black, sigma, limits.in_new_cells, rng, out)
+    full, rows = np.empty(new.size, np.int64), 0
     for a in range(new.size):
-        limit[a] = can_open[min(a, len(can_open) - 1)].sum()
-    _open_one_by_one(rest, limit, order, black, sigma, limits.in_new_cells, rng, out)
-    full = np.flatnonzero(rest > 0)
-    if full.size == 0:
+        if new[a] > 0:
+            full[rows] = a
+            rows += 1
+    if rows == 0:
         return
-    opened = np.zeros(out.shape[1], np.bool_)
-    for row in full:
-        opened |= out[row] > 0
-    cells = np.flatnonzero(opened)
-    shares = np.empty((full.size, cells.size + 1))
-    for b in range(full.size):
+    cells, found = np.empty(out.shape[1], np.int64), 0
+    for i in range(out.shape[1]):
+        for b in range(rows):
+            if out[full[b], i] > 0:
+                cells[found] = i
+                found += 1
+                break
+    shares, rest = np.zeros((rows, found + 1)), np.empty(rows, np.int64)
+    for b in range(rows):
         a = full[b]
-        shares[b, 0] = seen[a]
-        for j in range(cells.size):
-            count = out[a, cells[j]]
-            shares[b, j + 1] = count - sigma[a] if count > 0 else 0.0
+        rest[b], shares[b, 0] = new[a], seen[a]
+        for j in range(found):
+            if out[a, cells[j]] > 0:
+                shares[b, j + 1] = out[a, cells[j]] - sigma[a]
     added = np.empty(shares.shape, np.int64)
-    dirichlet_multinomial(rest[full], shares, limits, rng, added)
-    for b in range(full.size):
-        joined[full[b]] = added[b, 0]
-        for j in range(cells.size):
+    dirichlet_multinomial(rest, shares, limits, rng, added)
+    for b in range(rows):
+        joined[full[b]] += added[b, 0]
+        for j in range(found):
             out[full[b], cells[j]] += added[b, j + 1]
 
 

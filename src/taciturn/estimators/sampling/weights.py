@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from taciturn.estimators.sampling.shuffling import shuffle
+from taciturn.estimators.sampling.choosing import shuffle
 
 __all__ = ["choose", "smooth_tail"]
 
@@ -24,25 +24,28 @@ def choose(log_weights, rng, chosen):  # type: ignore[no-untyped-def] # pragma: 
     order; return k-hat and the effective number of proposals.
     """
     size, number = log_weights.size, chosen.size
-    smoothed, possible = np.empty(size), 0
+    weights, possible = np.empty(size), 0
     for i in range(size):
         counts = math.isfinite(log_weights[i])
-        smoothed[i] = log_weights[i] if counts else _IMPOSSIBLE
+        weights[i] = log_weights[i] if counts else _IMPOSSIBLE
         possible += counts
-    k_hat = smooth_tail(smoothed) if possible > _ENOUGH * size else np.inf
-    highest, total, squares = smoothed.max(), 0.0, 0.0
+    k_hat = smooth_tail(weights) if possible > _ENOUGH * size else math.inf
+    highest, total, squares = -math.inf, 0.0, 0.0
     for i in range(size):
-        smoothed[i] = math.exp(smoothed[i] - highest)
-        total += smoothed[i]
+        highest = max(highest, weights[i])
     for i in range(size):
-        squares += (smoothed[i] / total) ** 2
+        weights[i] = math.exp(weights[i] - highest)
+        total += weights[i]
+    for i in range(size):
+        weights[i] /= total
+        squares += weights[i] ** 2
     # Systematic resampling adds less noise than independent choices.
-    start, upto, proposal = rng.random(), smoothed[0] / total, 0
+    start, upto, proposal = rng.random(), weights[0], 0
     for k in range(number):
         point = (k + start) / number
         while upto < point and proposal < size - 1:
             proposal += 1
-            upto += smoothed[proposal] / total
+            upto += weights[proposal]
         chosen[k] = proposal
     shuffle(chosen, rng)
     return k_hat, 1.0 / squares
@@ -53,28 +56,34 @@ def smooth_tail(log_weights):  # type: ignore[no-untyped-def] # pragma: no cover
     """Replace the largest weights by quantiles of a generalised Pareto distribution and
     shift all, the largest to 0; return the shape of that distribution.
     """
-    size = log_weights.size
-    log_weights -= log_weights.max()
+    size, highest = log_weights.size, -math.inf
+    for i in range(size):
+        highest = max(highest, log_weights[i])
+    for i in range(size):
+        log_weights[i] -= highest
     in_tail = int(3.0 * math.sqrt(size)) if size > 225 else size // 5
     if in_tail < _FEWEST_IN_TAIL:
         return 0.0
     order = np.argsort(log_weights)
-    tail, before = order[size - in_tail :], order[size - in_tail - 1]
-    if log_weights[tail[-1]] - log_weights[tail[0]] < _TINY:  # there is none to smooth
+    first = size - in_tail
+    if log_weights[order[-1]] - log_weights[order[first]] < _TINY:  # there is none to smooth
         return 0.0
-    cutoff = math.exp(log_weights[before])
-    k_hat, scale = _fit_pareto(np.exp(log_weights[tail]) - cutoff)
+    excess, cutoff = np.empty(in_tail), math.exp(log_weights[order[first - 1]])
+    for j in range(in_tail):
+        excess[j] = math.exp(log_weights[order[first + j]]) - cutoff
+    k_hat, scale = _fit_pareto(excess)
     if not math.isfinite(k_hat) or not scale > 0.0:
-        return np.inf
+        return math.inf
     for j in range(in_tail):
         beyond = -math.log1p(-(j + 0.5) / in_tail)
         if k_hat != 0.0:
             beyond = math.expm1(k_hat * beyond) / k_hat
-        log_weights[tail[j]] = min(math.log(max(cutoff + scale * beyond, _TINY)), 0.0)
+        value = math.log(max(cutoff + scale * beyond, _TINY))
+        log_weights[order[first + j]] = min(value, 0.0)
     return k_hat
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _fit_pareto(excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """Shape and scale of a generalised Pareto distribution, from sorted numbers: the
     posterior mean of Zhang & Stephens (2009), Technometrics 51, on a grid of
@@ -83,18 +92,24 @@ def _fit_pareto(excess):  # type: ignore[no-untyped-def] # pragma: no cover
     size = excess.size
     quartile = excess[int(size / 4.0 + 0.5) - 1]
     if quartile <= excess[0]:  # far from such a distribution
-        return np.inf, np.nan
-    nodes = 30 + int(math.sqrt(size))
+        return math.inf, math.nan
+    nodes, highest = 30 + int(math.sqrt(size)), -math.inf
     ratios, heights = np.empty(nodes), np.empty(nodes)
     for m in range(nodes):
         ratio = (1.0 - math.sqrt(nodes / (m + 0.5))) / (3.0 * quartile) + 1.0 / excess[-1]
         shape = _shape(ratio, excess)
         ratios[m] = ratio
-        heights[m] = size * (np.log(-ratio / shape) - shape - 1.0)
-    heights = np.exp(heights - heights.max())
-    heights /= heights.sum()
-    heights[heights < 10.0 * _EPSILON] = 0.0
-    ratio = (ratios * heights).sum() / heights.sum()
+        heights[m] = size * (math.log(-ratio / shape) - shape - 1.0)
+        highest = max(highest, heights[m])
+    total, whole, ratio = 0.0, 0.0, 0.0
+    for m in range(nodes):
+        heights[m] = math.exp(heights[m] - highest)
+        total += heights[m]
+    for m in range(nodes):
+        if heights[m] >= 10.0 * _EPSILON * total:
+            whole += heights[m]
+            ratio += ratios[m] * heights[m]
+    ratio /= whole
     shape = _shape(ratio, excess)
     return (size * shape + 5.0) / (size + 10.0), -shape / ratio
 
@@ -104,5 +119,5 @@ def _shape(ratio, excess):  # type: ignore[no-untyped-def] # pragma: no cover
     """That of greatest likelihood, given the ratio."""
     total = 0.0
     for i in range(excess.size):
-        total += np.log1p(-ratio * excess[i])
+        total += math.log1p(-ratio * excess[i])
     return total / excess.size

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from taciturn.estimators.sampling.choosing import in_turn
 from taciturn.estimators.sampling.urns import complete_sample
 from taciturn.estimators.urn.kernels import known_of, sample_parameters
 
@@ -15,15 +16,17 @@ def learn_block(counts, urn, number, rngs, theta, sigma):  # type: ignore[no-unt
     number of proposals of each. Samples that fill all cells are left out.
     """
     prior, ends = urn
-    k_hat, ess = np.full(len(counts), np.inf), np.zeros(len(counts))
+    k_hat, ess = np.empty(len(counts)), np.zeros(len(counts))
+    never, certain = np.empty(1), np.zeros(1)
     for t in range(len(counts)):
-        if counts[t].all():
-            continue
-        never = np.full(1, float(counts[t].sum()))
-        known = known_of(counts[t], counts.shape[1], never, np.zeros(1))
-        _, k_hat[t], ess[t] = sample_parameters(
-            known, prior, ends, number, rngs[t], theta[t], sigma[t]
-        )
+        k_hat[t], never[0], all_filled = np.inf, 0.0, True
+        for count in counts[t]:
+            never[0] += count
+            all_filled &= count > 0
+        if not all_filled:
+            known = known_of(counts[t], counts.shape[1], never, certain)
+            given = (known, prior, ends, number, rngs[t])
+            _, k_hat[t], ess[t] = sample_parameters(*given, theta[t], sigma[t])
     return k_hat, ess
 
 
@@ -32,11 +35,18 @@ def complete_block(samples, missing, urns, turns, limits, rngs, out):  # type: i
     """Fill those draws of populations, (tables, draws, cells), whose turn it is."""
     counts, fillable = samples
     theta, sigma = urns
-    equal = np.empty(0)
-    for t in range(len(counts)):
-        rows = np.flatnonzero(turns[t])
-        urn = (theta[t][rows], sigma[t][rows], equal)
-        sample, empty = counts[t : t + 1], (counts[t : t + 1] == 0) & fillable
-        drawn = np.empty((rows.size, counts.shape[1]), np.int64)
-        complete_sample(sample, empty, missing[t : t + 1], urn, limits, rngs[t], drawn)
-        out[t][rows] = drawn
+    tables, draws, size = out.shape
+    rows, equal, empty = np.empty(draws, np.int64), np.empty(0), np.empty((1, size), np.bool_)
+    for t in range(tables):
+        number = in_turn(turns[t], rows)
+        own_theta, own_sigma = np.empty(number), np.empty(number)
+        for k in range(number):
+            own_theta[k], own_sigma[k] = theta[t, rows[k]], sigma[t, rows[k]]
+        for i in range(size):
+            empty[0, i] = fillable[i] and counts[t, i] == 0
+        drawn, urn = np.empty((number, size), np.int64), (own_theta, own_sigma, equal)
+        own = (counts[t : t + 1], empty, missing[t : t + 1], urn, limits, rngs[t])
+        complete_sample(*own, drawn)
+        for k in range(number):
+            for i in range(size):
+                out[t, rows[k], i] = drawn[k, i]

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from taciturn.estimators.densities import log_density
+from taciturn.estimators.sampling.choosing import choose_places
 from taciturn.estimators.sampling.weights import choose
 from taciturn.estimators.special import log_rising_over_power, log_steps
 
@@ -32,19 +33,30 @@ _LEAST_WEIGHT = 700.0  # below the largest, as a logarithm
 def known_of(counts, cells, steps, log_chance):  # type: ignore[no-untyped-def] # pragma: no cover
     """What is known of a sample, from the possible closing times."""
     values, times = _distinct(counts)
-    return values, times, (counts > 0).sum(), counts.sum(), cells, steps, log_chance
+    seen, size = 0, 0
+    for count in counts:
+        seen += count > 0
+        size += count
+    return values, times, seen, size, cells, steps, log_chance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _distinct(counts):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The distinct counts above 1, and how many cells have each."""
-    above = np.sort(counts[counts > 1])
-    values, times, found = np.empty(above.size), np.empty(above.size), 0
-    for i in range(above.size):
-        if i == 0 or above[i] != above[i - 1]:
-            values[found], times[found] = above[i], 0.0
-            found += 1
-        times[found - 1] += 1.0
+    """The distinct counts above 1 in order, and how many cells have each."""
+    values, times, found = np.empty(counts.size), np.empty(counts.size), 0
+    for count in counts:
+        if count < 2:
+            continue
+        at = found
+        while at > 0 and values[at - 1] >= count:
+            at -= 1
+        if at < found and values[at] == count:
+            times[at] += 1.0
+            continue
+        for k in range(found, at, -1):
+            values[k], times[k] = values[k - 1], times[k - 1]
+        values[at], times[at] = count, 1.0
+        found += 1
     return values[:found], times[:found]
 
 
@@ -157,15 +169,19 @@ def _fill(log_thetas, logits, known, prior, heights):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _centres(low, high, nodes):  # type: ignore[no-untyped-def] # pragma: no cover
-    return low + (high - low) / nodes * (np.arange(nodes) + 0.5)
+def _fill_centres(low, high, centres):  # type: ignore[no-untyped-def] # pragma: no cover
+    for k in range(centres.size):
+        centres[k] = low + (high - low) / centres.size * (k + 0.5)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _narrower(used, low, high):  # type: ignore[no-untyped-def] # pragma: no cover
     """Ends of the range of used nodes, widened by one on each side."""
-    width, index = (high - low) / used.size, np.flatnonzero(used)
-    return max(low, low + (index[0] - 1) * width), min(high, low + (index[-1] + 2) * width)
+    width, first, last = (high - low) / used.size, -1, -1
+    for k in range(used.size):
+        if used[k]:
+            first, last = k if first < 0 else first, k
+    return max(low, low + (first - 1) * width), min(high, low + (last + 2) * width)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -173,9 +189,11 @@ def _steepness(heights):  # type: ignore[no-untyped-def] # pragma: no cover
     """How far the highest node lies above its neighbours: the maximum between nodes may
     be higher by as much.
     """
-    at = np.argmax(heights)
-    i, j = at // heights.shape[1], at % heights.shape[1]
-    found = -math.inf
+    i, j, found = 0, 0, -math.inf
+    for a in range(heights.shape[0]):
+        for b in range(heights.shape[1]):
+            if heights[a, b] > heights[i, j]:
+                i, j = a, b
     for a, b in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
         inside = 0 <= a < heights.shape[0] and 0 <= b < heights.shape[1]
         if inside and math.isfinite(heights[a, b]):
@@ -190,12 +208,14 @@ def _close_in(known, prior, ends, heights):  # type: ignore[no-untyped-def] # pr
     """
     low, high, lower, upper = ends
     rows, columns = heights.shape
+    log_thetas, logits = np.empty(rows), np.empty(columns)
     if not low < high:
         return False, ends
     for _ in range(_ZOOMS):
-        log_thetas, logits = _centres(low, high, rows), _centres(lower, upper, columns)
+        _fill_centres(low, high, log_thetas)
+        _fill_centres(lower, upper, logits)
         _fill(log_thetas, logits, known, prior, heights)
-        highest = heights.max()
+        highest = _highest(heights)
         if not math.isfinite(highest):
             return False, ends
         least = highest - _NEGLIGIBLE - 2.0 * _steepness(heights)
@@ -213,13 +233,21 @@ def _close_in(known, prior, ends, heights):  # type: ignore[no-untyped-def] # pr
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _highest(values):  # type: ignore[no-untyped-def] # pragma: no cover
+    found = -math.inf
+    for value in values.flat:
+        found = max(found, value)
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _chances(heights):  # type: ignore[no-untyped-def] # pragma: no cover
     """Probabilities of the cells around the nodes. Where the posterior is steep, a cell
     is higher towards the mode than at its centre: a tenth of its highest neighbour is
     added.
     """
     rows, columns = heights.shape
-    highest, total, flat = heights.max(), 0.0, np.empty(heights.size)
+    highest, total, flat = _highest(heights), 0.0, np.empty(rows * columns)
     for i in range(rows):
         for j in range(columns):
             around = -math.inf
@@ -229,7 +257,9 @@ def _chances(heights):  # type: ignore[no-untyped-def] # pragma: no cover
             own = math.exp(heights[i, j] - highest)
             flat[i * columns + j] = own + _OF_NEIGHBOURS * math.exp(around - highest)
             total += flat[i * columns + j]
-    return (1.0 - _SHARE_EVERYWHERE) * flat / total + _SHARE_EVERYWHERE / flat.size
+    for k in range(flat.size):
+        flat[k] = (1.0 - _SHARE_EVERYWHERE) * flat[k] / total + _SHARE_EVERYWHERE / flat.size
+    return flat
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -243,23 +273,25 @@ def sample_parameters(known, prior, ends, number, rng, theta, sigma):  # type: i
     heights = np.empty((_NODES, columns))
     possible, (low, high, lower, upper) = _close_in(known, prior, ends, heights)
     if not possible:
-        return False, np.inf, 0.0
+        return False, math.inf, 0.0
     chance = _chances(heights)
-    cell = np.searchsorted(np.cumsum(chance) / chance.sum(), rng.random(number), side="right")
-    log_theta, logit = rng.random(number), rng.random(number)
-    log_weights = np.empty(number)
+    cell = choose_places(chance, number, rng)
+    log_theta, logit, log_weights = np.empty(number), np.empty(number), np.empty(number)
     for k in range(number):
-        at = min(cell[k], chance.size - 1)
-        log_theta[k] = low + (high - low) / _NODES * (at // columns + log_theta[k])
-        logit[k] = lower + (upper - lower) / columns * (at % columns + logit[k])
+        log_theta[k] = low + (high - low) / _NODES * (cell[k] // columns + rng.random())
+    for k in range(number):
+        logit[k] = lower + (upper - lower) / columns * (cell[k] % columns + rng.random())
+    for k in range(number):
         own = _log_prior_of_theta(log_theta[k], prior) + _log_prior_of_sigma(logit[k], prior)
         own += _log_probability(math.exp(log_theta[k]), _sigma(logit[k], prior), known)
-        log_weights[k] = -math.inf if math.isnan(own) else own - math.log(chance[at])
-    highest = log_weights.max()
+        log_weights[k] = -math.inf if math.isnan(own) else own - math.log(chance[cell[k]])
+    highest = _highest(log_weights)
     if not math.isfinite(highest):
-        return False, np.inf, 0.0
+        return False, math.inf, 0.0
+    for k in range(number):
+        log_weights[k] = max(log_weights[k], highest - _LEAST_WEIGHT)
     chosen = np.empty(theta.size, np.int64)
-    k_hat, ess = choose(np.maximum(log_weights, highest - _LEAST_WEIGHT), rng, chosen)
+    k_hat, ess = choose(log_weights, rng, chosen)
     for k in range(theta.size):
         theta[k] = math.exp(log_theta[chosen[k]])
         sigma[k] = _sigma(logit[chosen[k]], prior)
