@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from taciturn.diagnostics import array_stats
-from taciturn.estimators.sampling.importance import resample
 from taciturn.estimators.sampling.choosing import choose_places, shuffle
+from taciturn.estimators.sampling.importance import resample
 from taciturn.estimators.sampling.weights import smooth_tail
 
 
