@@ -30,16 +30,17 @@ def log_density(kind, a, b, x):  # type: ignore[no-untyped-def] # pragma: no cov
     """Logarithm of the density of a distribution at `x`; `a` and `b` are its parameters
     in PyMC's order.
     """
-    if x <= 0.0 or (kind == 0 and x >= 1.0):
+    if x < 0.0 or (kind == 0 and x > 1.0) or (x == 0.0 and (kind == 6 or kind == 7)):
         return -math.inf
-    log_x = math.log(x)
+    log_x = math.log(x) if x > 0.0 else -math.inf
     if kind == 0:
         constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-        return constant + (a - 1.0) * log_x + (b - 1.0) * math.log1p(-x)
+        log_rest = math.log1p(-x) if x < 1.0 else -math.inf
+        return constant + _times(a - 1.0, log_x) + _times(b - 1.0, log_rest)
     if kind == 1:
         return math.log(a) - a * x
     if kind == 2:
-        return a * math.log(b) - math.lgamma(a) + (a - 1.0) * log_x - b * x
+        return a * math.log(b) - math.lgamma(a) + _times(a - 1.0, log_x) - b * x
     if kind == 3:
         return -_HALF_PI - math.log(a) - math.log1p((x / a) ** 2)
     if kind == 4:
@@ -56,3 +57,8 @@ def log_density(kind, a, b, x):  # type: ignore[no-untyped-def] # pragma: no cov
     if kind == 8:
         return math.log(a) + a * math.log(b) - (a + 1.0) * log_x if x >= b else -math.inf
     return -math.log(b - a) if a <= x <= b else -math.inf
+
+
+@njit(cache=True, nogil=True)
+def _times(factor, log_x):  # type: ignore[no-untyped-def] # pragma: no cover
+    return factor * log_x if factor != 0.0 else 0.0

@@ -138,7 +138,7 @@ def _log_rising(a, n):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_prior(kappa, log_margins, starts, concentration, prior):  # type: ignore[no-untyped-def] # pragma: no cover
     """Density of log κ and of the margins, up to a constant."""
-    found = log_density(int(prior[0]), prior[1], prior[2], kappa) + math.log(kappa)
+    found = log_density(prior[0], prior[1], prior[2], kappa) + math.log(kappa)
     for v in range(concentration.size):
         if concentration[v] != 1.0:
             total = 0.0

@@ -63,7 +63,7 @@ def find_proposals(known, prior):  # type: ignore[no-untyped-def] # pragma: no c
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _is_reached(log_kappa, prior):  # type: ignore[no-untyped-def] # pragma: no cover
-    found = log_density(int(prior.kind), prior.first, prior.second, math.exp(log_kappa))
+    found = log_density(prior.kind, prior.first, prior.second, math.exp(log_kappa))
     return math.isfinite(found)
 
 

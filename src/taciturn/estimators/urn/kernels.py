@@ -139,7 +139,7 @@ def _sigma(logit, prior):  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_prior_of_theta(log_theta, prior):  # type: ignore[no-untyped-def] # pragma: no cover
-    return log_density(int(prior[0]), prior[1], prior[2], math.exp(log_theta)) + log_theta
+    return log_density(prior[0], prior[1], prior[2], math.exp(log_theta)) + log_theta
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
