@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from taciturn.errors import FileFormatError, MissingDependencyError, TableError
+from taciturn.interrupts import interruptible_queries
 from taciturn.magnitude.columns import identities, numbers
 from taciturn.magnitude.engine import workspace
 from taciturn.magnitude.expressions import (
@@ -93,12 +94,9 @@ def open_database(
         labels = [Labels(dim, source.origin, missing=missing) for dim in roles.variables]
         database = Database(connection, roles, source.origin, labels)
         try:
-            _load(database, source, decimals)
-            yield database
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupted" not in str(error).lower():
-                raise
-            raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for within a query
+            with interruptible_queries():
+                _load(database, source, decimals)
+                yield database
         except duckdb.Error as error:
             reason = str(error).split("\nPossible fixes")[0].strip()
             raise FileFormatError(f"{source.origin}: cannot be read: {reason}") from error

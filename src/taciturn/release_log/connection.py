@@ -9,6 +9,7 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from taciturn.errors import FileFormatError, MissingDependencyError
+from taciturn.interrupts import interruptible_queries
 
 __all__ = ["ALONE", "connection_to", "duckdb_module", "one_line", "settled"]
 
@@ -72,11 +73,8 @@ def connection_to(path: Path, *, writing: bool) -> Iterator[Any]:
     with _LOCK:
         connection = _connected(duckdb, path, writing)
         try:
-            yield connection
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupted" not in str(error).lower():
-                raise
-            raise KeyboardInterrupt from error  # which DuckDB takes Ctrl-C for in a query
+            with interruptible_queries():
+                yield connection
         except duckdb.Error as error:
             raise FileFormatError(f"{path}: {one_line(error)}") from None
         finally:

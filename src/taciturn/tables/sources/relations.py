@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from taciturn.errors import MissingDependencyError, TableError
+from taciturn.interrupts import interruptible_queries
 from taciturn.tables.sources.base import Source
 from taciturn.tables.values import convertible
 
@@ -87,7 +88,8 @@ class RelationSource(Source):
         import duckdb
 
         try:
-            yield
+            with interruptible_queries():
+                yield
         except TableError:
             raise
         except (duckdb.Error, OSError) as error:
