@@ -174,10 +174,10 @@ def of_areas(group: str) -> Task:
 
 
 @pytest.mark.parametrize("group", ["areas by themselves", "areas that share a profile"])
-@pytest.mark.parametrize("way", ["in blocks", "in blocks, two threads", "one by one"])
+@pytest.mark.parametrize("way", ["in blocks", "in blocks, two threads", "blocks of one"])
 def test_areas(benchmark, way, group):
     task = of_areas(group)
-    step = 1 if way == "one by one" else 100
+    step = 1 if way == "blocks of one" else 100
     parts = [replace(task, tables=task.tables.part(k, k + step)) for k in range(0, 1_000, step)]
 
     def work() -> None:

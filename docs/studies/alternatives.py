@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import betaln, digamma, gammaln, polygamma
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -34,7 +34,6 @@ from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
 from taciturn.estimators.sampling.importance import resample
 from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
-from taciturn.estimators.special import log_rising
 
 HERE = Path(__file__).resolve().parent
 GENERATED = ("smooth_2000", "blocks_2000", "lognormal_50000", "origin_destination_50000")
@@ -309,6 +308,11 @@ class Target:
             shapes.append((expected @ hot + prior[:, None]) * temper[:, None])
             height -= log_dirichlet(shapes[-1], margin)
         return height, shapes
+
+
+def log_rising(a: Floats, n: Floats) -> Floats:
+    """Logarithm of the rising factorial, without cancellation where `a` is large."""
+    return np.asarray(gammaln(n) - betaln(a, n))
 
 
 def draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:

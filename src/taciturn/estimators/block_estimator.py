@@ -35,7 +35,7 @@ class BlockEstimator(UnlabelledEstimator):
         self, block: TableBlock, draws: int, rngs: Sequence[np.random.Generator]
     ) -> LearnedBlock | None:
         """Draw the parameters of each table as `learn_unlabelled` does; None where this
-        is left to what takes one table.
+        is left to what takes one table, as for subclasses, whose draws may be others.
         """
 
     @abstractmethod

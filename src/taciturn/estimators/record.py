@@ -11,7 +11,7 @@ from taciturn.schema import SCHEMA_VERSION
 
 __all__ = ["recorded"]
 
-_PACKAGES: Final = ("taciturn", "pymc", "arviz", "nutpie", "numpy", "xarray")
+_PACKAGES: Final = ("taciturn", "pymc", "arviz", "nutpie", "numba", "numpy", "xarray")
 
 
 def recorded(

@@ -1,17 +1,14 @@
 """Special functions that keep their precision for large arguments."""
 
 import math
-from typing import Any
 
 from numba import njit
-from scipy.special import betaln, gammaln
 
 __all__ = [
     "log_rising",
     "log_rising_over_power",
     "log_steps",
     "row_log_rising",
-    "sum_log_rising",
     "sums_of_shares",
 ]
 
@@ -24,11 +21,13 @@ _MOST, _LEAST = 1e250, 1e-5
 _HIGH = 1e5  # the same for factors up to 1e302
 
 
-def log_rising(a: Any, n: Any) -> Any:
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_rising(a, n):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of the rising factorial ``Γ(a + n) / Γ(a)``, n > 0, without
     cancellation where `a` is large.
     """
-    return gammaln(n) - betaln(a, n)
+    log_a = math.log(a)
+    return log_rising_over_power(n, a, log_a) + n * log_a
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -107,13 +106,6 @@ def _trigamma_rest(x):  # type: ignore[no-untyped-def] # pragma: no cover
     """``x ψ'(x) - 1 - 1 / (2 x)``, from `_SERIES` on."""
     y = 1.0 / (x * x)
     return y * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y * (1 / 30 - y * (5 / 66)))))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def sum_log_rising(a, counts, out):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Fill `out` with `row_log_rising` of each row of `a`."""
-    for row in range(a.shape[0]):
-        out[row] = row_log_rising(a[row], counts)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -227,16 +227,23 @@ def _assess_blocks_of_fits(task: Task, estimator: Estimator, out: Arrays, done: 
             return
         drawn, trusted = found
         if trusted.any():
-            _keep_block(task, stack, own[trusted], drawn[trusted], out)
+            kept = drawn if trusted.all() else drawn[trusted]  # large: no copy
+            _keep_block(task, stack, own[trusted], kept, first.fillable, out)
             done[own[trusted]] = True
 
 
 def _keep_block(
-    task: Task, stack: Stack, own: Counts, drawn: Counts, out: Arrays, *, of_a_chain: bool = False
+    task: Task,
+    stack: Stack,
+    own: Counts,
+    drawn: Counts,
+    fillable: Mask,
+    out: Arrays,
+    *,
+    of_a_chain: bool = False,
 ) -> None:
     """What is kept of tables with these populations, (tables, draws, cells)."""
     out["converged"][own] = True
-    fillable = stack.layout.fillable.reshape(stack.tables.shape[1:])
     given = (drawn, stack.tables.values[own], tuple(stack.sizes), fillable, task.kept)
     for name, values in _measured(*given, of_a_chain=of_a_chain).items():
         out[name][own] = values
@@ -263,7 +270,8 @@ def _assess_blocks(task: Task, shared: Populations, stack: Stack, out: Arrays) -
         sizes = np.array([task.tables.sizes[k] for k in block], dtype=np.int64)
         drawn = np.zeros((len(own), task.kept.draws, fillable.size), dtype=np.int64)
         drawn[..., fillable] = shared.draw(counts[own], sizes, rngs)
-        _keep_block(task, stack, own, drawn, out, of_a_chain=True)
+        mask = fillable.reshape(stack.tables.shape[1:])
+        _keep_block(task, stack, own, drawn, mask, out, of_a_chain=True)
 
 
 def _check_categories(table: xr.DataArray, fillable: Mask, kept: Kept) -> None:

@@ -6,9 +6,9 @@ import pytest
 import xarray as xr
 from scipy.special import gammaln
 
-from taciturn.estimators.log_linear.importance import _known, kappa_prior
+from taciturn.estimators.log_linear.importance import kappa_prior, known_of
 from taciturn.estimators.log_linear.posterior import log_posteriors
-from taciturn.estimators.log_linear.proposals import find_proposals, weigh
+from taciturn.estimators.log_linear.proposals import find_proposals, propose
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import make_problem
 
@@ -81,7 +81,7 @@ def test_the_posterior_is_its_formula(dims, given):
     rng, rows = np.random.default_rng(1), 40
     kappa = np.exp(rng.normal(3, 2, rows))
     margins = [rng.dirichlet(np.ones(problem.sizes[dim]), rows) for dim in dims]
-    known, prior = _known(problem, list(dims), priors), kappa_prior(priors["kappa"])
+    known, prior = known_of(problem, list(dims), priors), kappa_prior(priors["kappa"])
     logs = np.log(np.concatenate([*margins, np.empty((rows, 0))], axis=1))
     found = log_posteriors(kappa, logs, known, prior)
     expected = [
@@ -96,13 +96,14 @@ def test_weights_are_the_posterior_over_the_proposals(dims, given):
     """The mean of the weights is the same integral, however proposals are spread: those
     that the sample shapes, and those of another sample."""
     problem, priors = case(dims, **given)
-    known, prior = _known(problem, list(dims), priors), kappa_prior(priors["kappa"])
+    known, prior = known_of(problem, list(dims), priors), kappa_prior(priors["kappa"])
     own, rng = find_proposals(known, prior), np.random.default_rng(2)
     log_kappa, heights, shapes = own
     other = (log_kappa, 0.5 * heights + 0.5 / len(heights), np.sqrt(shapes))
     means, errors, reference = [], [], None
     for proposals in (own, other):
-        log_weights, kappa, logs = weigh(known, prior, proposals, 40_000, rng)
+        kappa, logs, log_proposal = propose(known, proposals, 40_000, rng)
+        log_weights = log_posteriors(kappa, logs, known, prior) - log_proposal
         assert kappa.min() > 0
         for start, stop in zip(known.starts[:-1], known.starts[1:], strict=True):
             np.testing.assert_allclose(np.exp(logs[:, start:stop]).sum(axis=1), 1.0)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numba import njit
 
-from taciturn.estimators.log_linear.posterior import KappaPrior, Known
-from taciturn.estimators.log_linear.proposals import find_proposals, weigh
+from taciturn.estimators.log_linear.posterior import KappaPrior, Known, log_posteriors
+from taciturn.estimators.log_linear.proposals import find_proposals, propose
 from taciturn.estimators.sampling.choosing import in_turn
 from taciturn.estimators.sampling.kernels import dirichlet_multinomial
 from taciturn.estimators.sampling.weights import choose
@@ -50,7 +50,10 @@ def learn_block(counts, design, priors, number, rngs, kappa, margins):  # type: 
         prior = KappaPrior(own[0], own[1], own[2], own[3], own[4])
         known = _known_of(counts[t], design)
         proposals = find_proposals(known, prior)
-        log_weights, found, log_margins = weigh(known, prior, proposals, number, rngs[t])
+        found, log_margins, log_proposal = propose(known, proposals, number, rngs[t])
+        log_weights = log_posteriors(found, log_margins, known, prior)
+        for k in range(number):
+            log_weights[k] -= log_proposal[k]
         k_hat[t], ess[t] = choose(log_weights, rngs[t], chosen)
         for d in range(chosen.size):
             kappa[t, d] = found[chosen[d]]

@@ -16,9 +16,14 @@ from taciturn.estimators.blocks import TableBlock, generators
 from taciturn.estimators.formula import Terms
 from taciturn.estimators.log_linear.base import LogLinearEstimator
 from taciturn.estimators.log_linear.blocks import complete_block, learn_block
-from taciturn.estimators.log_linear.importance import design_of, kappa_prior, sample_main_effects
-from taciturn.estimators.log_linear.likelihood import log_likelihood, log_margin_likelihood
+from taciturn.estimators.log_linear.importance import (
+    design_of,
+    kappa_prior,
+    known_of,
+    sample_main_effects,
+)
 from taciturn.estimators.log_linear.model import build_model, effect_name
+from taciturn.estimators.log_linear.posterior import log_likelihoods
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial
@@ -194,12 +199,10 @@ class DirichletLogLinear(LogLinearEstimator, BlockEstimator):
         """Logarithm of p(sample, known margins | parameters), up to a constant."""
         assert parameters.posterior is not None
         draws = arrays_of(problem, parameters)
-        occupied = problem.counts > 0
-        weights, counts = self._weights(problem, draws), problem.counts[occupied]
-        value = log_likelihood(draws["kappa"], weights[:, occupied], counts)
-        if problem.known_margins is not None:
-            strata = weights @ np.eye(problem.known_margins.size)[problem.strata]
-            value += log_margin_likelihood(draws["kappa"], strata, problem)
+        weights, known = self._weights(problem, draws), known_of(problem, (), {})
+        strata = weights @ (problem.strata[:, None] == np.arange(known.sizes.size))
+        occupied = np.ascontiguousarray(weights[:, problem.occupied])
+        value: Floats = log_likelihoods(draws["kappa"], occupied, strata, known)
         return value.reshape(parameters.posterior.sizes["chain"], -1)
 
     def log_conditionals(self, problem: Problem, parameters: Parameters) -> Floats:

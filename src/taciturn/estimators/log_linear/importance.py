@@ -22,22 +22,26 @@ from taciturn.diagnostics import ImportanceDiagnostics, highest_k_hat
 from taciturn.errors import PriorError
 from taciturn.estimators.log_linear.model import effect_name
 from taciturn.estimators.log_linear.posterior import KappaPrior, Known, log_posteriors
-from taciturn.estimators.log_linear.proposals import find_proposals, weigh
+from taciturn.estimators.log_linear.proposals import (
+    HIGHEST_KAPPA,
+    LOWEST_KAPPA,
+    find_proposals,
+    propose,
+)
 from taciturn.estimators.log_linear.ratios import Ratios
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.adaptive import adapted
 from taciturn.estimators.sampling.importance import proposals_for, resample
 
-__all__ = ["design_of", "kappa_prior", "sample_main_effects"]
+__all__ = ["design_of", "kappa_prior", "known_of", "sample_main_effects"]
 
 _MOST_PROPOSALS: Final = (
     40_000  # tried where few proposals count: large samples far from independence
 )
 _MOST_LEARNED: Final = 60  # shares, of whose covariances few proposals tell little
 _TAIL: Final = 1e-7
-_LOWEST_KAPPA: Final = 1e-12
-_HIGHEST_KAPPA: Final = 1e15
+_BLOCK: Final = 2**24
 
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
@@ -60,10 +64,11 @@ def sample_main_effects(
         The margins.
     ImportanceDiagnostics
     """
-    known, prior = _known(problem, dims, priors), kappa_prior(priors["kappa"])
+    known, prior = known_of(problem, dims, priors), kappa_prior(priors["kappa"])
     proposals = find_proposals(known, prior)
     for number in (proposals_for(draws), max(draws, _MOST_PROPOSALS)):
-        log_weights, kappa, log_margins = weigh(known, prior, proposals, number, rng)
+        kappa, log_margins, log_proposal = propose(known, proposals, number, rng)
+        log_weights = _log_posteriors(kappa, log_margins, known, prior) - log_proposal
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
             break
@@ -75,6 +80,15 @@ def sample_main_effects(
             if learned is not None:
                 return learned
     return kappa[chosen], _margins(known, log_margins[chosen]), diagnostics
+
+
+def _log_posteriors(kappa: Floats, log_margins: Floats, known: Known, prior: KappaPrior) -> Floats:
+    """Some at a time, between which the work can be interrupted."""
+    step, found = max(1, _BLOCK // (len(known.counts) + known.fillable.shape[1])), []
+    for start in range(0, len(kappa), step):
+        rows = slice(start, start + step)
+        found.append(log_posteriors(kappa[rows], log_margins[rows], known, prior))
+    return np.concatenate(found)
 
 
 def _margins(known: Known, logs: Floats) -> list[Floats]:
@@ -95,7 +109,7 @@ def _learned(
     ratios = Ratios.to_likeliest(np.split(log_margins, known.starts[1:-1], axis=1))
 
     def log_posterior(kappa: Floats, margins: list[Floats]) -> Floats:
-        return np.asarray(log_posteriors(kappa, np.concatenate(margins, axis=1), known, prior))
+        return _log_posteriors(kappa, np.concatenate(margins, axis=1), known, prior)
 
     found = adapted(
         lambda points: ratios.log_density(log_posterior, points),
@@ -116,12 +130,12 @@ def kappa_prior(prior: Prior) -> KappaPrior:
     it reaches, but for its outermost tails.
     """
     low, high = prior.quantile(_TAIL), prior.quantile(1 - _TAIL)
-    if not 0 <= low < _HIGHEST_KAPPA or not high > _LOWEST_KAPPA:
+    if not 0 <= low < HIGHEST_KAPPA or not high > LOWEST_KAPPA:
         raise PriorError(
-            f"the prior of 'kappa' must reach between {_LOWEST_KAPPA:g} and {_HIGHEST_KAPPA:g}, got"
+            f"the prior of 'kappa' must reach between {LOWEST_KAPPA:g} and {HIGHEST_KAPPA:g}, got"
             f" {prior!r}"
         )
-    ends = log(max(low, _LOWEST_KAPPA)), log(min(high, _HIGHEST_KAPPA))
+    ends = log(max(low, LOWEST_KAPPA)), log(min(high, HIGHEST_KAPPA))
     return KappaPrior(*prior.coded, *ends)
 
 
@@ -140,7 +154,7 @@ def design_of(
     return levels, starts, np.array(prior), -float(np.log(uniform).sum())
 
 
-def _known(problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> Known:
+def known_of(problem: Problem, dims: Sequence[str], priors: Mapping[str, Prior]) -> Known:
     """What is known of a sample, from occupied cells only."""
     levels, starts, prior, constant = design_of(problem, dims, priors)
     occupied, fillable = problem.occupied, problem.fillable.ravel()

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from taciturn.estimators.densities import log_density
-from taciturn.estimators.special import log_rising_over_power, row_log_rising
+from taciturn.estimators.special import log_rising, row_log_rising
 
 __all__ = [
     "KappaPrior",
@@ -19,6 +19,7 @@ __all__ = [
     "fill_cells",
     "fill_strata",
     "log_likelihood",
+    "log_likelihoods",
     "log_posteriors",
     "log_prior",
     "share_of",
@@ -130,12 +131,6 @@ def fill_strata(kappa, margins, known, out):  # type: ignore[no-untyped-def] # p
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _log_rising(a, n):  # type: ignore[no-untyped-def] # pragma: no cover
-    log_a = math.log(a)
-    return log_rising_over_power(n, a, log_a) + n * log_a
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def log_prior(kappa, log_margins, starts, concentration, prior):  # type: ignore[no-untyped-def] # pragma: no cover
     """Density of log κ and of the margins, up to a constant."""
     found = log_density(prior[0], prior[1], prior[2], kappa) + math.log(kappa)
@@ -154,13 +149,13 @@ def log_likelihood(kappa, counts, sampled, sizes, of_cells, of_strata):  # type:
     sample_size, others = 0.0, 0.0
     for i in range(counts.size):
         sample_size += counts[i]
-    found = row_log_rising(of_cells, counts) - _log_rising(kappa, sample_size)
+    found = row_log_rising(of_cells, counts) - log_rising(kappa, sample_size)
     for s in range(of_strata.size):
         rest = sizes[s] - sampled[s]
         if rest > 0.0:
-            found += _log_rising(of_strata[s] + sampled[s], rest)
+            found += log_rising(of_strata[s] + sampled[s], rest)
             others += rest
-    return found - _log_rising(kappa + sample_size, others) if others > 0.0 else found
+    return found - log_rising(kappa + sample_size, others) if others > 0.0 else found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -180,4 +175,20 @@ def log_posteriors(kappa, log_margins, known, prior):  # type: ignore[no-untyped
         fill_cells(kappa[k] * share / whole, margins, levels, of_cells)
         out[k] = log_likelihood(kappa[k], counts, sampled, sizes, of_cells, of_strata)
         out[k] += log_prior(kappa[k], log_margins[k], starts, concentration, own)
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_likelihoods(kappa, of_cells, of_strata, known):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Of the sample and the known margins, up to a constant, from κ and the rows of κπ
+    of the occupied cells and of the strata.
+    """
+    counts, sampled, sizes, out = known.counts, known.sampled, known.sizes, np.empty(kappa.size)
+    cells, strata = np.empty(counts.size), np.empty(sizes.size)
+    for k in range(kappa.size):
+        for i in range(cells.size):
+            cells[i] = max(of_cells[k, i], _SMALLEST)
+        for s in range(strata.size):
+            strata[s] = max(of_strata[k, s], _SMALLEST)
+        out[k] = log_likelihood(kappa[k], counts, sampled, sizes, cells, strata)
     return out

@@ -12,14 +12,13 @@ from taciturn.estimators.log_linear.posterior import (
     fill_cells,
     fill_strata,
     log_likelihood,
-    log_posteriors,
     log_prior,
     share_of,
 )
 from taciturn.estimators.sampling.choosing import choose_places
 from taciturn.estimators.special import sums_of_shares
 
-__all__ = ["find_proposals", "weigh"]
+__all__ = ["HIGHEST_KAPPA", "LOWEST_KAPPA", "find_proposals", "propose"]
 
 _GRID = 120
 _FIXED_POINT_STEPS = 8
@@ -27,8 +26,8 @@ _WIDE = 0.05  # share of proposals from the prior of the margins, which bounds t
 _EVERYWHERE = 0.02  # share of proposals that is the same for all κ of the grid
 _NEGLIGIBLE = 12.0  # the grid ends where the height is exp(-12) of the top, as the prior does
 _WIDENINGS = 8
-_LOWEST_KAPPA = 1e-12
-_HIGHEST_KAPPA = 1e15
+LOWEST_KAPPA = 1e-12
+HIGHEST_KAPPA = 1e15
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -41,12 +40,12 @@ def find_proposals(known, prior):  # type: ignore[no-untyped-def] # pragma: no c
         highest = -math.inf
         for k in range(_GRID):
             log_kappa[k] = low + k * ((high - low) / (_GRID - 1))
-            heights[k] = _propose(math.exp(log_kappa[k]), known, prior, shapes[k])
+            heights[k] = _shape(math.exp(log_kappa[k]), known, prior, shapes[k])
             highest = max(highest, heights[k])
         # A large sample may know κ to be where its prior hardly reaches.
         step = (high - low) / 2.0
-        lower = max(low - step, math.log(_LOWEST_KAPPA))
-        higher = min(high + step, math.log(_HIGHEST_KAPPA))
+        lower = max(low - step, math.log(LOWEST_KAPPA))
+        higher = min(high + step, math.log(HIGHEST_KAPPA))
         down = heights[0] > highest - _NEGLIGIBLE and _is_reached(lower, prior)
         up = heights[-1] > highest - _NEGLIGIBLE and _is_reached(higher, prior)
         if not (down or up) or (lower == low and higher == high):
@@ -68,7 +67,7 @@ def _is_reached(log_kappa, prior):  # type: ignore[no-untyped-def] # pragma: no 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _propose(kappa, known, prior, shape):  # type: ignore[no-untyped-def] # pragma: no cover
+def _shape(kappa, known, prior, shape):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the Dirichlet shapes of the margins given κ; return the logarithm of its
     marginal height.
     """
@@ -142,7 +141,7 @@ def _observe(known, cells, strata, hidden, shape):  # type: ignore[no-untyped-de
     for s in range(strata.size):
         by_strata += strata[s]
     for v in range(prior.size):
-        informed = strata.size > 0 and of_strata[v, 0] >= 0
+        informed = _is_known(known, v)
         total = by_strata if informed else by_cells
         for j in range(starts[v], starts[v + 1]):
             shape[j] = prior[v] + hidden[j] * total
@@ -182,9 +181,9 @@ def _normalise(starts, shape, margins):  # type: ignore[no-untyped-def] # pragma
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh(known, prior, proposals, number, rng):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Draw so many proposals of κ and the logarithms of the margins; return the
-    logarithms of their weights, and them.
+def propose(known, proposals, number, rng):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Draw so many proposals of κ and the logarithms of the margins; return them and
+    the logarithms of their density, over log κ.
     """
     log_kappa, heights, shapes = proposals
     node = _in_order(choose_places(heights, number, rng), heights.size)
@@ -211,13 +210,12 @@ def weigh(known, prior, proposals, number, rng):  # type: ignore[no-untyped-def]
             for c in range(start, stop):
                 main[k] += (shapes[node[k], c] - 1.0) * log_margins[k, c]
                 defence[k] += (even - 1.0) * log_margins[k, c]
-    log_weights = log_posteriors(kappa, log_margins, known, prior)
     for k in range(number):
         one, two = math.log(1.0 - _WIDE) + main[k], math.log(_WIDE) + defence[k]
         highest = max(one, two)
         both = highest + math.log(math.exp(one - highest) + math.exp(two - highest))
-        log_weights[k] -= math.log(heights[node[k]]) + both
-    return log_weights, kappa, log_margins
+        main[k] = math.log(heights[node[k]]) + both
+    return kappa, log_margins, main
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -280,8 +280,9 @@ def _place_few_last(totals, weights, place):  # type: ignore[no-untyped-def] # p
         whole = 0.0
         for i in range(cells):
             whole += weights[a, i]
-        for i in range(cells):
-            expected[i] += weights[a, i] * (totals[a] / whole)
+        if totals[a] > 0 and whole > 0.0:
+            for i in range(cells):
+                expected[i] += weights[a, i] * (totals[a] / whole)
     for i in range(cells):
         few += expected[i] <= _EXPECTED * draws
     few *= few > 1

@@ -53,8 +53,8 @@ def choose(log_weights, rng, chosen):  # type: ignore[no-untyped-def] # pragma: 
 
 @njit(cache=True, nogil=True)
 def smooth_tail(log_weights):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Replace the largest weights by quantiles of a generalised Pareto distribution and
-    shift all, the largest to 0; return the shape of that distribution.
+    """Shift all weights so that the largest is 0, and replace the largest by quantiles
+    of a generalised Pareto distribution; return its shape, infinite where none fits.
     """
     size, highest = log_weights.size, -math.inf
     for i in range(size):

@@ -283,7 +283,7 @@ class ChineseRestaurant(BlockEstimator):
     def learn_block(
         self, block: TableBlock, draws: int, rngs: Sequence[np.random.Generator]
     ) -> LearnedBlock | None:
-        """Draw the parameters of each sample that leaves a cell empty."""
+        """Draw those of each sample that leaves a cell empty, if any are fitted."""
         if type(self) is not ChineseRestaurant or self.base != "uniform":
             return None
         priors = self.priors_for(block.first)

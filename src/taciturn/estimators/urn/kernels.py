@@ -1,14 +1,9 @@
 """Compiled: the posterior of the Ewens-Pitman urn's concentration and discount, by
 quadrature.
-
-What is known of a sample is a tuple: distinct counts above 1 and how many cells have
-each, the numbers of cells seen, of individuals and of all cells, the possible closing
-times and the logarithms of their probabilities. A prior is a tuple: the density of θ,
-by kind and two parameters; the discount if that is given, or NaN; the bounds of its
-prior otherwise, and the two parameters of a Beta between them.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,9 +11,9 @@ from numba import njit
 from taciturn.estimators.densities import log_density
 from taciturn.estimators.sampling.choosing import choose_places
 from taciturn.estimators.sampling.weights import choose
-from taciturn.estimators.special import log_rising_over_power, log_steps
+from taciturn.estimators.special import log_rising, log_steps
 
-__all__ = ["known_of", "log_probabilities", "sample_parameters"]
+__all__ = ["Known", "UrnPrior", "known_of", "log_probabilities", "sample_parameters"]
 
 _ZOOMS = 15
 _NODES = 64
@@ -29,6 +24,43 @@ _CLOSEST_TO_ONE = 1e-12
 _LEAST_WEIGHT = 700.0  # below the largest, as a logarithm
 
 
+class Known(NamedTuple):
+    """What is known of a sample.
+
+    Attributes
+    ----------
+    values, times : array
+        Distinct counts above 1, and how many cells have each.
+    seen, size, cells : int
+        Cells with somebody, individuals, and all cells.
+    steps, log_chance : array
+        Possible closing times, and the logarithms of their probabilities.
+    """
+
+    values: Any
+    times: Any
+    seen: int
+    size: int
+    cells: int
+    steps: Any
+    log_chance: Any
+
+
+class UrnPrior(NamedTuple):
+    """The density of θ, by kind and two parameters; the discount if it is given, NaN
+    otherwise; the bounds of its prior, and the parameters of a Beta between them.
+    """
+
+    kind: float
+    first: float
+    second: float
+    discount: float
+    lower: float
+    upper: float
+    alpha: float
+    beta: float
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def known_of(counts, cells, steps, log_chance):  # type: ignore[no-untyped-def] # pragma: no cover
     """What is known of a sample, from the possible closing times."""
@@ -37,26 +69,21 @@ def known_of(counts, cells, steps, log_chance):  # type: ignore[no-untyped-def] 
     for count in counts:
         seen += count > 0
         size += count
-    return values, times, seen, size, cells, steps, log_chance
+    return Known(values, times, seen, size, cells, steps, log_chance)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _distinct(counts):  # type: ignore[no-untyped-def] # pragma: no cover
     """The distinct counts above 1 in order, and how many cells have each."""
+    ordered = np.sort(counts)
     values, times, found = np.empty(counts.size), np.empty(counts.size), 0
-    for count in counts:
-        if count < 2:
+    for i in range(ordered.size):
+        if ordered[i] < 2:
             continue
-        at = found
-        while at > 0 and values[at - 1] >= count:
-            at -= 1
-        if at < found and values[at] == count:
-            times[at] += 1.0
-            continue
-        for k in range(found, at, -1):
-            values[k], times[k] = values[k - 1], times[k - 1]
-        values[at], times[at] = count, 1.0
-        found += 1
+        if found == 0 or ordered[i] != values[found - 1]:
+            values[found], times[found] = ordered[i], 0.0
+            found += 1
+        times[found - 1] += 1.0
     return values[:found], times[:found]
 
 
@@ -69,17 +96,17 @@ def log_probabilities(theta, sigma, known, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_probability(theta, sigma, known):  # type: ignore[no-untyped-def] # pragma: no cover
-    before, after = np.empty(known[5].size), np.empty(known[5].size)
+    before, after = np.empty(known.steps.size), np.empty(known.steps.size)
     _log_before(theta, known, before)
     _log_after(sigma, known, after)
     waited = _log_sum(before, after)
-    return log_steps(theta, sigma, known[2] - 1) + _log_joined(sigma, known) + waited
+    return log_steps(theta, sigma, known.seen - 1) + _log_joined(sigma, known) + waited
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_joined(sigma, known):  # type: ignore[no-untyped-def] # pragma: no cover
     """``Σ log (1 - σ)_{f_j - 1}``."""
-    values, times = known[0], known[1]
+    values, times = known.values, known.times
     if values.size == 0:
         return 0.0
     total, low = 0.0, math.lgamma(1.0 - sigma)
@@ -91,19 +118,19 @@ def _log_joined(sigma, known):  # type: ignore[no-untyped-def] # pragma: no cove
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_before(theta, known, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """``-log (θ + 1)_{s-1}`` for each closing time."""
-    above, log_above = theta + 1.0, math.log(theta + 1.0)
+    above, steps = theta + 1.0, known.steps
     for i in range(out.size):
-        n = known[5][i] - 1.0
-        out[i] = -log_rising_over_power(n, above, log_above) - n * log_above if n > 0.0 else 0.0
+        n = steps[i] - 1.0
+        out[i] = -log_rising(above, n) if n > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_after(sigma, known, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """``log P(s) - log (s - Kσ)_{n-s}`` for each closing time."""
-    _, _, seen, size, cells, steps, log_chance = known
+    steps, log_chance, size, cells = known.steps, known.log_chance, known.size, known.cells
     for i in range(out.size):
         out[i] = log_chance[i]
-        if seen == cells:
+        if known.seen == cells:
             taken = cells * sigma
             out[i] += math.lgamma(steps[i] - taken) - math.lgamma(size - taken)
 
@@ -131,28 +158,28 @@ def _log_expit(x):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sigma(logit, prior):  # type: ignore[no-untyped-def] # pragma: no cover
     """The discount, from its logit relative to the bounds of its prior."""
-    if not math.isnan(prior[3]):
-        return prior[3]
-    sigma = prior[4] + (prior[5] - prior[4]) * math.exp(_log_expit(logit))
+    if not math.isnan(prior.discount):
+        return prior.discount
+    sigma = prior.lower + (prior.upper - prior.lower) * math.exp(_log_expit(logit))
     return min(max(sigma, 0.0), 1.0 - _CLOSEST_TO_ONE)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_prior_of_theta(log_theta, prior):  # type: ignore[no-untyped-def] # pragma: no cover
-    return log_density(prior[0], prior[1], prior[2], math.exp(log_theta)) + log_theta
+    return log_density(prior.kind, prior.first, prior.second, math.exp(log_theta)) + log_theta
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_prior_of_sigma(logit, prior):  # type: ignore[no-untyped-def] # pragma: no cover
-    if not math.isnan(prior[3]):
+    if not math.isnan(prior.discount):
         return 0.0
-    return prior[6] * _log_expit(logit) + prior[7] * _log_expit(-logit)
+    return prior.alpha * _log_expit(logit) + prior.beta * _log_expit(-logit)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fill(log_thetas, logits, known, prior, heights):  # type: ignore[no-untyped-def] # pragma: no cover
     """Logarithm of the posterior at each node, not normalised."""
-    times, nodes = known[5].size, logits.size
+    times, nodes = known.steps.size, logits.size
     sigmas, rest = np.empty(nodes), np.empty(nodes)
     before, after = np.empty(times), np.empty((nodes, times))
     for j in range(nodes):
@@ -163,7 +190,7 @@ def _fill(log_thetas, logits, known, prior, heights):  # type: ignore[no-untyped
         theta, own = math.exp(log_thetas[i]), _log_prior_of_theta(log_thetas[i], prior)
         _log_before(theta, known, before)
         for j in range(nodes):
-            opened = log_steps(theta, sigmas[j], known[2] - 1)
+            opened = log_steps(theta, sigmas[j], known.seen - 1)
             value = own + rest[j] + opened + _log_sum(before, after[j])
             heights[i, j] = -math.inf if math.isnan(value) else value
 
@@ -269,7 +296,7 @@ def sample_parameters(known, prior, ends, number, rng, theta, sigma):  # type: i
 
     `ends` are those of the first grid, over log θ and the logit of σ.
     """
-    columns = _NODES if math.isnan(prior[3]) else 1
+    columns = _NODES if math.isnan(prior.discount) else 1
     heights = np.empty((_NODES, columns))
     possible, (low, high, lower, upper) = _close_in(known, prior, ends, heights)
     if not possible:

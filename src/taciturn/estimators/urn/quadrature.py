@@ -17,7 +17,7 @@ from scipy.special import comb
 from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.sampling.importance import proposals_for
-from taciturn.estimators.urn.kernels import known_of, log_probabilities, sample_parameters
+from taciturn.estimators.urn.kernels import UrnPrior, known_of, log_probabilities, sample_parameters
 
 __all__ = ["UrnLikelihood", "closing_times", "prior_of", "sample_urn_parameters"]
 
@@ -135,7 +135,7 @@ def sample_urn_parameters(
 
 def prior_of(
     priors: Mapping[str, Prior], discount: float | None
-) -> tuple[tuple[float, ...], tuple[float, float, float, float]]:
+) -> tuple[UrnPrior, tuple[float, float, float, float]]:
     """The prior as compiled code takes it, and the ends of the first grid: all of the
     prior's range for θ, and all but the tails for the logit of σ relative to the bounds
     of its prior.
@@ -148,6 +148,6 @@ def prior_of(
     high = min(theta.quantile(1.0), _LARGEST)
     given = nan if discount is None else discount
     return (
-        (*theta.coded, given, *bounds, alpha, beta),
+        UrnPrior(*theta.coded, given, *bounds, alpha, beta),
         (log(low), log(max(low, high)), -min(_TAIL / alpha, 700.0), min(_TAIL / beta, 700.0)),
     )
