@@ -9,7 +9,11 @@ from scipy.stats import binom, kstest, multinomial
 
 from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
 from taciturn.estimators.sampling import draws
-from taciturn.estimators.sampling.draws import draw_dirichlet_multinomial, draw_multinomial
+from taciturn.estimators.sampling.draws import (
+    draw_dirichlet_multinomial,
+    draw_multinomial,
+    draw_urn,
+)
 
 DRAWS = 200_000
 
@@ -180,3 +184,22 @@ def test_blocks_do_not_change_the_shape_or_the_totals(monkeypatch: pytest.Monkey
     totals = np.arange(10)
     drawn = draw_dirichlet_multinomial(totals, np.ones((10, 3)), np.random.default_rng(4))
     assert (drawn.sum(axis=1) == totals).all()
+
+
+def test_cells_that_can_open_in_each_draw() -> None:
+    """Open as with equal weights, also if there is one draw."""
+    counts, empty = (
+        np.array([[1, 0, 0, 0, 0, 2]]),
+        np.array([[False, True, True, True, True, False]]),
+    )
+    theta = np.array([3.0, 3.0])
+    for draws in (1, 2):
+        given = (np.repeat(counts, draws, axis=0), np.repeat(empty, draws, axis=0), 4)
+        equal = draw_urn(*given, theta[:draws], np.random.default_rng(1), base=np.ones(6))
+        assert np.array_equal(draw_urn(*given, theta[:draws], np.random.default_rng(1)), equal)
+
+
+def test_rows_with_nobody_need_no_weight() -> None:
+    weights = np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]])
+    drawn = draw_dirichlet_multinomial(np.array([5, 0]), weights, np.random.default_rng(1))
+    assert drawn.sum(axis=1).tolist() == [5, 0]

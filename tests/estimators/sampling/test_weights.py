@@ -60,6 +60,14 @@ def test_one_weight_for_all_is_not_trusted():
     assert not diagnostics.converged
 
 
+def test_weights_that_are_no_numbers_are_not_trusted():
+    given = np.random.default_rng(1).normal(size=1000)
+    given[5] = np.nan
+    chosen, diagnostics = resample(given, 3000, np.random.default_rng(1))
+    assert diagnostics.k_hat == np.inf
+    assert 5 not in chosen
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 64, 65, 70_000])
 def test_a_shuffle_is_that_of_numpy(size):
     one, two = np.random.default_rng(size), np.random.default_rng(size)

@@ -124,6 +124,8 @@ def draw_urn(
     array, shape (draws, cells)
     """
     sample, can_open = np.atleast_2d(counts), np.atleast_2d(empty)
+    if base is None and empty.ndim == 2:  # which cells can open may differ
+        base = np.ones(empty.shape[1])
     out = np.empty((len(theta), sample.shape[1]), dtype=np.int64)
     missing = population_size - sample.sum(axis=1)
     complete_sample(sample, can_open, missing, _urn(theta, discount, base), LIMITS, rng, out)

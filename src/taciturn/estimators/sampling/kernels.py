@@ -335,7 +335,7 @@ def _gammas(weights, rng):  # type: ignore[no-untyped-def] # pragma: no cover
         heaviest = 0.0
         for i in range(cells):
             heaviest = max(heaviest, weights[a, i])
-        if heaviest < _SMALL_WEIGHT:
+        if 0.0 < heaviest < _SMALL_WEIGHT:
             small[kept] = a
             kept += 1
     scaled = np.empty((kept, cells))

@@ -17,7 +17,7 @@ def complete_sample(sample, empty, missing, urn, limits, rng, out):  # type: ign
 
     The sample and the cells that can open have one row, or one for each draw; a sample
     may have nobody. An urn is θ and σ of each draw and the weights of the cells that
-    open, none if these are equal.
+    open, none if these are equal and the same cells can open in each draw.
     """
     theta, sigma, base = urn
     draws, cells = out.shape
@@ -106,7 +106,7 @@ def _order(can_open, base, draws, rng):  # type: ignore[no-untyped-def] # pragma
     for a in range(draws):
         for j in range(found):
             order[a, j] = columns[j]
-        if len(can_open) == 1 and base.size == 0:
+        if base.size == 0:
             shuffle(order[a], rng)
             continue
         own = min(a, len(can_open) - 1)

@@ -24,12 +24,14 @@ def choose(log_weights, rng, chosen):  # type: ignore[no-untyped-def] # pragma: 
     order; return k-hat and the effective number of proposals.
     """
     size, number = log_weights.size, chosen.size
-    weights, possible = np.empty(size), 0
+    weights, possible, unknown = np.empty(size), 0, False
     for i in range(size):
+        unknown |= math.isnan(log_weights[i])
         counts = math.isfinite(log_weights[i])
         weights[i] = log_weights[i] if counts else _IMPOSSIBLE
         possible += counts
-    k_hat = smooth_tail(weights) if possible > _ENOUGH * size else math.inf
+    trusted = possible > _ENOUGH * size and not unknown
+    k_hat = smooth_tail(weights) if trusted else math.inf
     highest, total, squares = -math.inf, 0.0, 0.0
     for i in range(size):
         highest = max(highest, weights[i])
