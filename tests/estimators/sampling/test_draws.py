@@ -188,15 +188,11 @@ def test_blocks_do_not_change_the_shape_or_the_totals(monkeypatch: pytest.Monkey
 
 def test_cells_that_can_open_in_each_draw() -> None:
     """Open as with equal weights, also if there is one draw."""
-    counts, empty = (
-        np.array([[1, 0, 0, 0, 0, 2]]),
-        np.array([[False, True, True, True, True, False]]),
-    )
-    theta = np.array([3.0, 3.0])
-    for draws in (1, 2):
-        given = (np.repeat(counts, draws, axis=0), np.repeat(empty, draws, axis=0), 4)
-        equal = draw_urn(*given, theta[:draws], np.random.default_rng(1), base=np.ones(6))
-        assert np.array_equal(draw_urn(*given, theta[:draws], np.random.default_rng(1)), equal)
+    counts = np.array([[1, 0, 0, 0, 0, 2], [0, 3, 0, 0, 0, 0]])
+    for number in (1, 2):
+        given = (counts[:number], counts[:number] == 0, 9, np.full(number, 3.0))
+        equal = draw_urn(*given, np.random.default_rng(1), base=np.ones(6))
+        assert np.array_equal(draw_urn(*given, np.random.default_rng(1)), equal)
 
 
 def test_rows_with_nobody_need_no_weight() -> None:
