@@ -206,14 +206,17 @@ def _together(drawn: Iterator[_Drawn]) -> Iterator[list[_Drawn]]:
 
 def _assess_blocks_of_fits(task: Task, estimator: Estimator, out: Arrays, done: Mask) -> None:
     """Tables of a stack with the same structural zeros, a block of them at once; what
-    is wrong with others, or with all, is left to what takes one table.
+    is wrong with others, or with all, is left to what takes one table, and so are large
+    ones, as compiled code cannot be interrupted.
     """
     stack, draws = task.tables.tables, task.kept.draws
     if not isinstance(stack, Stack) or not stack.same_zeros:
         return
     numbers, samples = np.flatnonzero(task.tables.fine), stack.tables.values
     counts = samples.reshape(len(samples), -1)
-    at_once = max(1, min(TABLES_AT_ONCE, WITHOUT_THREADS // (draws * counts.shape[1])))
+    at_once = min(TABLES_AT_ONCE, WITHOUT_THREADS // (draws * counts.shape[1]))
+    if at_once == 0:
+        return
     for block in batched(numbers.tolist(), at_once):
         own, first = np.array(block), task.tables.problem(block[0])
         seeds = [seed_of_table(task.seed, task.tables.labels[k]) for k in block]
@@ -227,8 +230,7 @@ def _assess_blocks_of_fits(task: Task, estimator: Estimator, out: Arrays, done: 
             return
         drawn, trusted = found
         if trusted.any():
-            kept = drawn if trusted.all() else drawn[trusted]  # large: no copy
-            _keep_block(task, stack, own[trusted], kept, first.fillable, out)
+            _keep_block(task, stack, own[trusted], drawn[trusted], first.fillable, out)
             done[own[trusted]] = True
 
 
