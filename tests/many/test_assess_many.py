@@ -133,7 +133,7 @@ def test_tables_of_any_shape(alone):
 @pytest.mark.filterwarnings("ignore::taciturn.errors.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [URN, SHARED], ids=["alone", "shared"])
 def test_chunks_give_chunks(estimator, monkeypatch):
-    monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 2, "alone": 2})
+    monkeypatch.setattr(lazily, "_OF_TASK", {"in blocks": 2, "alone": 2})
     monkeypatch.setattr(lazily, "_OF_RESULT", 4)
     how = {"estimator": estimator, "by": "age", "keep_draws": True}
     eager = assess(**how)
@@ -261,7 +261,7 @@ def test_a_wrong_table_is_not_learned_from_lazily_either():
 
 
 def test_a_lazy_result_is_written_without_being_computed_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 3, "alone": 3})
+    monkeypatch.setattr(lazily, "_OF_TASK", {"in blocks": 3, "alone": 3})
     read = []
     lazy = assess(noted(sample().chunk(area=2), read))
     with dask.config.set(scheduler="synchronous"):
@@ -855,7 +855,7 @@ def test_what_is_no_collection_of_tables_is_refused(tables):
 
 def test_what_did_not_converge_is_said_in_threads_too(monkeypatch):
     """Where warnings, which belong to all threads, would be mixed up."""
-    monkeypatch.setattr(lazily, "_OF_TASK", {"shared": 2, "alone": 2})
+    monkeypatch.setattr(lazily, "_OF_TASK", {"in blocks": 2, "alone": 2})
     rng = np.random.default_rng(3)
     tables = xr.DataArray(
         rng.poisson(4.0, (24, 3, 4)), dims=("area", "a", "b"), coords={"area": range(24)}

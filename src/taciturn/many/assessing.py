@@ -160,9 +160,10 @@ def assess_many(
     *Chunks.* With tables in chunks of Dask along `over`, the result is computed when it
     is asked for, by whatever scheduler or client is then active; the numbers are the
     same. Small chunks that follow each other are one task, of up to two hundred tables
-    of areas that share a profile and fifty others, unless their cells are a million;
-    the result has chunks of up to two hundred. Only what areas share is learned at
-    once, from the areas that this takes. A table is checked when its task runs. As it
+    of areas that share a profile or of an estimator that draws several tables at once,
+    and fifty others, unless their cells are a million; the result has chunks of up to
+    two hundred. Only what areas share is learned at once, from the areas that this
+    takes. A table is checked when its task runs. As it
     is not known before how many tables have a sample, `SharedProfile` is the default
     from five tables on.
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from taciturn.estimators.base import Estimator
+from taciturn.estimators.block_estimator import BlockEstimator
 from taciturn.many.collection import Collection, Stack, stacked
 from taciturn.many.results import label_array, labelled
 from taciturn.many.shared_profile.estimator import Populations
@@ -25,7 +26,7 @@ from taciturn.many.tasks import Kept, Task, run_task
 
 __all__ = ["Block", "assess_lazily"]
 
-_OF_TASK: Final = {"shared": 200, "alone": 50}
+_OF_TASK: Final = {"in blocks": 200, "alone": 50}
 """Tables of small chunks that one task takes,"""
 _OF_RESULT: Final = 200
 """of how many what small tasks found is put together,"""
@@ -85,7 +86,8 @@ def assess_lazily(stack: Stack, sizes: list[Any], block: Block) -> xr.Dataset:
     pieces, given = _pieces(tables.data)
     example = _example(stack, sizes, block)
     numbers = sum(array.size for array in example.data_vars.values())
-    most = _OF_TASK["shared" if isinstance(block.estimator, Populations) else "alone"]
+    in_blocks = isinstance(block.estimator, Populations | BlockEstimator)
+    most = _OF_TASK["in blocks" if in_blocks else "alone"]
     tasks = _joined(given, most, tables[0].size)
     of_tasks = [sum(given[own]) for own in tasks]
     results = _joined(of_tasks, _OF_RESULT, numbers)
