@@ -330,21 +330,18 @@ def _gammas(weights, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     up to a factor only, so that none is all zeros.
     """
     draws, cells = weights.shape
-    small, kept = np.empty(draws, np.int64), 0
+    small, heaviest, kept = np.empty(draws, np.int64), np.zeros(draws), 0
     for a in range(draws):
-        heaviest = 0.0
         for i in range(cells):
-            heaviest = max(heaviest, weights[a, i])
-        if 0.0 < heaviest < _SMALL_WEIGHT:
+            heaviest[a] = max(heaviest[a], weights[a, i])
+        if 0.0 < heaviest[a] < _SMALL_WEIGHT:
             small[kept] = a
             kept += 1
     scaled = np.empty((kept, cells))
     for b in range(kept):
-        heaviest = 0.0
+        scale = max(1.0, _SMALLEST / heaviest[small[b]])
         for i in range(cells):
-            heaviest = max(heaviest, weights[small[b], i])
-        for i in range(cells):
-            scaled[b, i] = weights[small[b], i] * max(1.0, _SMALLEST / heaviest)
+            scaled[b, i] = weights[small[b], i] * scale
     for a in range(draws):
         for i in range(cells):
             weights[a, i] = rng.standard_gamma(weights[a, i])

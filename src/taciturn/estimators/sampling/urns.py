@@ -63,16 +63,10 @@ def _share_out(black, seen, limit, left, rng, new):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def _join_cells(sample, joined, sigma, limits, rng, out):  # type: ignore[no-untyped-def] # pragma: no cover
     """Add the sample, and those who join its cells."""
-    cells, found = np.empty(out.shape[1], np.int64), 0
-    for i in range(out.shape[1]):
-        for row in range(len(sample)):
-            if sample[row, i] > 0:
-                cells[found] = i
-                found += 1
-                break
+    cells = np.empty(out.shape[1], np.int64)
+    draws, found = out.shape[0], _columns(sample, cells)
     if found == 0:
         return
-    draws = out.shape[0]
     weights, more = np.zeros((draws, found)), np.empty((draws, found), np.int64)
     for a in range(draws):
         own = min(a, len(sample) - 1)
@@ -87,6 +81,19 @@ def _join_cells(sample, joined, sigma, limits, rng, out):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
+def _columns(rows, columns):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Fill the columns in which any row is above 0; return how many these are."""
+    found = 0
+    for i in range(rows.shape[1]):
+        for a in range(len(rows)):
+            if rows[a, i] > 0:
+                columns[found] = i
+                found += 1
+                break
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _order(can_open, base, draws, rng):  # type: ignore[no-untyped-def] # pragma: no cover
     """Order in which the cells that can open would do so, drawn one after the other
     without replacement.
@@ -95,13 +102,8 @@ def _order(can_open, base, draws, rng):  # type: ignore[no-untyped-def] # pragma
     with probability proportional to its weight (Efraimidis & Spirakis 2006). Cells that
     cannot open come last, in as many columns as any row needs.
     """
-    columns, found = np.empty(can_open.shape[1], np.int64), 0
-    for i in range(can_open.shape[1]):
-        for row in range(len(can_open)):
-            if can_open[row, i]:
-                columns[found] = i
-                found += 1
-                break
+    columns = np.empty(can_open.shape[1], np.int64)
+    found = _columns(can_open, columns)
     order, times = np.empty((draws, found), np.int64), np.empty(found)
     for a in range(draws):
         for j in range(found):
@@ -111,9 +113,7 @@ def _order(can_open, base, draws, rng):  # type: ignore[no-untyped-def] # pragma
             continue
         own = min(a, len(can_open) - 1)
         for j in range(found):
-            times[j] = rng.standard_exponential()
-            if base.size:
-                times[j] /= base[columns[j]]
+            times[j] = rng.standard_exponential() / base[columns[j]]
             if not can_open[own, columns[j]]:
                 times[j] = np.inf
         by_time = np.argsort(times)
