@@ -68,6 +68,17 @@ def taken(totals: Totals, total: int, codebook: Codebook) -> dict[str, tuple[str
     }
 
 
+def found_out(base, totals, open_, left):
+    """Which totals are small counts that can be worked out, from the values that each
+    can have before and after a new table."""
+    hit = base.limits.hit(left.min(0), left.max(0))
+    was, fewer = base.limits.hit(open_.min(0), open_.max(0)), np.ptp(left, 0) < np.ptp(open_, 0)
+    hit &= ~was | fewer
+    for total in np.flatnonzero(hit):  # all of a variable is the total over it
+        hit[total] = not any(each.all() for each in totals.sets(int(total)).values())
+    return hit
+
+
 def check_against_all_tables(seed: int, known: str = "released") -> int:
     base = Base(seed, known)
     if not base.new:
@@ -75,11 +86,7 @@ def check_against_all_tables(seed: int, known: str = "released") -> int:
     before = [table for _, table in base.earlier]
     _, open_ = base.values(before)
     totals, left = base.values([*before, *base.new])
-    hit = base.limits.hit(left.min(0), left.max(0))
-    was, fewer = base.limits.hit(open_.min(0), open_.max(0)), np.ptp(left, 0) < np.ptp(open_, 0)
-    hit &= ~was | fewer
-    for total in np.flatnonzero(hit):  # all of a variable is the total over it
-        hit[total] = not any(each.all() for each in totals.sets(int(total)).values())
+    hit = found_out(base, totals, open_, left)
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)
     assert found.complete
     assert len(found.findings) + found.further == hit.sum()

@@ -14,7 +14,7 @@ import xarray as xr
 
 import taciturn as tc
 from release_log.bases import compatible, masks, with_one_answer
-from release_log.test_checking import SHAPES, Base, taken
+from release_log.test_checking import SHAPES, Base, found_out, taken
 from release_log.test_likely import drawn
 from taciturn.attack import (
     CellKeys,
@@ -105,11 +105,7 @@ def check_against_all_tables(seed: int, mechanisms: list[Mechanism], known: str)
     new = [(NEW, table) for table in base.new]
     _, open_ = base.sums(base.earlier)
     totals, left = base.sums([*base.earlier, *new])
-    hit = base.limits.hit(left.min(0), left.max(0))
-    was, fewer = base.limits.hit(open_.min(0), open_.max(0)), np.ptp(left, 0) < np.ptp(open_, 0)
-    hit &= ~was | fewer
-    for total in np.flatnonzero(hit):  # all of a variable is the total over it
-        hit[total] = not any(each.all() for each in totals.sets(int(total)).values())
+    hit = found_out(base, totals, open_, left)
     found = check_tables(base.new, base.earlier, base.codebook, base.limits)
     assert not (hit.any() and found.nothing and found.complete)
     if mechanisms == TWO and not found.complete:
