@@ -257,8 +257,8 @@ def test_combined_rules_and_levels(frame, rules):
 def test_the_level_is_the_least_that_makes_a_rule_safe(frame, rule):
     table = tc.tabulate_magnitude(frame, DIMS, "x", decimals=1)
     level = tc.magnitude.protection_levels(table, rule)
-    for added, still in ((level, False), (level - 0.1, True)):
-        total = (table["absolute_total"] + added).clip(0)
+    for added, still in ((level, False), ((level - 0.1).clip(0), True)):
+        total = table["absolute_total"] + added
         widened = table.assign(absolute_total=total, share=table["largest"] / total)
         found = tc.sensitive_cells(widened, rule)["sensitive"]
         assert ((found == still) | (level == 0)).all()

@@ -487,6 +487,14 @@ FIRMS = table_of([300, 20, 10], [5, 5])
             "'largest' must descend along 'rank': cell=0, rank=3 holds 10.0",
         ),
         (
+            FIRMS.assign(absolute_total=FIRMS["absolute_total"] / 10),
+            "'absolute_total' must be at least the sum of 'largest': cell=0 holds 33.0",
+        ),
+        (
+            FIRMS.assign(total=FIRMS["total"] * -2),
+            "'total' must be at most 'absolute_total', of either sign: cell=0 holds -660.0",
+        ),
+        (
             FIRMS.assign(contributors=FIRMS["contributors"].astype(object)),
             "'contributors' must hold numbers, got the type object",
         ),

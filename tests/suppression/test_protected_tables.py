@@ -97,6 +97,10 @@ def test_tables_that_contradict_each_other_are_refused():
     renamed = {n: table.assign_attrs(value="wages") for n, table in tables["size"].items()}
     with pytest.raises(TableError, match="must be of the same quantity"):
         tc.suppression.protect_tables({**tables, "size": renamed}, RULE, **OPTIONS)
+    off = {names: table.copy(deep=True) for names, table in tables["size"].items()}
+    off["size",]["total"][0] -= 1  # of sizes, which the other table has not
+    with pytest.raises(TableError, match="of the table 'size': the total of size=large in"):
+        tc.suppression.protect_tables({**tables, "size": off}, RULE, **OPTIONS)
     with pytest.raises(ParameterError, match="what read_margins or tabulate_margins give"):
         tc.suppression.protect_tables(list(tables), RULE, **OPTIONS)
 

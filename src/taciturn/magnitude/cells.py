@@ -168,11 +168,22 @@ def _check_together(table: xr.Dataset, cells: Cells) -> None:
     rising = np.zeros(table["largest"].shape, dtype=np.bool_)
     rising[cells.occupied, 1:] = np.diff(cells.largest, axis=1) > 0
     _refuse(table["largest"], {"descend along 'rank'": rising})
+    _check_sums(table, cells)
     _check_shares(table, cells.occupied)
     if cells.waivers is not None:
         beyond = np.zeros(cells.occupied.shape, dtype=np.bool_)
         beyond[cells.occupied] = cells.waivers > cells.contributors
         _refuse(table["waivers"], {"be at most 'contributors'": beyond})
+
+
+def _check_sums(table: xr.Dataset, cells: Cells) -> None:
+    """Raise `TableError` where contributions add up to more than all of them do."""
+    above, beyond = np.zeros_like(cells.occupied), np.zeros_like(cells.occupied)
+    above[cells.occupied] = cells.largest.sum(axis=1) > cells.total
+    _refuse(table["absolute_total"], {"be at least the sum of 'largest'": above})
+    total = np.abs(table["total"].values[cells.occupied]) * float(1 / cells.step)
+    beyond[cells.occupied] = np.rint(total) > cells.total.astype(np.float64)
+    _refuse(table["total"], {"be at most 'absolute_total', of either sign": beyond})
 
 
 def _check_shares(table: xr.Dataset, occupied: npt.NDArray[np.bool_]) -> None:

@@ -9,6 +9,7 @@ import xarray as xr
 from taciturn.attack.bounds.knowledge import Knowledge
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude import Rule
+from taciturn.magnitude.contradictions import refuse_other_margins
 from taciturn.magnitude.sensitivity import Safe, sensitive_margins
 from taciturn.suppression.apriori import Apriori
 from taciturn.suppression.protected import (
@@ -71,7 +72,7 @@ def protect_tables(
     ------
     TableError
         Two tables hold different totals, or numbers of contributors, of the same cell,
-        or different quantities; otherwise as `protect_table`.
+        or different quantities; otherwise as `protect_margins`.
     ParameterError, AttackError
         As `suppress_tables` and `protect_table`.
 
@@ -102,6 +103,7 @@ def protect_tables(
     value, decimals = _same_quantity(tables)
     totals = {name: next(iter(margins.values()))["total"] for name, margins in tables.items()}
     for name, margins in tables.items():
+        _refuse_other_margins(name, margins)
         first = next(iter(margins))
         check_names(value, [*first, *map(str, set(totals[name].coords) - set(first))])
     cells = shared_cells(totals, {name: list(each) for name, each in tables.items()}, decimals)
@@ -151,6 +153,14 @@ def _same_quantity(tables: Any) -> tuple[str, int]:
         )
     value, decimals = next(iter(found.values()), ("", 0))
     return str(value), int(decimals or 0)
+
+
+def _refuse_other_margins(name: str, margins: Margins) -> None:
+    """Raise where the margins of a table are not of its cells."""
+    try:
+        refuse_other_margins(margins)
+    except TableError as error:
+        raise TableError(f"of the table {name!r}: {error}") from None
 
 
 def _refuse_other_contributors(tables: Mapping[str, Margins], cells: SharedCells) -> None:
