@@ -77,6 +77,19 @@ def test_rows_are_those_of_the_function(census, run):
     assert json.loads(enough)["problems"] == []
 
 
+@pytest.mark.parametrize("by", [[], ["--by", "sex"]])
+def test_nothing_is_drawn_of_a_census(census, run, tmp_path, by):
+    sample = tc.read_table(census / "sample.csv")
+    full = sample.sum(["sex", "age"]).to_series().rename("population_size")
+    full[full > 0].reset_index().to_csv(tmp_path / "sizes.csv", index=False)
+    people = pd.read_csv(census / "sample.csv").query("area != 3")
+    people.to_csv(tmp_path / "full.csv", index=False)
+    files = [tmp_path / "full.csv", "--over", "area", "--population-sizes", tmp_path / "sizes.csv"]
+    status, printed, _ = run("assess-many", *files, *QUICK, *by, "--format", "json")
+    found = json.loads(printed)
+    assert (status, found["draws"], found["problems"]) == (0, 60, [])
+
+
 def test_areas_that_have_a_size_and_no_counts(census, run, tmp_path):
     """They have a row, with the reason; of categories the size is not known."""
     sizes = (census / "sizes.csv").read_text() + "7,300\n"

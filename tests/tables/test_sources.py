@@ -162,10 +162,10 @@ def test_whole_steps_are_exact(number, decimals):
 @given(st.floats(allow_nan=True), st.integers(0, 3))
 def test_a_float_is_the_decimal_number_that_it_is_written_as(number, decimals):
     found, written = whole_steps(number, decimals), whole_steps(repr(number), decimals)
-    assert found == written or (decimals and abs(number * 10**decimals - found) <= 1e-3)
+    assert found == written or (decimals and abs(number * 10**decimals - found) <= 1e-2)
 
 
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=9), st.integers(1, 4))
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=9), st.integers(1, 4))
 def test_a_sum_of_floats_is_the_sum_of_decimals(steps, decimals):
     """Off by a few units in the last place, which is no further decimal."""
     parts = [step / 10**decimals for step in steps]

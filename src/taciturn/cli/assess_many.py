@@ -301,7 +301,9 @@ def _facts(rows: "pd.DataFrame", draws: int) -> dict[str, Any]:
     from taciturn.fits.problems import of_few_draws
 
     unsure = int(((rows["reason"] == "") & ~rows["converged"]).sum())
-    problems = of_few_draws(draws)
+    whole = rows[rows["sample_size"].notna() & (rows["reason"] == "")]
+    # Where everybody was sampled all draws are alike.
+    problems = of_few_draws(draws) if (whole["sample_size"] < whole[_SIZE]).any() else []
     if unsure:
         problems.append(
             f"of {unsure:,} of {len(rows):,} rows, where 'converged' is False, the sampler did not"

@@ -25,7 +25,6 @@ from taciturn.tables.labels import check_variables, refuse_large_table
 from taciturn.tables.margins import (
     hierarchies as levels_above,
     labels_along,
-    level_codes,
     margin_of,
 )
 from taciturn.tables.sources import open_source
@@ -295,9 +294,12 @@ def _margins(
     branch ends above the others, has the same row on all.
     """
     places: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in labels}
+    sizes = {}
     for dim, names in levels_above(frame).items():
         for name in (dim, *names):
-            for place, label in enumerate(labels_along(frame, name)):
+            categories = labels_along(frame, name)
+            sizes[name] = len(categories)
+            for place, label in enumerate(categories):
                 places[dim].setdefault(str(label), []).append((name, place))
     found: Margins = {tuple(map(str, frame.dims)): {}}
     own = set(found)  # margins with a row that is of no other
@@ -309,7 +311,7 @@ def _margins(
         ]
         for number, at in enumerate(product(*choices)):
             margin = tuple(name for name, _ in at)
-            shape = [len(level_codes(frame, name)[0]) for name in margin]
+            shape = [sizes[name] for name in margin]
             cell = int(np.ravel_multi_index([place for _, place in at], shape)) if shape else 0
             if found.setdefault(margin, {}).setdefault(cell, row) != row:
                 words = ", ".join(

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _INCONVERTIBLE: Final = (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError)
-_OFF: Final = 1e-3  # steps
+_OFF: Final = 1e-2  # steps
 _QUICK: Final = 16  # digits that need no further look
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _COMMA: Final = re.compile(r"[+-]?[0-9.' \u00a0\u202f]*,[0-9]*")
