@@ -33,6 +33,17 @@ def test_counts(run, firms):
     assert found["count"].tolist() == expected[0].values.tolist()
 
 
+@pytest.mark.parametrize("words", [COUNTS, TOTALS])
+def test_categories_that_nobody_has(run, firms, tmp_path, words):
+    (tmp_path / "areas.csv").write_text("area\nB\nC\nA\n")
+    _, text, _ = run("cell-key", firms, *words, "--categories", tmp_path / "areas.csv")
+    found = pd.read_csv(io.StringIO(text)).set_index("area").iloc[:, -1]
+    _, text, _ = run("cell-key", firms, *words)
+    without = pd.read_csv(io.StringIO(text)).set_index("area").iloc[:, -1]
+    assert found.to_dict() == without.to_dict() | {"C": 0}
+    assert found.index.tolist() == ["B", "C", "A"]
+
+
 @pytest.mark.parametrize(
     ("options", "arguments"),
     [

@@ -57,7 +57,7 @@ EXAMPLES = {
     "assess-many": ["table.csv", "--over", "a", "--population-sizes", "sizes.csv", *MANY],
     "compare": ["one.nc", "two.nc", "--seed", "1"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],
-    "cell-key": ["records.csv", "--variables", "a,b", "--keys", "key"],
+    "cell-key": ["records.csv", *"--variables a,b --keys key --categories".split(), "levels.csv"],
     "perturb": ["table.csv", "--method", "conventional-round"],
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],

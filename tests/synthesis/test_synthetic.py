@@ -84,6 +84,19 @@ def test_a_fit_with_a_seed_that_can_be_guessed_marks_what_is_made_of_it(random_s
     assert ("not_for_release" in synthetic_tables(fit).attrs) == marked
 
 
+def test_all_further_people_beside_known_margins_are_not_for_release():
+    """Of these the margins of the sample follow."""
+    sizes = xr.DataArray([7, 8], dims="a", name="known")
+    given = {"population_size": 15, "known_margins": sizes, "draws": 3}
+    fit = tc.DirichletLogLinear().fit(SAMPLE, **given)
+    made = synthetic_tables(fit, size=9)
+    assert (sizes - made.sum("b") == SAMPLE.sum("b")).all()
+    assert "known margins less these" in made.attrs["not_for_release"]
+    assert synthetic_tables(fit, size=8).attrs == {}
+    fit = tc.DirichletLogLinear().fit(SAMPLE, population_size=15, draws=3)
+    assert synthetic_tables(fit, size=9).attrs == {}
+
+
 def test_they_are_judged_like_other_protections():
     table = tc.load_dataset("area_by_religion")
     sample = tc.draw_sample(table, fraction=0.1, random_seed=1)

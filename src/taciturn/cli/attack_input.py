@@ -41,13 +41,11 @@ def read_file(path: TableFile, table: "xr.DataArray", *, total: str, decimals: i
     import taciturn as tc
 
     release = tc.publication.read_release(path, table, total=total, decimals=decimals)
-    if not isinstance(release, tc.Suppression | tc.LinkedTables):
+    if not isinstance(release, tc.Suppression | tc.LinkedTables) or not release.unpublished_cells():
         raise TableError(
-            f"{path}: holds a perturbed table, of which every cell is published; attack works on"
-            " cells that are not"
+            f"{path}: every cell is published, as it is or perturbed: there is nothing to work out,"
+            " as attack works on cells that are not"
         )
-    if not release.unpublished_cells():
-        raise TableError(f"{path}: no cell is suppressed: there is nothing to work out")
     if left_out := release.lacks(table):
         click.echo(
             f"taciturn: {path} has no {' or '.join(left_out)}: cells of the table, which are by"

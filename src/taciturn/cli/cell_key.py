@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from taciturn.cli.categories import categories_option, declared_categories
 from taciturn.cli.files import (
     FileCommand,
     Input,
@@ -33,6 +34,7 @@ _OF_TOTALS: Final = {
 @click.command(cls=FileCommand)
 @click.argument("records", type=Input(stream=True))
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
+@categories_option
 @click.option("--keys", required=True, help="Column of record keys, random numbers from 0 to 1.")
 @click.option("--value", help="Column of a quantity: perturb its totals, not the counts.")
 @click.option(
@@ -80,6 +82,7 @@ _OF_TOTALS: Final = {
 def cell_key(
     records: TableFile,
     variables: tuple[str, ...],
+    categories: tuple[TableFile, ...],
     keys: str,
     value: str | None,
     max_noise: int,
@@ -97,17 +100,20 @@ def cell_key(
     RECORDS is a CSV or Parquet file, or CSV from standard input, '-', with a key for
     each record, which is a secret. The same records get the same noise in every table.
     The table has a row for each combination of categories; without --output it is
-    printed, as CSV or JSON.
+    printed, as CSV or JSON. A category that only records name is one that somebody
+    has: declare all there may be, so that a count of 0 does not say so.
 
     Exit status: 0 done, 1 error, 2 wrong usage.
     """
     chosen = {name: each for name, each in given.items() if each is not None}
     _check_options(chosen, value)
-    check_tables(records)
+    check_tables(records, *categories)
     import taciturn as tc
 
     noise: dict[str, Any] = {"max_noise": max_noise, "variance": variance, "pstay": pstay}
-    asked: dict[str, Any] = {"keys": keys, "sep": sep, "encoding": encoding}
+    written = {"sep": sep, "encoding": encoding}
+    declared = declared_categories(categories, variables, written)
+    asked: dict[str, Any] = {"keys": keys, "categories": declared, **written}
     if value is None:
         table = tc.perturbation.perturbation_table(**noise, js=chosen.get("js", 0))
         release = tc.perturbation.cell_key_records(records, variables, perturbation=table, **asked)

@@ -1,13 +1,11 @@
 """``taciturn tabulate``: from records to a table of counts in long form."""
 
-from typing import Any
-
 import click
 
+from taciturn.cli.categories import categories_option, declared_categories
 from taciturn.cli.databases import Records, check_database, is_file, opened, table_option
 from taciturn.cli.files import (
     FileCommand,
-    Input,
     StandardOutput,
     Target,
     check_tables,
@@ -17,7 +15,6 @@ from taciturn.cli.files import (
 )
 from taciturn.cli.options import Names, csv_options
 from taciturn.cli.printing import Format, format_option, print_as
-from taciturn.errors import TableError
 from taciturn.files import TableFile
 
 __all__ = ["tabulate"]
@@ -27,15 +24,7 @@ __all__ = ["tabulate"]
 @click.argument("records", type=Records())
 @table_option
 @click.option("--variables", type=Names(), required=True, help="Columns that classify the records.")
-@click.option(
-    "--categories",
-    type=Input(stream=True),
-    multiple=True,
-    help=(
-        "File that lists the categories of a variable, in the column called so, in their order;"
-        " repeatable."
-    ),
-)
+@categories_option
 @click.option(
     "--missing",
     default="refuse",
@@ -83,7 +72,7 @@ def tabulate(
     check_database(records, database_table)
     check_tables(records if is_file(records, database_table) else None, *categories)
     written = {"sep": sep, "encoding": encoding}
-    declared = _categories(categories, variables, written)
+    declared = declared_categories(categories, variables, written)
     with opened(records, database_table) as source:
         table = tc.tabulate(
             source,
@@ -113,24 +102,3 @@ def tabulate(
         click.echo(
             f"taciturn: {table.attrs['dropped']:,} records that lack a label are left out", err=True
         )
-
-
-def _categories(
-    files: tuple[TableFile, ...], variables: tuple[str, ...], written: dict[str, Any]
-) -> dict[str, list[Any]]:
-    """The categories of variables, each from the column of that name of a file."""
-    from taciturn.tables.sources import open_source
-
-    declared = {}
-    for path in files:
-        columns = open_source(path, **written).columns()
-        named = [name for name in columns if name in variables]
-        if len(named) != 1:
-            raise TableError(
-                f"{path}: one column must be called like one of the variables {list(variables)}:"
-                f" the columns are {', '.join(map(repr, columns))}"
-            )
-        if named[0] in declared:
-            raise TableError(f"{path}: another file of --categories has those of {named[0]!r}")
-        declared[named[0]] = columns[named[0]]
-    return declared

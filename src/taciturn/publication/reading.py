@@ -90,10 +90,10 @@ def read_release(
     -------
     Release or DataArray
         A `Suppression` where the table is released and only cells of it are suppressed,
-        else `LinkedTables`. Where no cell is suppressed and values differ from the true
-        ones, which is a perturbed table, the released table, int64, with the dimensions
-        and categories of `table`, and with the coordinate ``replicate``, as a
-        protection method returns it.
+        else `LinkedTables`. Of a file that has just the counts of all cells, which may
+        be a perturbed table even where these are the true ones, the released table,
+        int64, with the dimensions and categories of `table`, and with the coordinate
+        ``replicate``, as a protection method returns it.
 
     Raises
     ------
@@ -122,7 +122,9 @@ def read_release(
     steps = in_steps(table, decimals, signed=True)
     shown = margin(steps, rows.variables)
     found = [_held(rows, part, shown, decimals) for part in _parts(rows, shown, total)]
-    if all(part.published.all() for part in found) and any(part.differs.any() for part in found):
+    if all(part.published.all() for part in found) and (
+        any(part.differs.any() for part in found) or _may_be_perturbed(rows, found, steps, decimals)
+    ):
         return _perturbed(rows, found, steps, decimals)
     if (wrong := _first_that_differs(rows, found)) is not None:
         raise TableError(
@@ -364,12 +366,23 @@ def _release(parts: Sequence[_Part], steps: xr.DataArray, decimals: int) -> Rele
     return LinkedTables(table, list(hidden), suppressed=suppressed, decimals=decimals)
 
 
+def _may_be_perturbed(
+    rows: _Rows, parts: Sequence[_Part], steps: xr.DataArray, decimals: int
+) -> bool:
+    """Whether a file has just the counts of the table. That one has the true ones by
+    chance must make no difference to anything: it would tell that it does.
+    """
+    cells = tuple(map(str, steps.dims))
+    alone = [part.names for part in parts] == [cells]
+    return alone and not decimals and not rows.ends and bool((steps >= 0).all())
+
+
 def _perturbed(
     rows: _Rows, parts: Sequence[_Part], steps: xr.DataArray, decimals: int
 ) -> xr.DataArray:
     """The table as it is released, of a file that publishes every cell of it."""
-    (first, *others), cells = parts, tuple(map(str, steps.dims))
-    if others or first.names != cells or decimals or rows.ends:
+    first, cells = parts[0], tuple(map(str, steps.dims))
+    if not _may_be_perturbed(rows, parts, steps, decimals):
         raise TableError(
             f"{rows.origin}: the value of {_first_that_differs(rows, parts)} is not that of the"
             " table, and no cell is suppressed: a perturbed table is one of counts"

@@ -17,7 +17,7 @@ from taciturn.reports.releases import Finding, attack_findings, checked_releases
 from taciturn.reports.yardstick import Mark, yardstick
 from taciturn.risk import cell_uniques
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS, Weights
-from taciturn.schema import REPLICATE, cell_label, split_draws
+from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights
 
 __all__ = ["CategoryRisk", "Contents", "UniqueCell", "gathered"]
@@ -90,8 +90,6 @@ class Contents:
         How many there are.
     map : Dataset or None
         What `risk_utility` says of perturbed tables.
-    single : set of str
-        Those of them that are one release, and not many of a method.
     findings : sequence of Finding
         What an attacker works out from the others.
     earlier : Earlier or None
@@ -107,7 +105,6 @@ class Contents:
     uniques: Sequence[UniqueCell]
     n_uniques: int
     map: xr.Dataset | None
-    single: frozenset[str]
     findings: Sequence[Finding]
     earlier: Earlier | None
 
@@ -118,18 +115,17 @@ class Contents:
 
     @property
     def of_risk_alone(self) -> bool:
-        """Whether the page is about no release with cells to work out, and no log.
-        Otherwise R2, which is made of all counts, may tell which of the tables that are
-        left is the true one.
+        """Whether the page is about no release, and no log. Otherwise R2, which is made
+        of all counts, may tell which of the tables that are left is the true one.
         """
-        return not self.findings and self.earlier is None
+        return self.map is None and not self.findings and self.earlier is None
 
     @property
     def gives_size(self) -> bool:
         """Whether all that the page is about says how many people the sample has:
         otherwise this number may say what a suppressed cell or total is.
         """
-        released = all(finding.gives_size for finding in self.findings)
+        released = self.map is None and all(finding.gives_size for finding in self.findings)
         return released and (self.earlier is None or self.earlier.gives_size)
 
 
@@ -168,11 +164,6 @@ def gathered(
         uniques[:_MOST_CELLS],
         len(uniques),
         utility,
-        frozenset(
-            name
-            for name, release in releases.items()
-            if isinstance(release, xr.DataArray) and release.sizes.get(REPLICATE, 1) == 1
-        ),
         attack_findings(releases, parts.sample, progressbar=progressbar),
         earlier,
     )

@@ -61,10 +61,10 @@ def report(
     public : bool
         Without counts and labels of single cells, without numbers by which a candidate
         for the table could be recognised (exact values, the seed, the sample's
-        statistics, R2 of categories), and with two decimals. With releases that have
-        cells to work out, or with a log, also without R2, which may tell which of the
-        tables that are left is the true one; how many people the sample has only where
-        all releases, and that of the verdict, say so.
+        statistics, R2 of categories), and with two decimals. With releases, or with a
+        log, also without R1 and R2, which may tell which of the tables that are left is
+        the true one; how many people the sample has only where all releases, none of
+        them perturbed, and that of the verdict, say so.
     title : str, optional
         The heading; by default the variables of the table.
     overwrite : bool

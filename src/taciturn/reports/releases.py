@@ -11,11 +11,12 @@ import xarray as xr
 
 from taciturn.attack import attacker_bounds
 from taciturn.attack.releases.base import Release
+from taciturn.attack.releases.suppression import Suppression
 from taciturn.errors import ParameterError
 from taciturn.fits.parts import FitParts
 from taciturn.risk import risk_utility
 from taciturn.risk.table_risk import Weights
-from taciturn.schema import REPLICATE, cell_label, table_dims
+from taciturn.schema import REPLICATE, SUPPRESSED, cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
 from taciturn.tables.checks import check_table
@@ -93,11 +94,25 @@ def checked_releases(releases: Any, table: xr.DataArray) -> dict[str, Protection
                 f"releases[{name!r:.80}] must be a perturbed table, a SuppressionPattern or a"
                 f" Release, got {type(release).__name__}"
             )
-        if isinstance(release, xr.DataArray):
-            _check_perturbed(release, name, table)
-        else:
-            _check_same(_release(release), name, table)
-    return dict(given)
+    return {name: _checked(release, name, table) for name, release in given.items()}
+
+
+def _checked(release: Protection, name: str, table: xr.DataArray) -> Protection:
+    """A release of this table; one with marks of suppressed cells leaves these to work
+    out.
+    """
+    if not isinstance(release, xr.DataArray):
+        _check_same(_release(release), name, table)
+        return release
+    _check_perturbed(release, name, table)
+    if SUPPRESSED not in release.coords:
+        return release
+    marked = release.isel({REPLICATE: 0}) if REPLICATE in release.dims else release
+    hidden = marked[SUPPRESSED].drop_vars([REPLICATE, SUPPRESSED]).transpose(*table.dims)
+    differs = marked.transpose(*table.dims).values != table.values
+    if (differs & ~hidden.values).any():
+        raise ParameterError(f"releases[{name!r:.80}] is a release of another table than the fit's")
+    return Suppression(table, hidden, totals=False)
 
 
 def _check_perturbed(release: xr.DataArray, name: str, table: xr.DataArray) -> None:

@@ -107,7 +107,7 @@ def texts(
         if public
         else found.findings["Diagnostics"].splitlines(),
         "map": None if contents.map is None or public else map_picture(contents.map),
-        "map_rows": _map_rows(contents, public=public) if of_risk else [],
+        "map_rows": [] if contents.map is None or public else _map_rows(contents.map),
         "findings": [_finding(finding, public=public) for finding in contents.findings],
         "earlier": None
         if contents.earlier is None
@@ -224,6 +224,9 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     yield "Table", f"{variables}: {parts.cells:,} cells{zeros}{seen}"
     # The shares that the sample gave to members tell it from others like it.
     yield "Model", estimator_in_words(contents.fit, shares=not public)
+    if public and contents.map is not None:
+        names = [legible(name) for name in contents.map["protection"].values if name != ORIGINAL]
+        yield "Released", f"{', '.join(names)}: perturbed, any count may be another one"
     if "Known" in found.facts:
         yield "Known", found.facts["Known"]
     zero, entropy, size_weight = (f"{weight:g}" for weight in contents.weights)
@@ -313,24 +316,15 @@ def _checks(contents: Contents, *, public: bool) -> dict[str, Any]:
     return {"columns": ["", *frame.columns], "rows": rows, "missed": missed_lines(checks)}
 
 
-def _map_rows(contents: Contents, *, public: bool) -> list[tuple[str, list[str]]]:
-    """R2 of each protection with its interval, and for the office what it changes,
-    which tells of the table itself, as do the measures of a single release.
-    """
-    utility = contents.map
-    if utility is None:
-        return []
+def _map_rows(utility: "xr.Dataset") -> list[tuple[str, list[str]]]:
+    """R2 of each protection with its interval, and what it changes."""
     rows = []
     for name in utility["protection"].values.tolist():
-        if public and name in contents.single:
-            continue
         own = utility.sel(protection=name)
-        values = [f"{value:.{2 if public else 4}f}" for value in own["R2"].values]
-        if not public:  # 0 of the table itself only
-            losses = [float(own[loss][0]) for loss in ("hellinger", "mean_absolute_error")]
-            values += [beside(loss, 0, decimals=4) for loss in losses]
-        shown = "the sample as it is" if name == ORIGINAL else legible(name)
-        rows.append((shown, values))
+        losses = [float(own[loss][0]) for loss in ("hellinger", "mean_absolute_error")]
+        values = [f"{value:.4f}" for value in own["R2"].values]
+        values += [beside(loss, 0, decimals=4) for loss in losses]  # 0 of the table itself only
+        rows.append(("the sample as it is" if name == ORIGINAL else legible(name), values))
     return rows
 
 

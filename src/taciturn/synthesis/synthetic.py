@@ -8,7 +8,7 @@ import xarray as xr
 from taciturn.errors import FileFormatError, ParameterError
 from taciturn.fits.parts import FitParts, fit_parts
 from taciturn.fits.recorded import recorded_settings
-from taciturn.perturbation.replicates import Counts, labelled, seed_mark
+from taciturn.perturbation.replicates import MARK, Counts, labelled, seed_mark
 from taciturn.tables.sampling import MAX_SAMPLED_POPULATION
 from taciturn.validate import generator, whole_number
 
@@ -63,7 +63,9 @@ def synthetic_tables(
     DataArray
         int64, dims ``(replicate, *dims of the sample)``; structural zeros are 0. Known
         margins are not kept, except by tables of ``N - n`` people: with the sample
-        these have them.
+        these have them. So they have the attribute ``not_for_release``: known margins
+        less theirs are those of the sample, to which tables of almost as many people
+        are near.
 
     Raises
     ------
@@ -132,7 +134,10 @@ def synthetic_tables(
         for row, number in zip(rows, place, strict=True):
             out[row] = rng.multivariate_hypergeometric(added[number], size, method="marginals")
     made = out.reshape(replicates, *parts.sample.shape)
-    return labelled(parts.sample, made, _mark_of_fit(fit) | seed_mark(random_seed))
+    marks = _mark_of_fit(fit) | seed_mark(random_seed)
+    if parts.known_margins is not None and size == most:
+        marks |= {MARK: "all people whom the model adds: known margins less these are the sample's"}
+    return labelled(parts.sample, made, marks)
 
 
 def _mark_of_fit(fit: xr.DataTree) -> dict[str, str]:
