@@ -51,13 +51,14 @@ SMALL = ["--fractions", "0.5", "--samples", "2", "--draws", "5", "--seed", "1", 
 MANY = ["--model", "log-linear", "--draws", "20", "--seed", "1", "--workers", "1"]
 RULES = ["--variables", "a,b", "--value", "sales", "--rule", "freq:3"]
 CELLS = ["--apriori", "cells.hst"]
+COUNTED = ["--variables", "a,b"]
 EXAMPLES = {
     "tabulate": ["records.csv", "--variables", "b", "--categories", "levels.csv"],
     "assess": ["table.csv", *FIT, "--model", "log-linear", "--known-margins", "margins.csv"],
     "assess-many": ["table.csv", "--over", "a", "--population-sizes", "sizes.csv", *MANY],
     "compare": ["one.nc", "two.nc", "--seed", "1"],
     "study": ["table.csv", "--model", "log-linear", *SMALL],
-    "cell-key": ["records.csv", *"--variables a,b --keys key --categories".split(), "levels.csv"],
+    "cell-key": ["records.csv", *COUNTED, "--keys", "key", "--categories", "levels.csv"],
     "perturb": ["table.csv", "--method", "conventional-round"],
     "suppress": ["table.csv", "--threshold", "11", "--hierarchy", "levels.csv", *CELLS],
     "attack": ["table.csv", "--suppressed", "hidden.csv", "--hierarchy", "levels.csv"],
