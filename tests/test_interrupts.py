@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 import taciturn as tc
-from taciturn.interrupts import interruptible_queries
+from taciturn.interrupts import interruptible_kernels, interruptible_queries
 from taciturn.tables.sources import relations
 
 INTERRUPTED = [RuntimeError("Query interrupted"), duckdb.InterruptException("Interrupted!")]
@@ -34,3 +34,13 @@ def test_tabulating_a_relation_can_be_interrupted(error, monkeypatch):
     monkeypatch.setattr(relations, "_read", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tc.tabulate(relation, ["x", "y"])
+
+
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
+def test_ctrl_c_while_numba_makes_what_it_returns(cause):
+    """Numba raises one SystemError from another."""
+    expected = KeyboardInterrupt if isinstance(cause, KeyboardInterrupt) else SystemError
+    first, second = SystemError(), SystemError()
+    first.__cause__, second.__cause__ = cause, first
+    with pytest.raises(expected), interruptible_kernels():
+        raise second

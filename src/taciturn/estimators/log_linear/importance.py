@@ -33,6 +33,7 @@ from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
 from taciturn.estimators.sampling.adaptive import adapted
 from taciturn.estimators.sampling.importance import proposals_for, resample
+from taciturn.interrupts import interruptible_kernels
 
 __all__ = ["design_of", "kappa_prior", "known_of", "sample_main_effects"]
 
@@ -65,9 +66,11 @@ def sample_main_effects(
     ImportanceDiagnostics
     """
     known, prior = known_of(problem, dims, priors), kappa_prior(priors["kappa"])
-    proposals = find_proposals(known, prior)
+    with interruptible_kernels():
+        proposals = find_proposals(known, prior)
     for number in (proposals_for(draws), max(draws, _MOST_PROPOSALS)):
-        kappa, log_margins, log_proposal = propose(known, proposals, number, rng)
+        with interruptible_kernels():
+            kappa, log_margins, log_proposal = propose(known, proposals, number, rng)
         log_weights = _log_posteriors(kappa, log_margins, known, prior) - log_proposal
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
