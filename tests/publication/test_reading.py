@@ -168,6 +168,22 @@ def test_a_perturbed_table_comes_back_as_a_table(ending, tmp_path):
         read_release(tmp_path / f"m{ending}", TABLE)
 
 
+@pytest.mark.parametrize("change", [0, 1, -100])
+def test_the_true_counts_by_chance_are_a_perturbed_table(change, tmp_path):
+    """But counts below 0 are none."""
+    rows = release_rows(tc.random_round(TABLE))
+    rows["count"] = TABLE.values.ravel() + np.eye(1, TABLE.size, dtype=int)[0] * change
+    rows.to_csv(tmp_path / "r.csv", index=False)
+    if change < 0:
+        with pytest.raises(TableError, match="a perturbed table is one of counts"):
+            read_release(tmp_path / "r.csv", TABLE)
+    else:
+        found = read_release(tmp_path / "r.csv", TABLE)
+        assert isinstance(found, xr.DataArray)
+        assert "replicate" in found.coords
+        assert (found - TABLE).values.ravel().tolist() == [change] + [0] * (TABLE.size - 1)
+
+
 @each_ending
 def test_small_cells_that_are_suppressed(ending, tmp_path):
     protected = tc.perturbation.suppress_small_cells(TABLE, minimum=3)

@@ -376,7 +376,7 @@ def test_a_public_page_does_not_tell_tables_with_the_same_release_apart(page, po
         ),
         (
             [[[0, 1], [6, 2]], [[0, 2], [6, 1]], [[0, 2], [6, 2]]],
-            lambda table: tc.perturbation.suppress_small_cells(table, minimum=3),
+            lambda table: tc.perturbation.suppress_small_cells(table, minimum=3)[..., ::-1],
         ),
     ],
     ids=["rounded", "small counts suppressed"],
@@ -385,7 +385,7 @@ def test_tables_with_the_same_perturbed_release_have_one_public_page(page, value
     """n, R1 and R2 told them apart."""
     pages = set()
     for counts in values:
-        table = xr.DataArray(counts, dims=("a", "b"))
+        table = xr.DataArray(counts, dims=("a", "b"), coords={"a": list("xy"), "b": list("pq")})
         fit = tc.PolyaUrn(theta=5.0).fit(table, population_size=300, random_seed=1)
         given = {"releases": {"p": released(table)}, "threshold": 0.2}
         read = page(fit, public=True, overwrite=True, **given)

@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from taciturn.tables.margins import (
 from taciturn.tables.sources import open_source, refuse_dialect
 from taciturn.tables.spelling import legible
 from taciturn.tables.steps import in_steps
-from taciturn.tables.values import is_missing, signed_steps, whole_steps
+from taciturn.tables.values import is_missing, signed_steps
 
 __all__ = ["read_release"]
 
@@ -122,16 +122,11 @@ def read_release(
     steps = in_steps(table, decimals, signed=True)
     shown = margin(steps, rows.variables)
     found = [_held(rows, part, shown, decimals) for part in _parts(rows, shown, total)]
-    if all(part.published.all() for part in found) and (
-        any(part.differs.any() for part in found) or _may_be_perturbed(rows, found, steps, decimals)
-    ):
-        return _perturbed(rows, found, steps, decimals)
+    whole = all(part.published.all() for part in found)
+    if whole and _may_be_perturbed(rows, found, steps, decimals):
+        return _perturbed(rows, found[0], steps)
     if (wrong := _first_that_differs(rows, found)) is not None:
-        raise TableError(
-            f"{rows.origin}: the published value of {wrong} is not that of the table, and other"
-            " cells are suppressed: a release of which cells are suppressed has the true values of"
-            " the others"
-        )
+        _refuse_others(rows, wrong, steps, whole=whole)
     release = _release(found, shown, decimals)
     for part in found if rows.ends else ():
         totals, _ = margin_of(shown, part.names)
@@ -177,6 +172,8 @@ class _Part:
     names: tuple[str, ...]
     rows: Integers
     published: Booleans
+    values: Integers
+    """In steps, 0 where suppressed."""
     differs: Booleans
     """Where a published value is not the true one."""
 
@@ -321,7 +318,8 @@ def _held(
         steps = _published_value(rows, row, decimals)
         if steps is not None:
             published[cell], values[cell] = True, steps
-    return _Part(names, at, published, published & (values != totals.values.ravel()))
+    differs = published & (values != totals.values.ravel())
+    return _Part(names, at, published, values, differs)
 
 
 def _published_value(rows: _Rows, row: int, decimals: int) -> int | None:
@@ -372,26 +370,30 @@ def _may_be_perturbed(
     """Whether a file has just the counts of the table. That one has the true ones by
     chance must make no difference to anything: it would tell that it does.
     """
-    cells = tuple(map(str, steps.dims))
-    alone = [part.names for part in parts] == [cells]
-    return alone and not decimals and not rows.ends and bool((steps >= 0).all())
+    alone = [part.names for part in parts] == [tuple(map(str, steps.dims))]
+    counts = (steps >= 0).all() and (parts[0].values >= 0).all()
+    return alone and not decimals and not rows.ends and bool(counts)
 
 
-def _perturbed(
-    rows: _Rows, parts: Sequence[_Part], steps: xr.DataArray, decimals: int
-) -> xr.DataArray:
+def _perturbed(rows: _Rows, cells: _Part, steps: xr.DataArray) -> xr.DataArray:
     """The table as it is released, of a file that publishes every cell of it."""
-    first, cells = parts[0], tuple(map(str, steps.dims))
-    if not _may_be_perturbed(rows, parts, steps, decimals):
-        raise TableError(
-            f"{rows.origin}: the value of {_first_that_differs(rows, parts)} is not that of the"
-            " table, and no cell is suppressed: a perturbed table is one of counts"
-            f" without totals and intervals, with a row for each cell of {' x '.join(cells)}"
-        )
-    values = [whole_steps(rows.values[row]) for row in first.rows.tolist()]
-    released = steps.copy(data=np.array(values, dtype=np.int64).reshape(steps.shape)).rename(COUNT)
+    released = steps.copy(data=cells.values.reshape(steps.shape)).rename(COUNT)
     released = released.assign_coords({REPLICATE: 0})
     released.attrs = {}
     if rows.value.endswith(f"_{MARK}"):
         released.attrs[MARK] = "the file that it was read from says so"
     return released
+
+
+def _refuse_others(rows: _Rows, wrong: str, steps: xr.DataArray, *, whole: bool) -> NoReturn:
+    """Raise `TableError` for published values that are not the true ones."""
+    if whole:
+        raise TableError(
+            f"{rows.origin}: the value of {wrong} is not that of the table, and no cell is"
+            " suppressed: a perturbed table is one of counts without totals and intervals, with a"
+            f" row for each cell of {' x '.join(map(str, steps.dims))}"
+        )
+    raise TableError(
+        f"{rows.origin}: the published value of {wrong} is not that of the table, and other cells"
+        " are suppressed: a release of which cells are suppressed has the true values of the others"
+    )

@@ -19,7 +19,7 @@ from taciturn.risk.table_risk import Weights
 from taciturn.schema import REPLICATE, SUPPRESSED, cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
-from taciturn.tables.checks import check_table
+from taciturn.tables.checks import aligned, check_table
 from taciturn.validate import quoted
 
 __all__ = [
@@ -108,9 +108,10 @@ def _checked(release: Protection, name: str, table: xr.DataArray) -> Protection:
     if SUPPRESSED not in release.coords:
         return release
     marked = release.isel({REPLICATE: 0}) if REPLICATE in release.dims else release
-    hidden = marked[SUPPRESSED].drop_vars([REPLICATE, SUPPRESSED]).transpose(*table.dims)
-    differs = marked.transpose(*table.dims).values != table.values
-    if (differs & ~hidden.values).any():
+    names = (f"releases[{name!r:.80}]", "the sample")
+    marked = aligned(marked.drop_vars(REPLICATE), table, names=names).transpose(*table.dims)
+    hidden = marked[SUPPRESSED].drop_vars(SUPPRESSED)
+    if ((marked.values != table.values) & ~hidden.values).any():
         raise ParameterError(f"releases[{name!r:.80}] is a release of another table than the fit's")
     return Suppression(table, hidden, totals=False)
 

@@ -48,6 +48,7 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 
 
+@interruptible_kernels()
 def sample_main_effects(
     problem: Problem,
     dims: Sequence[str],
@@ -66,11 +67,9 @@ def sample_main_effects(
     ImportanceDiagnostics
     """
     known, prior = known_of(problem, dims, priors), kappa_prior(priors["kappa"])
-    with interruptible_kernels():
-        proposals = find_proposals(known, prior)
+    proposals = find_proposals(known, prior)
     for number in (proposals_for(draws), max(draws, _MOST_PROPOSALS)):
-        with interruptible_kernels():
-            kappa, log_margins, log_proposal = propose(known, proposals, number, rng)
+        kappa, log_margins, log_proposal = propose(known, proposals, number, rng)
         log_weights = _log_posteriors(kappa, log_margins, known, prior) - log_proposal
         chosen, diagnostics = resample(log_weights, draws, rng)
         if diagnostics.converged and diagnostics.k_hat <= highest_k_hat(number):
