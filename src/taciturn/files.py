@@ -2,6 +2,7 @@
 at all.
 """
 
+import csv
 import os
 import re
 import stat
@@ -10,13 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from importlib.util import find_spec
-from io import BytesIO
+from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Final, Literal
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 from taciturn.errors import FileFormatError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 if sys.platform != "win32":
     import fcntl
@@ -33,6 +37,7 @@ __all__ = [
     "TABLE_ENDINGS",
     "StandardInput",
     "TableFile",
+    "as_csv",
     "check_ending",
     "check_folder",
     "check_output",
@@ -213,6 +218,18 @@ def check_folder(path: Path) -> None:
         raise FileFormatError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path if mode is not None else path.parent, os.W_OK | os.X_OK):
         raise FileFormatError(f"{path}: cannot be written to")
+
+
+def as_csv(rows: "pd.DataFrame") -> str:
+    """Rows without their index as CSV. A header that has another separator than the
+    comma is in quotes, so that whoever reads it sees which one separates.
+    """
+    unclear = any(set(";|") & set(str(name)) for name in rows.columns)
+    header = StringIO()
+    csv.writer(
+        header, lineterminator="\n", quoting=csv.QUOTE_ALL if unclear else csv.QUOTE_MINIMAL
+    ).writerow(rows.columns)
+    return header.getvalue() + rows.to_csv(index=False, header=False, lineterminator="\n")
 
 
 @contextmanager

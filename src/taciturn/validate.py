@@ -212,7 +212,8 @@ def quoted(value: Any) -> str:
     if held := _array_in(value):
         return held
     try:
-        return f"{value!r:.80}"
+        scalar = is_of_class(value, "numpy.generic") and value.dtype.kind in "biuf"
+        return f"{value.item() if scalar else value!r:.80}"
     except ValueError:  # a whole number that Python does not write out
         return "a number of thousands of digits"
 

@@ -204,6 +204,11 @@ def test_every_constructor_argument_survives_a_card_and_a_saved_fit(model, card,
     assert tc.cards.load_card(path).spec == json.loads(json.dumps(model.spec()))
     fit = fits["fit"].isel(draw=slice(0, 2)).drop_nodes("cell_log_likelihood")
     fit.attrs = fit.attrs | {"estimator": json.dumps(model.spec())}
+    if isinstance(model, tc.LinearPool):  # whose fits say which member made each draw
+        shape = [fit["posterior_predictive"].sizes[dim] for dim in ("chain", "draw")]
+        turns = xr.Dataset(coords={"member": (("chain", "draw"), np.zeros(shape, dtype=int))})
+        fit["posterior"] = xr.DataTree(turns)
+        fit.attrs["shares"] = json.dumps(dict.fromkeys(model.members, 1 / len(model.members)))
     tc.save_fit(fit, tmp_path / "fit.nc")
     assert estimator_from_spec(tc.read_fit(tmp_path / "fit.nc").attrs["estimator"]) == model
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn import cli
+from taciturn.publication.release_file import WRITERS
 
 
 @pytest.fixture
@@ -224,11 +225,11 @@ def test_names_that_will_not_do(name, message, path, tmp_path, capsys, monkeypat
 def test_a_write_that_fails_leaves_nothing_behind(
     failure, code, path, tmp_path, capsys, monkeypatch
 ) -> None:
-    def to_csv(self, target, **_):
-        target.write(b"half of it")
+    def to_csv(rows, what, file):
+        file.write(b"half of it")
         raise failure
 
-    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    monkeypatch.setitem(WRITERS, ".csv", to_csv)
     status, shown, error = run(
         capsys, monkeypatch, path, "--method", "random-round", "--output", tmp_path / "out.csv"
     )

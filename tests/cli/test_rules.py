@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import taciturn as tc
 from taciturn.cli import cli
+from taciturn.publication.release_file import WRITERS
 
 VARIABLES = ["area", "trade"]
 
@@ -71,6 +72,16 @@ def test_several_quantities_are_written_as_by_the_function(folder):
             (pd.read_csv(f"{value}.csv")["status"] == "suppressed").tolist() for value in done
         ]
         assert (hidden[0] == hidden[1]) is same
+
+
+def test_of_several_outputs_all_are_written_or_none(folder, monkeypatch):
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setitem(WRITERS, ".json", fail)
+    outputs = ["--output", "sales.csv", "--output", "staff.json"]
+    assert "no space left" in rules(*BOTH, *RULES, *outputs, status=1)
+    assert [path.name for path in folder.iterdir()] == ["firms.csv"]
 
 
 def test_what_is_printed_of_several_quantities():

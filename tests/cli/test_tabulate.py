@@ -40,6 +40,19 @@ def test_what_is_written_is_read_as_the_same_table(people, tmp_path):
     assert tc.read_table(tmp_path / "t.csv").identical(expected)
 
 
+def test_names_with_separators_in_them(tmp_path):
+    people = pd.DataFrame({"age, in years": ["0", "1", "1"], "a;b|c": ["x", "y", "y"], "e": "z"})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for name in ("age, in years", "a;b|c"):
+        words = ["--variables", f' e , "{name}"', "--output", tmp_path / "t.csv", "--force"]
+        run("tabulate", tmp_path / "people.csv", *words, "--sep", ",")
+        table = tc.read_table(tmp_path / "t.csv")  # which sees what separates
+        assert table.identical(tc.tabulate(people, ["e", name]))
+    wrong = CliRunner().invoke(cli, ["tabulate", "people.csv", "--variables", '"e,a'])
+    assert wrong.exit_code == 2
+    assert "are not names joined by commas" in wrong.output
+
+
 def test_missing_labels_and_their_number(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("area;sex\nZürich;f\n;m\nZürich;\nGenève;f\n", encoding="latin-1")

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import taciturn as tc
+from taciturn.errors import FileFormatError
 from taciturn.fits.summary import _exceedance_text
 
 
@@ -302,7 +303,39 @@ def test_a_fit_of_a_newer_layout_is_refused(plug_in, tmp_path):
     newer = plug_in.copy()
     newer.attrs["schema_version"] = 99
     tc.save_fit(newer, tmp_path / "fit.nc")
-    with pytest.raises(tc.TaciturnError, match="newer version"):
+    with pytest.raises(tc.TaciturnError, match=r"newer version \(layout 99, this one"):
+        tc.read_fit(tmp_path / "fit.nc")
+
+
+def _of_no_member(fit):
+    fit["posterior"]["member"] = fit["posterior"]["member"] + 7
+
+
+def _without_numbers(fit):
+    fit["posterior"]["restaurant_theta"] = fit["posterior"]["restaurant_theta"].where(False)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda fit: fit.attrs.update(schema_version="x"), "must be a whole number up to 2, got"),
+        (lambda fit: fit.attrs.update(importance='{"other": {}}'), "sampling of 'other', but the"),
+        (_of_no_member, "must be from 0 to 1, the numbers of the members, got 7 to 8"),
+        (
+            lambda fit: fit.__delitem__("posterior"),
+            "the posterior of a mixture must have the numbers",
+        ),
+        (_without_numbers, "'restaurant_theta' of the group 'posterior' is NaN at chain=0, draw=0"),
+    ],
+)
+def test_a_damaged_pool_is_refused(damage, message, tmp_path):
+    sample = xr.DataArray([[5, 1], [0, 2]], dims=("a", "b"))
+    fit = tc.LinearPool().fit(sample, population_size=20, draws=20, chains=1, random_seed=1)
+    tc.save_fit(fit, tmp_path / "fit.nc")
+    assert tc.read_fit(tmp_path / "fit.nc")["posterior"].identical(fit["posterior"])
+    damage(fit)
+    tc.save_fit(fit, tmp_path / "fit.nc", overwrite=True)
+    with pytest.raises(FileFormatError, match=rf"fit\.nc: .*{message}"):
         tc.read_fit(tmp_path / "fit.nc")
 
 

@@ -12,7 +12,7 @@ import taciturn as tc
 from attackers.outsider import read_file
 from hostile.kinds import Kind, mutated
 from hostile.tables import rows_of
-from taciturn.publication.release_file import release_csv
+from taciturn.publication.release_file import release_bytes
 
 __all__ = ["KINDS"]
 
@@ -47,7 +47,7 @@ def written(ending: str) -> Any:
 def with_intervals() -> bytes:
     """A file in which suppressed cells have intervals."""
     pattern = tc.suppress(TABLE, TABLE < 3, random_seed=0, progressbar=False)
-    return release_csv(pattern, intervals=True)
+    return release_bytes(pattern, ".csv", intervals=True)
 
 
 def write_intervals(folder: Path, random: Random, number: int) -> Path:

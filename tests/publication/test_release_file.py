@@ -175,8 +175,11 @@ def test_json_stat_as_its_specification_has_it(tmp_path):
 def test_the_word_for_a_total_is_chosen(tmp_path):
     tc.write_release(table_of([[5, 6]]), tmp_path / "out.csv", total="alle")
     assert cells_in(tmp_path / "out.csv")["alle", "alle"] == (0, "published")
-    with pytest.raises(ParameterError, match=r"^total must be no category: 'area' has 'a0'"):
+    with pytest.raises(ParameterError, match=r"no category, nor look like one: 'area' has 'a0'"):
         tc.write_release(table_of([[5, 6]]), tmp_path / "no.csv", total="a0")
+    for alike in (" a0", "a\u200d0"):
+        with pytest.raises(ParameterError, match=r"nor look like one: 'area' has 'a0'"):
+            tc.write_release(table_of([[5, 6]]), tmp_path / "no.csv", total=alike)
 
 
 def test_categories_that_would_be_written_alike():

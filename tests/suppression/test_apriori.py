@@ -282,6 +282,23 @@ def test_a_protected_table_by_hand_with_a_safety_range():
         protect(apriori=given, safety_range=-1)
 
 
+@pytest.mark.parametrize("percent", [0, 0.1])
+@pytest.mark.parametrize("decimals", [0, 1])
+def test_a_safety_range_is_at_least_one_step_to_both_sides(percent, decimals):
+    """With the cheapest cells hidden, two zeros and a 3, it could only be lower."""
+    given = pd.DataFrame({"area": ["e"], "trade": ["w"], "status": ["sensitive"]})
+    step = 10.0**-decimals
+    sales = np.round(np.array([90, 91, 92, 0, 5, 93, 3, 0, 94]) * step, decimals)
+    records = FIRMS.assign(sales=0.0)
+    records.loc[::5, "sales"] = sales
+    rule = tc.magnitude.MinimumFrequency(2)
+    done = protect(rule, records, decimals=decimals, apriori=given, safety_range=percent)
+    assert done.pattern.n_primary == 1
+    at = tc.attacker_bounds(done.pattern.release, progressbar=False).sel(area="e", trade="w")
+    assert at["lower"] <= 4 * step + 1e-9
+    assert at["upper"] >= 6 * step - 1e-9
+
+
 def test_frequencies_with_a_safety_range():
     records = FIRMS.drop(index=range(20, 23))
     rule = tc.magnitude.MinimumFrequency(3, safety_range=25)

@@ -339,7 +339,7 @@ def test_files_that_cannot_be_written(small, tmp_path):
         tc.write_release(small, tmp_path / "out.xls")
     with pytest.raises(FileFormatError, match="does not exist"):
         tc.write_release(small, tmp_path / "no" / "out.csv")
-    with pytest.raises(ParameterError, match=r"total must be no category: 'area' has '1'"):
+    with pytest.raises(ParameterError, match=r"no category, nor look like one: 'area' has '1'"):
         tc.write_release(small, tmp_path / "out.csv", total="1")
     assert list(tmp_path.iterdir()) == []
 

@@ -3,6 +3,7 @@ before any work is done.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ from taciturn.files import (
     TABLE_ENDINGS,
     StandardInput,
     TableFile,
+    as_csv,
     check_ending,
     check_folder,
     check_output,
@@ -56,6 +58,7 @@ __all__ = [
     "with_hierarchies",
     "write_csv",
     "write_release",
+    "write_releases",
 ]
 
 _STREAM: Final = "-"
@@ -322,18 +325,30 @@ def read_counts(
 def write_csv(table: "pd.DataFrame", output: Target, *, overwrite: bool) -> None:
     """Write rows without their index; a file appears complete or not at all."""
     if isinstance(output, StandardOutput):
-        click.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+        click.echo(as_csv(table), nl=False)
         return
     with whole_file(output, overwrite=overwrite) as file:
-        table.to_csv(file, mode="wb", index=False)
+        file.write(as_csv(table).encode())
 
 
 def write_release(release: "Releasable", output: Target, *, overwrite: bool, **given: Any) -> None:
     """Write a release; a file appears complete or not at all."""
-    from taciturn.publication.release_file import release_csv, write_release
+    write_releases([(release, output)], overwrite=overwrite, **given)
 
-    with working("writing the release"):
-        if isinstance(output, StandardOutput):
-            click.echo(release_csv(release, **given), nl=False)
-        else:
-            write_release(release, output, overwrite=overwrite, **given)
+
+def write_releases(
+    releases: "Sequence[tuple[Releasable, Target]]", *, overwrite: bool, **given: Any
+) -> None:
+    """Write releases; where one cannot be written, none appears."""
+    from taciturn.publication.release_file import release_bytes
+
+    with working("writing the release"), ExitStack() as files:
+        shown = []
+        for release, output in releases:
+            if isinstance(output, StandardOutput):
+                shown.append(release_bytes(release, ".csv", **given))
+            else:
+                file = files.enter_context(whole_file(output, overwrite=overwrite))
+                file.write(release_bytes(release, output.suffix, **given))
+    for content in shown:
+        click.echo(content, nl=False)

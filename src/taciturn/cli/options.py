@@ -1,5 +1,6 @@
 """What several commands share: exit statuses, names of estimators, kinds of options."""
 
+import csv
 import re
 from collections.abc import Callable
 from math import isfinite
@@ -118,17 +119,23 @@ class Numbers(click.ParamType[tuple[float, ...]]):
 
 
 class Names(click.ParamType[tuple[str, ...]]):
-    """Variables, or levels above them, joined by commas; empty for the grand total."""
+    """Variables, or levels above them, joined by commas, in quotes where a name holds
+    one; empty for the grand total.
+    """
 
     name = "a,b,..."
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Read ``country,sex``."""
+        """Read ``country,sex`` or ``"age, in years",sex``."""
         if isinstance(value, tuple):
             return value
-        return tuple(name.strip() for name in str(value).split(",")) if str(value).strip() else ()
+        try:
+            names = next(csv.reader([str(value)], skipinitialspace=True, strict=True))
+        except csv.Error:
+            self.fail(f"{value!r} are not names joined by commas", param, ctx)
+        return tuple(name.strip() for name in names) if str(value).strip() else ()
 
 
 class Model(click.ParamType[str]):

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from taciturn.files import as_csv
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -45,5 +47,5 @@ def print_as(
             json_value(facts), indent=2, ensure_ascii=False, allow_nan=False, default=str
         )
     else:
-        shown = table.to_csv(index=False, lineterminator="\n").removesuffix("\n")
+        shown = as_csv(table).removesuffix("\n")
     click.echo(shown, err=to_stderr)

@@ -1,7 +1,7 @@
 """``taciturn rules``: apply sensitivity rules to a magnitude table and protect it."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from taciturn.cli.files import (
     force_option,
     hierarchy_option,
     intervals_option,
-    write_release,
+    write_releases,
 )
 from taciturn.cli.magnitudes import Inputs, check_inputs, read_inputs
 from taciturn.cli.options import Names, Number, Whole, csv_options, search_options, total_option
@@ -190,7 +190,8 @@ def rules(
     if outputs:
         search = {"time_limit": time_limit, "random_seed": seed, "safety_range": safety_range}
         done = _protected(inputs, chosen, same_cells=same_cells, safe=categories, **search)
-        _write(done, outputs, intervals=intervals, total=total, overwrite=force)
+        pairs = list(zip(done.values(), outputs, strict=True))
+        write_releases(pairs, intervals=intervals, total=total, overwrite=force)
     print_sensitive(
         _sensitive(inputs, chosen, categories, done),
         inputs.variables,
@@ -247,7 +248,7 @@ def _largest(chosen: "Mapping[str, list[Rule]]") -> int:
 def _protected(
     inputs: Inputs, chosen: "Mapping[str, list[Rule]]", *, same_cells: bool, **options: Any
 ) -> "dict[str, ProtectedTable]":
-    """Protect each quantity."""
+    """Protect each quantity, and say what is not proved to be protected."""
     from taciturn.suppression import protect_margins
     from taciturn.suppression.quantities import with_same_cells
 
@@ -256,16 +257,10 @@ def _protected(
         name: protect_margins(tables, chosen[name], **options)
         for name, tables in inputs.tables.items()
     }
-    return with_same_cells(done, inputs.apriori) if same_cells else done
-
-
-def _write(done: "Mapping[str, ProtectedTable]", outputs: Sequence[Target], **options: Any) -> None:
-    """Write each protected table; none where one is not for release."""
+    done = with_same_cells(done, inputs.apriori) if same_cells else done
     for table in done.values():
         show_unproved(table.pattern)
-    pairs = zip(done.values(), outputs, strict=True)
-    for table, output in sorted(pairs, key=lambda pair: not pair[0].pattern.not_for_release):
-        write_release(table, output, **options)
+    return done
 
 
 def _safe(texts: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from taciturn.fits.parts import fit_parts, fitted_parameters, known_parts
 from taciturn.fits.recorded import recorded_estimator, recorded_settings
 from taciturn.fits.stored import check_groups, check_stored
 from taciturn.schema import SCHEMA_VERSION
-from taciturn.validate import quoted, whole_number
+from taciturn.validate import is_whole, quoted, whole_number
 
 __all__ = ["read_fit", "save_fit"]
 
@@ -161,9 +161,14 @@ def read_fit(path: str | PathLike[str], *, most_bytes: int = 2**32) -> xr.DataTr
     check_readable(path)
     fit = _read_netcdf(path, most_bytes)
     written = fit.attrs.get("schema_version", 0)
-    if not isinstance(written, int | np.integer) or written > SCHEMA_VERSION:
+    if not is_whole(written) or written < 0:
         raise FileFormatError(
-            f"{path}: written by a newer version (layout {quoted(written)}, this one reads"
+            f"{path}: its layout, 'schema_version', must be a whole number up to {SCHEMA_VERSION},"
+            f" got {quoted(written)}"
+        )
+    if written > SCHEMA_VERSION:
+        raise FileFormatError(
+            f"{path}: written by a newer version (layout {int(written)}, this one reads"
             f" {SCHEMA_VERSION})"
         )
     try:

@@ -19,7 +19,7 @@ from taciturn.figures import beside
 from taciturn.fits.parts import PARAMETER_GROUPS, fitted_parameters
 from taciturn.fits.recorded import recorded_estimator, recorded_mapping
 from taciturn.tables.spelling import legible
-from taciturn.validate import real_number
+from taciturn.validate import quoted, real_number
 
 __all__ = [
     "Maker",
@@ -95,6 +95,11 @@ def _members_of_stack(fit: xr.DataTree) -> dict[str, Member]:
 
 def _members_of_pool(fit: xr.DataTree, pool: LinearPool) -> dict[str, Member]:
     importance = recorded_mapping(fit, "importance") if "importance" in fit.attrs else {}
+    if unknown := sorted(set(importance) - set(pool.members)):
+        raise FileFormatError(
+            f"the fit records the importance sampling of {quoted(unknown[0])}, but the members of"
+            f" the pool are {', '.join(pool.members)}"
+        )
     members, shares = {}, _shares_of_pool(fit, pool)
     for name, estimator in pool.members.items():
         groups = {
@@ -145,7 +150,13 @@ def estimator_in_words(fit: xr.DataTree, *, shares: bool = True) -> str:
 
 
 def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:
-    """Number of the member that made each draw of a mixture, (chain, draw)."""
+    """Number of the member that made each draw of a mixture, (chain, draw).
+
+    Raises
+    ------
+    TableError
+        The fit does not have them, or has numbers of no member.
+    """
     posterior = fit["posterior"].to_dataset() if "posterior" in fit.children else xr.Dataset()
     member = posterior.get("member")
     if member is None or set(member.dims) != {"chain", "draw"} or member.dtype.kind not in "iu":
@@ -153,7 +164,14 @@ def turns_of_members(fit: xr.DataTree) -> npt.NDArray[np.int64]:
             "the posterior of a mixture must have the numbers of the members, 'member', over"
             " ('chain', 'draw')"
         )
-    return np.asarray(member.transpose("chain", "draw").values, dtype=np.int64)
+    turns = np.asarray(member.transpose("chain", "draw").values, dtype=np.int64)
+    number = len(members_of(fit))
+    if turns.size and not 0 <= turns.min() <= turns.max() < number:
+        raise TableError(
+            f"'member' of the posterior must be from 0 to {number - 1}, the numbers of the members,"
+            f" got {turns.min()} to {turns.max()}"
+        )
+    return turns
 
 
 def likelihood_shares(fit: xr.DataTree, names: Sequence[str], whose: str) -> dict[str, float]:

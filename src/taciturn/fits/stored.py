@@ -6,7 +6,10 @@ import numpy as np
 import xarray as xr
 
 from taciturn.errors import TableError
+from taciturn.estimators import LinearPool
+from taciturn.fits.mixtures import is_stack, turns_of_members
 from taciturn.fits.parts import PARAMETER_GROUPS, FitParts
+from taciturn.fits.recorded import recorded_estimator
 from taciturn.fits.risk import RISK_BY, risks
 from taciturn.schema import cell_label, split_draws
 from taciturn.validate import check_weights, quoted
@@ -40,6 +43,7 @@ def check_stored(fit: xr.DataTree, parts: FitParts) -> None:
         A risk with weights that cannot be.
     """
     check_groups(fit, parts.population)
+    _check_parameters(fit)
     assessed = [name for name in fit.children if name == "risk" or name.startswith(RISK_BY)]
     if assessed:
         _check_risk({name: fit[name].to_dataset() for name in assessed}, parts)
@@ -72,6 +76,24 @@ def _check_draws(group: str, found: xr.Dataset, population: xr.DataArray) -> Non
                     f"{name!r} of the group {group!r} has {size or 'no'} values over {dim!r}, the"
                     f" population has {expected}"
                 )
+
+
+def _check_parameters(fit: xr.DataTree) -> None:
+    """Raise unless a mixture says which member made each draw, and the parameters of
+    our own estimators are numbers; those of a user's may be undefined.
+    """
+    estimator = recorded_estimator(fit)
+    if is_stack(fit) or isinstance(estimator, LinearPool):
+        turns_of_members(fit)
+    if estimator is None:
+        return
+    for group in PARAMETER_GROUPS:
+        own = fit[group].to_dataset().data_vars if group in fit.children else {}
+        for name, values in own.items():
+            missing = np.argwhere(values.isnull().values)
+            if len(missing):
+                at = cell_label(values, tuple(map(int, missing[0])))
+                raise TableError(f"{name!r} of the group {group!r} is NaN at {at}")
 
 
 def _check_risk(stored: dict[str, xr.Dataset], parts: FitParts) -> None:

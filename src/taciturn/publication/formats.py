@@ -5,6 +5,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING, Final
 
 from taciturn.errors import FileFormatError
+from taciturn.files import as_csv
 from taciturn.publication.published import Published
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def to_csv(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None:
         ]
         for name in what.numbers
     }
-    shown = rows.assign(**written)
-    shown.to_csv(file, mode="wb", index=False, lineterminator="\n")
+    file.write(as_csv(rows.assign(**written)).encode())
 
 
 def to_parquet(rows: "pd.DataFrame", what: Published, file: IO[bytes]) -> None:

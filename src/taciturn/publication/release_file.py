@@ -11,7 +11,7 @@ from taciturn.publication.json_stat import to_json_stat
 from taciturn.publication.published import Releasable, published
 from taciturn.publication.rows import long_form
 
-__all__ = ["WRITERS", "release_csv", "write_release"]
+__all__ = ["WRITERS", "release_bytes", "write_release"]
 
 WRITERS: Final = {
     ".csv": to_csv,
@@ -75,9 +75,9 @@ def write_release(
         No release, or one of no table; a table without the coordinate ``replicate``,
         which may be the true one; several replicates, a table drawn with a seed or a
         pattern that is `not_for_release`, without `internal`; `total` is a category of
-        a variable; two categories, also of a variable and a level above it, would be
-        written alike; a variable has the name of another column; `intervals` of
-        something else.
+        a variable, or looks like one; two categories, also of a variable and a level
+        above it, would be written alike; a variable has the name of another column;
+        `intervals` of something else.
     FileFormatError
         Another ending; something is there already, and it is no regular file or
         `overwrite` is False; the file cannot be written, or has more cells than a sheet
@@ -94,22 +94,22 @@ def write_release(
     target = Path(path)
     check_ending(target, INTERVAL_ENDINGS if intervals else RELEASE_ENDINGS)
     check_output(target, overwrite=overwrite)
-    what = published(release, value=value, internal=internal, intervals=intervals)
-    rows = long_form(what, total=total)
+    given = {"internal": internal, "intervals": intervals}
     with whole_file(target, overwrite=overwrite) as file:
-        WRITERS[target.suffix.lower()](rows, what, file)
+        file.write(release_bytes(release, target.suffix, value=value, total=total, **given))
 
 
-def release_csv(
+def release_bytes(
     release: Releasable,
+    ending: str,
     *,
     value: str | None = None,
     total: str = "Total",
     internal: bool = False,
     intervals: bool = False,
 ) -> bytes:
-    """What `write_release` writes to a CSV file."""
+    """What `write_release` writes to a file with this ending."""
     what = published(release, value=value, internal=internal, intervals=intervals)
     buffer = BytesIO()
-    to_csv(long_form(what, total=total), what, buffer)
+    WRITERS[ending.lower()](long_form(what, total=total), what, buffer)
     return buffer.getvalue()

@@ -11,6 +11,7 @@ from taciturn.errors import ParameterError
 from taciturn.publication.published import Published, Releasable, published
 from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import hierarchies
+from taciturn.tables.spelling import legible, seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,9 +150,11 @@ def _check_labels(
                 )
         summed = any(not set(names) & set(table.dims) for table in tables)
         for name, labels in written.items():
-            if summed and total in labels:
+            alike = [label for label in labels if seen(label) == seen(total)]
+            if summed and alike:
                 raise ParameterError(
-                    f"total must be no category: {name!r} has {total!r}; choose another word"
+                    f"total must be no category, nor look like one: {name!r} has"
+                    f" {legible(alike[0])!r}; choose another word"
                 )
 
 

@@ -379,7 +379,8 @@ def asked_of(
     for names, table in tables.items():
         total, by_rule = table["total"], protection_levels(table, rules)
         is_sensitive = sensitive[names]["sensitive"]
-        level = by_rule.where(is_sensitive, abs(total) * (safety_range / 100))
+        step = 10.0 ** -int(table.attrs["decimals"])
+        level = by_rule.where(is_sensitive, (abs(total) * (safety_range / 100)).clip(min=step))
         open_ = (table["contributors"] > 0) | (not empty_cells_known)
         asked["primary"][names] = is_sensitive
         asked["protection"][names] = xr.Dataset(
