@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy.optimize import LinearConstraint, milp
 
 import taciturn as tc
 from patterns import seeds
@@ -225,6 +226,116 @@ def test_tables_with_different_groupings_share_the_margins_that_both_have():
         assert (found["area"].status["branch", "area"] != "safe").any()
     assert ("section",) in found["area"].status
     assert ("section",) not in found["size"].status
+
+
+AREAS = {"area": ["1", "2", "3", "4", "5"]}
+LEVELS = {
+    "crossing": {"district": list("nnsss"), "kind": list("urruu")},
+    "nested": {"district": list("ddeff"), "kind": list("rrrxx")},
+}
+
+
+def of_areas(levels, seed):
+    """People by area, trade and size: a table with levels above the areas, and one that
+    has these levels as variables.
+    """
+    generator = np.random.default_rng(seed)
+    values = generator.integers(0, 9, (5, 2, 2)) * (generator.random((5, 2, 2)) < 0.7)
+    people = xr.DataArray(values, dims=("area", "trade", "size"), coords=AREAS)
+    above = {name: ("area", labels) for name, labels in LEVELS[levels].items()}
+    people = people.assign_coords(above)
+    by_level = people.sum("trade").groupby(["district", "kind"]).sum().fillna(0).astype(int)
+    return people, {
+        "area": people.sum("size"),
+        "kind": by_level.transpose("district", "size", "kind"),
+    }
+
+
+def ends_for_who_considers_all(people, found, which):
+    """Least and greatest value of a cell over all tables of area, trade and size that
+    have what is published.
+    """
+    along = {name: np.arange(2) for name in ("trade", "size")}
+    along |= {name: people[name].values for name in ("area", "district", "kind")}
+    places = dict(zip(people.dims, np.indices(people.shape), strict=True))
+
+    def those_in(which):
+        """Which cells of the table over all variables are in one of a margin."""
+        labels = {name: along[name][places.get(name, places["area"])] for name in which}
+        return np.all([labels[name] == which[name] for name in which] or [True], axis=0).ravel()
+
+    rows, values = [], []
+    for table in [table for pattern in found.values() for table in pattern.tables.values()]:
+        for at in np.ndindex(table["value"].shape):
+            cell = table["value"][at]
+            if not np.isnan(cell):
+                in_it = those_in({name: cell[name].item() for name in table["value"].dims})
+                rows.append(np.broadcast_to(in_it, people.size).astype(float))
+                values.append(cell.item())
+    target = those_in(which).astype(float)
+    known = LinearConstraint(np.array(rows), values, values)
+    return [
+        sign * milp(sign * target, constraints=known, integrality=np.ones(people.size)).fun
+        for sign in (1, -1)
+    ]
+
+
+@pytest.mark.parametrize("seed", seeds(4, 30))
+@pytest.mark.parametrize("levels", LEVELS)
+def test_levels_of_one_table_that_are_variables_of_another_tie_them(levels, seed):
+    """Each area is in one district and of one kind: their totals are those of areas."""
+    people, tables = of_areas(levels, seed)
+    found = protected(tables, few(tables), protection=0.5)
+    checked = 0
+    for pattern in found.values():
+        for names, audit in pattern.audit.items():
+            for at in np.argwhere(pattern.status[names].values == "primary").tolist():
+                cell = audit.isel(dict(zip(names, at, strict=True)))
+                which = {name: cell[name].item() for name in names}
+                low, high = ends_for_who_considers_all(people, found, which)
+                assert (low, high) == (cell["lower"], cell["upper"])
+                checked += 1
+    assert checked
+
+
+def test_an_area_that_another_table_has_as_district_and_kind():
+    _, tables = of_areas("crossing", 0)
+    only = {"area": {("area",): tables["area"]["area"] == "1"}}  # alone in n, u
+    found = tc.suppression.suppress_tables(tables, only, **OPTIONS)
+    assert np.isnan(found["kind"].tables["district", "kind"]["value"].sel(district="n", kind="u"))
+    wrong = tables["kind"].copy()
+    wrong[:, 0, :] += [[1, -1], [-1, 1]]  # districts and kinds have what they had
+    with pytest.raises(TableError, match=r"district=n, kind=. must hold the same in all"):
+        tc.suppression.suppress_tables(tables | {"kind": wrong}, only, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "message"),
+    [
+        ([1, 2], [1.0, 2.0], "are equal, 1 and 1.0"),
+        (["1", "2"], [1.0, 2.0], "'1' in 'b' may be '1.0' in 'c'"),
+        (["01", "10"], [1, 10], "'01' in 'b' may be '1' in 'c'"),
+        (["x", "y"], ["x", "Y"], "'y' in 'b' may be 'Y' in 'c'"),
+        (["x", "y z"], ["x", "y  z"], "look alike"),
+        (["2020-01-01", "2020-01-02"], pd.date_range("2020-01-01", periods=2), "is text in one"),
+    ],
+)
+def test_categories_that_are_written_in_two_ways(one, two, message):
+    """They would be two cells, one of which is hidden and the other published."""
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"], coords={"a": one})
+    by_c = xr.DataArray([[4, 6], [3, 7]], dims=["a", "c"], coords={"a": two})
+    with pytest.raises(TableError, match=message):
+        tc.suppression.suppress_tables({"b": by_b, "c": by_c}, {"b": by_b == 1}, **OPTIONS)
+    named = by_c.assign_coords(a=one).rename(a="A")
+    with pytest.raises(TableError, match="variables and levels must be written alike in all"):
+        tc.suppression.suppress_tables({"b": by_b, "c": named}, {"b": by_b == 1}, **OPTIONS)
+
+
+def test_codes_that_differ_and_types_that_say_the_same_are_accepted():
+    by_b = xr.DataArray([[1, 9], [5, 5]], dims=["a", "b"], coords={"a": ["1", "01"]})
+    by_c = xr.DataArray([[4, 6]], dims=["a", "c"], coords={"a": [1]})
+    found = tc.suppression.suppress_tables({"b": by_b, "c": by_c}, {"b": by_b == 1}, **OPTIONS)
+    assert found["b"].status["a",].sel(a="1") == found["c"].status["a",].sel(a=1)
 
 
 def test_a_total_that_no_table_releases_ties_them_all_the_same():

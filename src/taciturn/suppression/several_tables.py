@@ -66,7 +66,8 @@ def suppress_tables(
         The true tables by name, of the same quantity of the same individuals; levels
         above a variable are further coordinates, as in `suppress`. What one table has
         as a variable and another as categories that make it up, as regions and towns,
-        is tied only if the finer table has that coordinate.
+        is tied only if the finer table has that coordinate; several such levels of one
+        variable may be as many variables of another table.
     primary : mapping of str to DataArray or mapping of margin to DataArray
         For each table that has any, its sensitive cells, as in `suppress`.
     linked : mapping of str to sequence of margins, optional
@@ -96,8 +97,9 @@ def suppress_tables(
     Raises
     ------
     TableError
-        Two tables hold different totals of the same cell; otherwise as `suppress`, as
-        are the other errors.
+        Two tables hold different totals of the same cell, or may have one variable,
+        level or category in two spellings or types, such as 1 and 1.0, which would be
+        two; otherwise as `suppress`, as are the other errors.
     ParameterError
         Fewer than two tables; arguments for a table that is not there; `linked` without
         the table itself.

@@ -1,9 +1,11 @@
 """Which cells several tables have in common, and the sums that tie the others."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, product
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -13,9 +15,19 @@ from taciturn.attack.system import Integers
 from taciturn.errors import TableError
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.shared import SharedCells
-from taciturn.tables.margins import determines, finer_margins, hierarchies, labels_along, margin_of
+from taciturn.tables.margins import (
+    determines,
+    finer_margins,
+    hierarchies,
+    labels_along,
+    level_codes,
+)
+from taciturn.tables.spelling import check_spelling, check_types, seen, spelled
 
 __all__ = ["share"]
+
+_ZEROS: Final = re.compile(r"^0+(?=\d+(\.0+)?$)|(?<=\d)\.0+$")
+"""Zeros of a whole number that do not matter: 007, 7.0."""
 
 type Names = tuple[str, ...]
 type Term = tuple[Integers, int]
@@ -29,14 +41,16 @@ def share(parts: Mapping[str, PublishedCells]) -> SharedCells:
     Raises
     ------
     TableError
-        Two tables hold different totals of the same cell.
+        Two tables hold different totals of the same cell, or write a category in
+        different ways.
     """
     signed = any(cells.signed for cells in parts.values())
     parts = {name: replace(cells, signed=signed) for name, cells in parts.items()}
     tables = {name: _Table(name, cells) for name, cells in parts.items()}
     pairs = [_Pair(*both) for both in combinations(tables.values(), 2)]
     for pair in pairs:
-        pair.check()
+        pair.check_labels()
+        pair.check_totals()
     values = _number(tables, pairs)
     terms = [sum_ for table in tables.values() for sum_ in table.sums()]
     terms += [sum_ for pair in pairs for sum_ in pair.sums()]
@@ -66,16 +80,35 @@ class _Table:
         self._held: dict[str, frozenset[str]] = {}
 
     def keys(self, names: Names) -> list[tuple[str, ...]]:
-        """The labels of the cells of a margin, in the order of `margin_of`."""
+        """The labels of the cells of a margin, in the order of `margin_of`; of levels
+        of one variable also those that no category has together.
+        """
         labels = (labels_along(self.table, name) for name in names)
         return list(product(*(map(str, each) for each in labels)))
+
+    def groups(self, names: Names) -> Integers:
+        """The place among these keys of that of each cell of the table."""
+        group = np.zeros(self.table.shape, dtype=np.int64)
+        for name in names:
+            labels, codes = level_codes(self.table, name)
+            axis = self.table.get_axis_num(self.of[name])
+            shape = [-1 if i == axis else 1 for i in range(self.table.ndim)]
+            group = group * len(labels) + codes.reshape(shape)
+        return group.ravel()
+
+    def totals(self, names: Names) -> dict[tuple[str, ...], int]:
+        """The values of the cells of a margin."""
+        keys = self.keys(names)
+        found = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(found, self.groups(names), self.table.values.ravel())
+        return dict(zip(keys, found.tolist(), strict=True))
 
     def held(self, name: str) -> frozenset[str]:
         """The labels of a variable or level of which not all cells are empty."""
         if name not in self._held:
-            counts, _ = margin_of(abs(self.table), (name,))
             written = np.array([label for (label,) in self.keys((name,))], dtype=object)
-            self._held[name] = frozenset(written[counts.values > 0].tolist())
+            occupied = self.groups((name,))[self.table.values.ravel() != 0]
+            self._held[name] = frozenset(written[np.unique(occupied)].tolist())
         return self._held[name]
 
     def of_margin(self, names: Names) -> dict[tuple[str, ...], Integers]:
@@ -91,11 +124,11 @@ class _Table:
                 tuple(key[i] for i in order): numbers[[place]]
                 for place, key in enumerate(self.keys(own))
             }
-        _, group = margin_of(self.table, names)
+        keys, group = self.keys(names), self.groups(names)
         by_group = np.argsort(group, kind="stable")
-        ends = np.cumsum(np.bincount(group))
+        ends = np.cumsum(np.bincount(group, minlength=len(keys)))
         inner = self.numbers[self.cells.inner]
-        return dict(zip(self.keys(names), np.split(inner[by_group], ends[:-1]), strict=True))
+        return dict(zip(keys, np.split(inner[by_group], ends[:-1]), strict=True))
 
     def sums(self) -> Iterator[list[Term]]:
         """Each released total and what makes it up, of the coarsest finer margin; of
@@ -127,44 +160,58 @@ class _Pair:
     @cached_property
     def common(self) -> list[Names]:
         """Margins of which both tables have the cells: over variables or levels of
-        both, and with the same categories of whatever else both have.
+        both, and with the same categories of whatever else both have. What are several
+        variables in one table may be levels of one variable in the other.
         """
-        first, second = self.first, self.second
-        shared = [name for name in first.of if name in second.of]
+        shared = [name for name in self.first.of if name in self.second.of]
         choices = [
-            [*(name for name in shared if first.of[name] == dim), None] for dim in first.table.dims
+            [*(name for name in shared if self.first.of[name] == dim), None]
+            for dim in self.first.table.dims
         ]
-        found = []
-        for chosen in product(*choices):
-            names = tuple(name for name in chosen if name is not None)
-            along = [second.of[name] for name in names]
-            of_first = [first.of[name] for name in names]
-            summed = (
-                name
-                for name in shared
-                if first.of[name] not in of_first and second.of[name] not in along
-            )
-            if len(set(along)) == len(along) and all(map(self._same_categories, summed)):
-                found.append(names)
-        return found
+        by_one_each = [tuple(filter(None, chosen)) for chosen in product(*choices)]
+        of_several = [
+            names for number in range(2, len(shared) + 1) for names in combinations(shared, number)
+        ]
+        every = dict.fromkeys([*by_one_each, *of_several])
+        return [names for names in every if self._is_common(names, shared)]
 
-    def _same_categories(self, name: str) -> bool:
-        return self.first.held(name) == self.second.held(name)
+    def _is_common(self, names: Names, shared: list[str]) -> bool:
+        """Whether both have the cells of a margin, and none with fewer names says as
+        much.
+        """
+        of_first = {self.first.of[name] for name in names}
+        of_second = {self.second.of[name] for name in names}
+        summed = [
+            name
+            for name in shared
+            if self.first.of[name] not in of_first and self.second.of[name] not in of_second
+        ]
+        tables = self.first.table, self.second.table
+        others = {name: tuple(other for other in names if other != name) for name in names}
+        implied = (
+            all(determines(others[name], (name,), table) for table in tables)
+            for name in names
+            if len(of_first) < len(names) and len(of_second) < len(names)
+        )
+        return all(self.first.held(name) == self.second.held(name) for name in summed) and not any(
+            implied
+        )
 
-    def check(self) -> None:
+    def check_labels(self) -> None:
+        """Raise `TableError` where what may be one category is written in two ways, and
+        so would be two.
+        """
+        names = ((table.name, list(table.of)) for table in (self.first, self.second))
+        _check_alike("variables and levels", *names)
+        for name in self.first.of:
+            if name in self.second.of:
+                _check_labels(name, self.first, self.second)
+
+    def check_totals(self) -> None:
         """Raise `TableError` where they hold different totals of the same cell."""
         step = 10.0**self.first.cells.decimals
         for names in self.common:
-            held, other = (
-                dict(
-                    zip(
-                        table.keys(names),
-                        margin_of(table.table, names)[0].values.ravel().tolist(),
-                        strict=True,
-                    )
-                )
-                for table in (self.first, self.second)
-            )
+            held, other = self.first.totals(names), self.second.totals(names)
             for key in held:
                 if held[key] != other.get(key, held[key]):
                     where = ", ".join(
@@ -187,7 +234,7 @@ class _Pair:
                 continue
             one, two = self.first.of_margin(names), self.second.of_margin(names)
             for key in one:
-                if key in two:
+                if key in two and len(one[key]) + len(two[key]):
                     yield [(one[key], 1), (two[key], -1)]
 
     def _follows(self, names: Names, other: Names) -> bool:
@@ -200,6 +247,51 @@ class _Pair:
         finer = all(determines(other, names, table) for table in tables)
         coarser = all(determines(names, other, table) for table in tables)
         return finer and (not coarser or self.common.index(other) < self.common.index(names))
+
+
+def _check_labels(name: str, first: _Table, second: _Table) -> None:
+    """Raise `TableError` where two tables may have one category in two types, such as 1
+    and 1.0, or in two spellings, as with another blank.
+    """
+    one, two = (
+        {str(label): label for label in labels_along(table.table, name)}
+        for table in (first, second)
+    )
+    every = one | two
+    texts = list(every)
+
+    def place(at: int) -> str:
+        return f"a category of {name!r} in {(first if texts[at] in one else second).name!r}"
+
+    check_types(list(every.values()), place)
+    check_spelling(texts, place)
+    _check_alike(f"categories of {name!r}", (first.name, list(one)), (second.name, list(two)))
+    are_text = [all(isinstance(label, str) for label in labels.values()) for labels in (one, two)]
+    if are_text[0] != are_text[1] and not one.keys() & two.keys():
+        raise TableError(
+            f"{name!r} has no category in common in {first.name!r} and {second.name!r}, and is"
+            f" text in one only: {spelled(next(iter(one)))} and {spelled(next(iter(two)))}; write"
+            " its categories alike, or give it another name in one of them"
+        )
+
+
+def _check_alike(what: str, one: tuple[str, list[str]], two: tuple[str, list[str]]) -> None:
+    """Raise `TableError` where each of two tables has a text that the other has not,
+    and only case, blanks, leading zeros or empty decimals tell them apart.
+    """
+    others = {_simplified(text): text for text in one[1] if text not in two[1]}
+    for text in two[1]:
+        other = others.get(_simplified(text))
+        if other is not None and text not in one[1]:
+            raise TableError(
+                f"{what} must be written alike in all tables: {spelled(other)} in {one[0]!r} may be"
+                f" {spelled(text)} in {two[0]!r}; if they differ, let more than case, blanks and"
+                " zeros tell them apart"
+            )
+
+
+def _simplified(text: str) -> str:
+    return _ZEROS.sub("", seen(text).casefold())
 
 
 def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:
