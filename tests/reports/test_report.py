@@ -154,12 +154,16 @@ def test_the_public_page_has_nothing_of_single_cells(page, fit_pool, religion_sa
     assert "one person in the sample" not in read.said
     assert "random_seed" not in read.html
     assert "Hellinger" not in read.said
-    assert read.row("uniques") == ["inside the 95 % interval"]
+    assert not {"uniques", "Sampler", "Model checks", "Prior"} & {row[0] for row in read.rows}
     assert "Not for release" not in read.said
     assert read.row("Released") == ["rounded: perturbed, any count may be another one"]
     leaky = tc.Suppression(religion_sample, small)
     with pytest.raises(tc.TaciturnError, match="which a public page must not say"):
         tc.report(fit_pool, "p.html", releases={"x": leaky}, public=True, **SILENT)
+
+
+def test_the_public_page_of_a_table_says_of_each_check_whether_it_is_inside(page, fit_pool):
+    assert page(fit_pool, public=True).row("uniques") == ["inside the 95 % interval"]
 
 
 def test_a_fit_that_failed_says_so_first(page, fit_as_chain):
@@ -365,6 +369,42 @@ def test_a_public_page_does_not_tell_tables_with_the_same_release_apart(page, po
         pages.add(page(fit, public=True, overwrite=True, **given).html)
     assert len(pages) == 1
     assert "The risk of the table is left out" in pages.pop()
+
+
+@pytest.mark.parametrize("model", [tc.MixedPoisson(), tc.DirichletLogLinear(), tc.LogLinear()])
+def test_what_a_fit_is_like_does_not_tell_tables_with_the_same_release_apart(page, model):
+    """How priors and checks do, and whether draws are many, depends on the counts."""
+    hidden = xr.DataArray([[True, True], [True, True]], dims=("a", "b"))
+    pages, priors = set(), set()
+    for counts in ([[0, 3], [2, 7]], [[1, 2], [1, 8]], [[2, 1], [0, 9]]):
+        table = xr.DataArray(counts, dims=("a", "b"))
+        fit = model.fit(table, population_size=1108, draws=200, chains=1, random_seed=1)
+        given = {"releases": {"s": tc.Suppression(table, hidden)}, "threshold": 0.2}
+        pages.add(page(fit, public=True, overwrite=True, **given).html)
+        priors.add(page(fit, overwrite=True).row("Prior")[0])
+    assert len(pages) == 1
+    assert len(priors) > 1 or isinstance(model, tc.LogLinear)
+
+
+def test_a_public_page_does_not_use_the_ranges_a_pattern_was_made_for(page):
+    """They are of the true values: with those of 5 and of 6 other numbers of values
+    were left.
+    """
+    said = set()
+    for k in (5, 6, 7):
+        values = [[k, 20 - k, 9], [20 - k, k, 9], [7, 8, 12]]
+        table = xr.DataArray(values, dims=("a", "b"))
+        hidden = xr.zeros_like(table, dtype=bool)
+        hidden[:2, :2] = True
+        knowledge = xr.Dataset({"lower": np.floor(table * 0.5), "upper": np.ceil(table * 1.5)})
+        pattern = tc.suppress(table, hidden, knowledge=knowledge, progressbar=False)
+        fit = tc.PolyaUrn(theta=5.0).fit(table, population_size=500, random_seed=1)
+        read = page(fit, public=True, overwrite=True, releases={"s": pattern})
+        internal = page(fit, overwrite=True, releases={"s": pattern})
+        said.add((read.html, re.search(r"at least \d+ values", internal.html)[0]))
+    assert len({html for html, _ in said}) == 1
+    assert "at least 21 values" in read.html
+    assert len(said) > 1
 
 
 @pytest.mark.parametrize(

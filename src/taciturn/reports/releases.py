@@ -51,6 +51,9 @@ class Finding:
         whose value is not published; and those of them with one possible value.
     fewest : float
         The fewest values that one of the others can have; infinite without any.
+    fewest_alone : float
+        The same for who knows the release alone, and none of the ranges that a pattern
+        was made for: these are of the true values.
     riskiest : sequence of tuples
         Label, lower and upper bound and number of possible values of the cells with the
         fewest: not for release.
@@ -60,13 +63,14 @@ class Finding:
         Variables of the table that a file of released totals has not: cells that are by
         them too were not looked at.
     gives_size : bool
-        Whether how many people the table has follows from the release.
+        Whether how many people the table has follows from the release alone.
     """
 
     name: str
     hidden: int
     disclosed: int
     fewest: float
+    fewest_alone: float
     riskiest: Sequence[tuple[str, float, float, float]]
     unproved: str
     lacks: tuple[str, ...]
@@ -224,16 +228,29 @@ def _finding(
             low, high = (float(bounds[end].values[place]) for end in ("lower", "upper"))
             listed.append((label, low, high, float(found[place])))
     listed.sort(key=lambda row: row[3])
-    fewest = min((row[3] for row in listed if row[3] > 1), default=np.inf)
+    fewest = fewest_alone = min((row[3] for row in listed if row[3] > 1), default=np.inf)
+    if knowledge:
+        fewest_alone = _fewest_alone(release, progressbar=progressbar)
     unproved = "" if pattern is None else pattern.not_for_release
-    total = attacker_bounds(release, margin=(), knowledge=knowledge or None, progressbar=False)
+    total = attacker_bounds(release, margin=(), progressbar=False)
     return Finding(
         name,
         hidden,
         disclosed,
         fewest,
+        fewest_alone,
         listed[:_MOST_CELLS],
         unproved,
         release.lacks(table),
         bool((total["n_values"] == 1).all()),
     )
+
+
+def _fewest_alone(release: Release, *, progressbar: bool) -> float:
+    """The fewest values above one that the release leaves an unpublished cell."""
+    fewest = float(np.inf)
+    for names, cells in release.unpublished_cells().items():
+        bounds = attacker_bounds(release, margin=names, cells=cells, progressbar=progressbar)
+        found = bounds["n_values"].values[cells.values]
+        fewest = min([fewest, *found[found > 1].tolist()])
+    return fewest

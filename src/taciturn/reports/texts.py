@@ -75,7 +75,9 @@ def texts(
     row, everybody = contents.row, _everybody(contents)
     low, high = row["2.5%"], row["97.5%"]
     of_risk = contents.of_risk_alone or not public
-    problems = _problems(found) if public else list(found.problems)
+    problems = list(found.problems)
+    if public:
+        problems = _problems(found) if of_risk else []
     return {
         "title": title or " × ".join(parts.variables),
         "public": public,
@@ -222,13 +224,17 @@ def _rests_on(contents: Contents, *, public: bool) -> Iterator[tuple[str, str]]:
     counts = int((parts.sample == 0).sum()) - closed, contents.n_uniques
     seen = "" if public else f"; {counts[0]:,} empty, {counts[1]:,} with one person in the sample"
     yield "Table", f"{variables}: {parts.cells:,} cells{zeros}{seen}"
-    # The shares that the sample gave to members tell it from others like it.
-    yield "Model", estimator_in_words(contents.fit, shares=not public)
+    of_risk = contents.of_risk_alone or not public
+    if of_risk:
+        # The shares that the sample gave to members tell it from others like it.
+        yield "Model", estimator_in_words(contents.fit, shares=not public)
     if public and contents.map is not None:
         names = [legible(name) for name in contents.map["protection"].values if name != ORIGINAL]
         yield "Released", f"{', '.join(names)}: perturbed, any count may be another one"
     if "Known" in found.facts:
         yield "Known", found.facts["Known"]
+    if not of_risk:  # how well the model does is made of all counts, too
+        return
     zero, entropy, size_weight = (f"{weight:g}" for weight in contents.weights)
     yield "Weights", f"{zero} for empty cells, {entropy} for unevenness, {size_weight} for size"
     yield "Sampler", _sampler(contents)
@@ -329,14 +335,15 @@ def _map_rows(utility: "xr.Dataset") -> list[tuple[str, list[str]]]:
 
 
 def _finding(finding: Any, *, public: bool) -> dict[str, Any]:
+    fewest = finding.fewest_alone if public else finding.fewest
     if finding.disclosed:
         said = f"{finding.disclosed:,} of them can be worked out exactly: it must not be released."
-    elif finding.fewest == inf:
+    elif fewest == inf:
         said = "none of them can be worked out."
     else:
         said = (
-            f"none of them can be worked out; at least {finding.fewest:,.0f} values remain possible"
-            f" for each, a risk of at most {_at_most(1 / log2(finding.fewest)):.2f} (1/bits)."
+            f"none of them can be worked out; at least {fewest:,.0f} values remain possible for"
+            f" each, a risk of at most {_at_most(1 / log2(fewest)):.2f} (1/bits)."
         )
     if finding.unproved:
         said += f" It must not be released: {finding.unproved}."
