@@ -222,3 +222,12 @@ def test_repeated_answers_are_averaged_and_the_one_too_many_is_refused(ask: Any)
     assert ask.post("/release", json=body | {"name": "swapped"}).status_code == 201
     bad = ask.post("/check", json=body | {"mechanism": swapping | {"moves": 61}})
     assert (bad.status_code, "moves must be" in bad.text) == (422, True)
+
+
+@pytest.mark.parametrize(("count", "status"), [(0, 201), (1, 409)])
+def test_a_refusal_tells_what_the_release_left_open(ask: Any, count: int, status: int) -> None:
+    """As documented: rounded to 0 it is 0 or 1, and refused only if it is 1."""
+    base = {"name": "conventional-rounding", "base": 3}
+    rounded = by_sex(0, 48, name="rounded", mechanism=base)
+    assert ask.post("/release", json=rounded).status_code == 201
+    assert ask.post("/release", json=by_sex(count, 48, name="exact")).status_code == status

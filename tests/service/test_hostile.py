@@ -12,7 +12,17 @@ from service.asking import by_sex
 from taciturn.service.bounds import MOST_CELLS, MOST_DIMS
 
 JSON = {"content-type": "application/json"}
-INSIDE = ("Traceback", "site-packages", ".py", ".duckdb", "/tmp", "taciturn.")
+INSIDE = (
+    "Traceback",
+    "site-packages",
+    ".py",
+    ".duckdb",
+    "/tmp",
+    "taciturn.",
+    "function-",
+    "constrained",
+    "C long",
+)
 
 
 def refused(answered: Any, status: int, message: str) -> None:
@@ -21,6 +31,7 @@ def refused(answered: Any, status: int, message: str) -> None:
     (error,) = answered.json().values()
     assert message in error
     assert not any(each in error for each in INSIDE)
+    assert answered.headers["cache-control"] == "no-store"
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -91,7 +102,21 @@ WIDE = {f"v{i}": ["x"] for i in range(MOST_DIMS + 1)}
         (changed("where", {"height": "x"}), "where must name variables of the log"),
         (changed("where", {"age": []}), "where.age"),
         (changed("where", {"age": "x"}), "'age' has no category 'x'"),
-        (changed("where", {"age": {"x": 1}}), "where.age"),
+        (changed("where", {"age": {"x": 1}}), "where.age: Input should be a valid"),
+        (changed("where", {"age": ["65", None]}), "where.age.1: Input should be a valid string"),
+        (
+            changed(
+                "mechanism",
+                {
+                    "name": "record-swapping",
+                    "geography": "sex",
+                    "categories": {"sex": ["f", "m"]},
+                    "sizes": [2**70, 1],
+                    "moves": 1,
+                },
+            ),
+            "must be numbers of 64 bits",
+        ),
         (changed("merge", {"sex": {"x": ["f"]}}), "merge: the table has no category 'x'"),
         (changed("merge", {"age": {"x": ["65"]}}), "merge must name variables of the table"),
         (changed("threshold", 1), "threshold must be"),
@@ -210,6 +235,8 @@ def test_other_sites_are_not_let_in(ask: Any) -> None:
 def test_other_addresses(ask: Any, path: str) -> None:
     assert ask.get(path).status_code in (404, 405, 200)
     refused(ask.post("/nothing", json={}), 404, "Not Found")
+    refused(ask.post("/check/", json={}), 404, "Not Found")
+    assert ask.get("/openapi.json").headers["cache-control"] == "no-store"
     refused(ask.delete("/release"), 405, "Method Not Allowed")
 
 

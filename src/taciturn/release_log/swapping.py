@@ -168,7 +168,9 @@ class RecordSwapping:
             of_pairs = {name: coords[name] for name in match}
             pairs = xr.DataArray(_whole(moves), dims=match, coords=of_pairs)
             return cls(geography, table, pairs)
-        except (OverflowError, ValueError, TypeError, TableError) as error:
+        except OverflowError:
+            raise ParameterError("sizes and moves must be numbers of 64 bits") from None
+        except (ValueError, TypeError, TableError) as error:
             raise ParameterError(
                 f"sizes and moves must be lists of whole numbers over {dims} and {match}:"
                 f" {error!s:.200}"

@@ -1,7 +1,7 @@
 """The service as an ASGI application."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
@@ -70,7 +70,9 @@ def application(desk: Desk, bounds: Bounds) -> Gate:
     There is no page of its interface, which would fetch scripts from elsewhere; what
     programs need to know of it is at ``/openapi.json``.
     """
-    app = FastAPI(title="taciturn", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="taciturn", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.router.route_class = OnceRoute
 
     async def asked(kind: Kind, **given: Any) -> Ascii:
@@ -102,9 +104,7 @@ def application(desk: Desk, bounds: Bounds) -> Gate:
 
 
 def _sent(answer: Answer) -> Ascii:
-    headers = {"Cache-Control": "no-store"}
-    if answer.status == 503:
-        headers["Retry-After"] = _RETRY_AFTER
+    headers = {"Retry-After": _RETRY_AFTER} if answer.status == 503 else {}
     return Ascii(answer.content, answer.status, headers)
 
 
@@ -120,15 +120,26 @@ async def _of_body(request: Request, error: Exception) -> Ascii:
     errors = error.errors()
     if any(each["type"] == "json_invalid" for each in errors):
         return _sent(Answer(400, {"error": "the body is no JSON"}))
-    said = [_described(each) for each in errors[:_SHOWN]]
+    said = [_described(each, error.body) for each in errors[:_SHOWN]]
     if len(errors) > _SHOWN:
         said.append(f"and {len(errors) - _SHOWN:,} more")
     return _sent(Answer(422, {"error": "; ".join(said)}))
 
 
-def _described(error: Any) -> str:
-    place = ".".join(str(part)[:_WIDTH] for part in error["loc"][1:]) or "the body"
+def _described(error: Any, body: Any) -> str:
+    place = ".".join(part[:_WIDTH] for part in _path(error, body)) or "the body"
     given = error.get("input")
     plain = isinstance(given, str | int | float | None)
     shown = f", got {given!r:.{_WIDTH}}" if plain and error["type"] != "missing" else ""
     return f"{place}: {error['msg'].removeprefix('Value error, ')}{shown}"
+
+
+def _path(error: Any, body: Any) -> Iterator[str]:
+    """Where in the body an error is, without the types that pydantic tried there."""
+    for part in error["loc"][1:]:
+        is_there = isinstance(body, dict) and part in body
+        if is_there or (isinstance(body, list) and isinstance(part, int) and part < len(body)):
+            body = body[part]
+            yield str(part)
+        elif error["type"] == "missing":
+            yield str(part)
