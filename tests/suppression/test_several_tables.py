@@ -309,6 +309,62 @@ def test_an_area_that_another_table_has_as_district_and_kind():
         tc.suppression.suppress_tables(tables | {"kind": wrong}, only, **OPTIONS)
 
 
+def test_an_area_is_in_one_district_by_both_tables():
+    """An area has nobody in another district, whose names are told apart: zeros there
+    hide nothing, so that no other cell hides the 3.
+    """
+    values = [[3, 0], [5, 0], [0, 9], [0, 4]]
+    district = {"district": ("area", list("ddee"))}
+    by_name = xr.DataArray(values, dims=("area", "name"), coords={"area": [1, 2, 3, 4], **district})
+    by_name = by_name.assign_coords(name=["D", "E"])
+    by_district = xr.DataArray(
+        values,
+        dims=("area", "district"),
+        coords={"area": [1, 2, 3, 4], "district": ["d", "e"], "name": ("district", ["D", "E"])},
+    )
+    tables = {"name": by_name, "district": by_district}
+    linked = {name: [table.dims, *table.dims] for name, table in tables.items()}
+    known = {
+        name: {
+            (dim,): xr.full_like(table.sum(set(table.dims) - {dim}), np.inf, dtype=float)
+            for dim in table.dims
+        }
+        for name, table in tables.items()
+    }
+    with pytest.raises(AttackError, match="no pattern protects area=1, name=D of 'name'"):
+        tc.suppression.suppress_tables(
+            tables, {"name": by_name == 3}, linked=linked, costs=known, **OPTIONS
+        )
+
+
+def test_where_nobody_can_be_values_of_any_sign_are_zero():
+    """No area of district e is of kind k, so that two cells of a total of 2 are one."""
+    areas = xr.DataArray(
+        [5, 7, -3],
+        dims="area",
+        coords={
+            "area": list("abc"),
+            "district": ("area", list("dde")),
+            "kind": ("area", list("kll")),
+        },
+    )
+    trades = xr.DataArray(
+        [[[2, 3], [4, 3]], [[0, 0], [-5, 2]]],
+        dims=("district", "kind", "trade"),
+        coords={"district": ["d", "e"], "kind": ["k", "l"], "trade": ["s", "t"]},
+    )
+    primary = {"trades": (trades == 2) & (trades.kind == "k")}
+    found = tc.suppression.suppress_tables({"areas": areas, "trades": trades}, primary, **OPTIONS)[
+        "trades"
+    ]
+    total = found.tables["kind", "trade"]["value"].sel(kind="k", trade="s")
+    assert np.isnan(total)  # otherwise it is the cell
+    wrong = trades.copy()
+    wrong[1, 0] = [1, -1]
+    with pytest.raises(TableError, match=r"district=e, kind=k, trade=s of 'trades' must hold 0"):
+        tc.suppression.suppress_tables({"areas": areas, "trades": wrong}, primary, **OPTIONS)
+
+
 @pytest.mark.parametrize(
     ("one", "two", "message"),
     [
@@ -317,7 +373,11 @@ def test_an_area_that_another_table_has_as_district_and_kind():
         (["01", "10"], [1, 10], "'01' in 'b' may be '1' in 'c'"),
         (["x", "y"], ["x", "Y"], "'y' in 'b' may be 'Y' in 'c'"),
         (["x", "y z"], ["x", "y  z"], "look alike"),
-        (["2020-01-01", "2020-01-02"], pd.date_range("2020-01-01", periods=2), "is text in one"),
+        (["01.1", "10.1"], [1.1, 10.1], "'01.1' in 'b' may be '1.1' in 'c'"),
+        (["1.50", "2"], ["1.5", "2"], "'1.50' in 'b' may be '1.5' in 'c'"),
+        (["0-4", "5+"], ["00\u201304", "5+"], "may be"),
+        (["2020-01-01", "2020-01-02"], pd.date_range("2020-01-01", periods=2), "may be"),
+        (["f", "m"], [1, 2], "is text in one only"),
     ],
 )
 def test_categories_that_are_written_in_two_ways(one, two, message):

@@ -1,11 +1,9 @@
 """Which cells several tables have in common, and the sums that tie the others."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from itertools import combinations, product
-from typing import Final
+from itertools import combinations, permutations, product
 
 import numpy as np
 import xarray as xr
@@ -13,21 +11,19 @@ from scipy.sparse import csr_array
 
 from taciturn.attack.system import Integers
 from taciturn.errors import TableError
+from taciturn.schema import cell_label
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.shared import SharedCells
+from taciturn.suppression.written_alike import check_categories, check_names
+from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import (
-    determines,
     finer_margins,
     hierarchies,
     labels_along,
     level_codes,
 )
-from taciturn.tables.spelling import check_spelling, check_types, seen, spelled
 
 __all__ = ["share"]
-
-_ZEROS: Final = re.compile(r"^0+(?=\d+(\.0+)?$)|(?<=\d)\.0+$")
-"""Zeros of a whole number that do not matter: 007, 7.0."""
 
 type Names = tuple[str, ...]
 type Term = tuple[Integers, int]
@@ -85,6 +81,19 @@ class _Table:
         """
         labels = (labels_along(self.table, name) for name in names)
         return list(product(*(map(str, each) for each in labels)))
+
+    def labels_above(self, finer: str, coarser: str) -> dict[str, str] | None:
+        """The label of one name for each of another; None where that does not say."""
+        if self.of[finer] != self.of[coarser]:
+            return None
+        pairs = {
+            (str(one), str(two))
+            for one, two in zip(
+                *(labels_of(self.table[name]) for name in (finer, coarser)), strict=True
+            )
+        }
+        found = dict(pairs)
+        return found if len(found) == len(pairs) else None
 
     def groups(self, names: Names) -> Integers:
         """The place among these keys of that of each cell of the table."""
@@ -158,54 +167,68 @@ class _Pair:
         self.first, self.second = first, second
 
     @cached_property
+    def shared(self) -> list[str]:
+        """Variables and levels of both."""
+        return [name for name in self.first.of if name in self.second.of]
+
+    @cached_property
     def common(self) -> list[Names]:
         """Margins of which both tables have the cells: over variables or levels of
         both, and with the same categories of whatever else both have. What are several
         variables in one table may be levels of one variable in the other.
         """
-        shared = [name for name in self.first.of if name in self.second.of]
         choices = [
-            [*(name for name in shared if self.first.of[name] == dim), None]
+            [*(name for name in self.shared if self.first.of[name] == dim), None]
             for dim in self.first.table.dims
         ]
         by_one_each = [tuple(filter(None, chosen)) for chosen in product(*choices)]
-        of_several = [
-            names for number in range(2, len(shared) + 1) for names in combinations(shared, number)
-        ]
-        every = dict.fromkeys([*by_one_each, *of_several])
-        return [names for names in every if self._is_common(names, shared)]
+        every = dict.fromkeys([*by_one_each, *self._without_implied()])
+        return [names for names in every if self._is_common(names)]
 
-    def _is_common(self, names: Names, shared: list[str]) -> bool:
-        """Whether both have the cells of a margin, and none with fewer names says as
-        much.
-        """
+    def _is_common(self, names: Names) -> bool:
         of_first = {self.first.of[name] for name in names}
         of_second = {self.second.of[name] for name in names}
-        summed = [
-            name
-            for name in shared
+        return all(
+            self.first.held(name) == self.second.held(name)
+            for name in self.shared
             if self.first.of[name] not in of_first and self.second.of[name] not in of_second
-        ]
-        tables = self.first.table, self.second.table
-        others = {name: tuple(other for other in names if other != name) for name in names}
-        implied = (
-            all(determines(others[name], (name,), table) for table in tables)
-            for name in names
-            if len(of_first) < len(names) and len(of_second) < len(names)
         )
-        return all(self.first.held(name) == self.second.held(name) for name in summed) and not any(
-            implied
-        )
+
+    def _without_implied(self) -> list[Names]:
+        """Sets of shared names of which none follows from another one."""
+        found: list[Names] = [()]
+        for name in self.shared:
+            found += [
+                (*names, name)
+                for names in found
+                if not any(name in self.implied[own] or own in self.implied[name] for own in names)
+            ]
+        return found
+
+    @cached_property
+    def implied(self) -> dict[str, set[str]]:
+        """For each shared name the others whose label follows from its label, and is
+        the same in both tables: where an area is in another district in each of them,
+        nobody can be in it.
+        """
+        found: dict[str, set[str]] = {name: set() for name in self.shared}
+        for finer, coarser in permutations(self.shared, 2):
+            one, two = (table.labels_above(finer, coarser) for table in (self.first, self.second))
+            if one is None or two is None:
+                continue
+            if all(one[label] == two[label] for label in one.keys() & two.keys()):
+                found[finer].add(coarser)
+        return found
 
     def check_labels(self) -> None:
         """Raise `TableError` where what may be one category is written in two ways, and
         so would be two.
         """
-        names = ((table.name, list(table.of)) for table in (self.first, self.second))
-        _check_alike("variables and levels", *names)
-        for name in self.first.of:
-            if name in self.second.of:
-                _check_labels(name, self.first, self.second)
+        first, second = self.first, self.second
+        check_names((first.name, list(first.of)), (second.name, list(second.of)))
+        for name in self.shared:
+            one, two = ((each.name, labels_along(each.table, name)) for each in (first, second))
+            check_categories(name, one, two)
 
     def check_totals(self) -> None:
         """Raise `TableError` where they hold different totals of the same cell."""
@@ -222,6 +245,16 @@ class _Pair:
                         f" {held[key] / step:.15g} in {self.first.name!r},"
                         f" {other[key] / step:.15g} in {self.second.name!r}"
                     )
+        for table, others in ((self.first, self.second), (self.second, self.first)):
+            held_values = table.table.values.ravel()
+            for cell in self._nobody(table, others):
+                if held_values[cell]:
+                    place = np.unravel_index(cell, table.table.shape)
+                    where = cell_label(table.table, tuple(map(int, place)))
+                    raise TableError(
+                        f"{where} of {table.name!r} must hold 0: no category of {others.name!r} has"
+                        f" its labels together, it holds {held_values[cell] / step:.15g}"
+                    )
 
     def sums(self) -> Iterator[list[Term]]:
         """Each cell that both have and not both release, as made up in one table and in
@@ -233,65 +266,51 @@ class _Pair:
             if released or any(self._follows(names, other) for other in self.common):
                 continue
             one, two = self.first.of_margin(names), self.second.of_margin(names)
-            for key in one:
-                if key in two and len(one[key]) + len(two[key]):
-                    yield [(one[key], 1), (two[key], -1)]
+            for key in [key for key in one if key in two]:
+                # Cells of both are on both sides.
+                terms = np.setdiff1d(one[key], two[key]), np.setdiff1d(two[key], one[key])
+                if any(map(len, terms)):
+                    yield [(terms[0], 1), (terms[1], -1)]
+        for table, other in ((self.first, self.second), (self.second, self.first)):
+            for cell in self._nobody(table, other) if table.cells.signed else ():
+                yield [(np.array([table.numbers[table.cells.inner][cell]]), 1)]
+
+    def _nobody(self, table: _Table, other: _Table) -> list[int]:
+        """Cells of a table whose labels no category of the other has together. They are
+        empty: where values may be negative that their sum is 0 does not say so.
+        """
+        found: set[int] = set()
+        for names in self.common:
+            if len({other.of[name] for name in names}) < len(names):
+                keys, known = table.keys(names), set(other.keys(names))
+                occupied = {other.keys(names)[at] for at in np.unique(other.groups(names))}
+                nobody = [key in known and key not in occupied for key in keys]
+                found.update(np.flatnonzero(np.array(nobody)[table.groups(names)]).tolist())
+        return sorted(found)
 
     def _follows(self, names: Names, other: Names) -> bool:
         """Whether that cells of a margin are the same follows from those of another:
         both tables have all of these, the empty ones too.
         """
-        if names == other or set(self.first.keys(other)) != set(self.second.keys(other)):
+        if names == other or not all(map(self._same_labels, other)):
             return False
-        tables = self.first.table, self.second.table
-        finer = all(determines(other, names, table) for table in tables)
-        coarser = all(determines(names, other, table) for table in tables)
-        return finer and (not coarser or self.common.index(other) < self.common.index(names))
-
-
-def _check_labels(name: str, first: _Table, second: _Table) -> None:
-    """Raise `TableError` where two tables may have one category in two types, such as 1
-    and 1.0, or in two spellings, as with another blank.
-    """
-    one, two = (
-        {str(label): label for label in labels_along(table.table, name)}
-        for table in (first, second)
-    )
-    every = one | two
-    texts = list(every)
-
-    def place(at: int) -> str:
-        return f"a category of {name!r} in {(first if texts[at] in one else second).name!r}"
-
-    check_types(list(every.values()), place)
-    check_spelling(texts, place)
-    _check_alike(f"categories of {name!r}", (first.name, list(one)), (second.name, list(two)))
-    are_text = [all(isinstance(label, str) for label in labels.values()) for labels in (one, two)]
-    if are_text[0] != are_text[1] and not one.keys() & two.keys():
-        raise TableError(
-            f"{name!r} has no category in common in {first.name!r} and {second.name!r}, and is"
-            f" text in one only: {spelled(next(iter(one)))} and {spelled(next(iter(two)))}; write"
-            " its categories alike, or give it another name in one of them"
+        coarser = self._gives(names, other)
+        return self._gives(other, names) and (
+            not coarser or self.common.index(other) < self.common.index(names)
         )
 
+    def _gives(self, finer: Names, coarser: Names) -> bool:
+        """Whether the labels of one margin follow from those of another, in the same
+        way in both tables.
+        """
+        implied = set(finer).union(*(self.implied[name] for name in finer))
+        return all(
+            name in implied or (self._same_labels(name) and len(self.first.keys((name,))) == 1)
+            for name in coarser
+        )
 
-def _check_alike(what: str, one: tuple[str, list[str]], two: tuple[str, list[str]]) -> None:
-    """Raise `TableError` where each of two tables has a text that the other has not,
-    and only case, blanks, leading zeros or empty decimals tell them apart.
-    """
-    others = {_simplified(text): text for text in one[1] if text not in two[1]}
-    for text in two[1]:
-        other = others.get(_simplified(text))
-        if other is not None and text not in one[1]:
-            raise TableError(
-                f"{what} must be written alike in all tables: {spelled(other)} in {one[0]!r} may be"
-                f" {spelled(text)} in {two[0]!r}; if they differ, let more than case, blanks and"
-                " zeros tell them apart"
-            )
-
-
-def _simplified(text: str) -> str:
-    return _ZEROS.sub("", seen(text).casefold())
+    def _same_labels(self, name: str) -> bool:
+        return set(self.first.keys((name,))) == set(self.second.keys((name,)))
 
 
 def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:

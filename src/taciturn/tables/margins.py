@@ -220,15 +220,20 @@ def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataA
     """
     above = hierarchies(table)
     for dim in map(str, table.dims):
-        along = {dim, *above[dim]}
-        fine, coarse = along & set(finer), along & set(coarser)
-        if dim in fine or coarse <= fine:
+        fine, coarse = (
+            next((name for name in names if name in (dim, *above[dim])), None)
+            for names in (finer, coarser)
+        )
+        if coarse is None or fine in (coarse, dim):
             continue
-        groups = [
-            set(zip(*(level_codes(table, name)[1].tolist() for name in names), strict=True))
-            for names in (fine, fine | coarse)
+        codes = [
+            np.zeros(table.sizes[dim], dtype=np.int64)
+            if level is None
+            else level_codes(table, level)[1]
+            for level in (fine, coarse)
         ]
-        if len(groups[1]) > max(len(groups[0]), 1):
+        pairs = len(set(zip(*(each.tolist() for each in codes), strict=True)))
+        if pairs > len(set(codes[0].tolist())):
             return False
     return True
 
