@@ -15,7 +15,6 @@ from taciturn.schema import cell_label
 from taciturn.suppression.published import PublishedCells
 from taciturn.suppression.shared import SharedCells
 from taciturn.suppression.written_alike import check_categories, check_names
-from taciturn.tables.labels import labels_of
 from taciturn.tables.margins import (
     finer_margins,
     hierarchies,
@@ -73,25 +72,31 @@ class _Table:
         }
         self.margin = {frozenset(names): at for at, names in enumerate(cells.margins)}
         self.numbers = np.full(len(cells.values), -1)
+        self._codes: dict[str, tuple[list[str], Integers]] = {}
         self._held: dict[str, frozenset[str]] = {}
 
     def keys(self, names: Names) -> list[tuple[str, ...]]:
         """The labels of the cells of a margin, in the order of `margin_of`; of levels
         of one variable also those that no category has together.
         """
-        labels = (labels_along(self.table, name) for name in names)
-        return list(product(*(map(str, each) for each in labels)))
+        return list(product(*(self.labels(name) for name in names)))
+
+    def labels(self, name: str) -> list[str]:
+        """The labels of a variable or level, as they are written."""
+        return self._coded(name)[0]
+
+    def _coded(self, name: str) -> tuple[list[str], Integers]:
+        if name not in self._codes:
+            written = [str(label) for label in labels_along(self.table, name)]
+            self._codes[name] = written, level_codes(self.table, name)[1]
+        return self._codes[name]
 
     def labels_above(self, finer: str, coarser: str) -> dict[str, str] | None:
         """The label of one name for each of another; None where that does not say."""
         if self.of[finer] != self.of[coarser]:
             return None
-        pairs = {
-            (str(one), str(two))
-            for one, two in zip(
-                *(labels_of(self.table[name]) for name in (finer, coarser)), strict=True
-            )
-        }
+        (labels, own), (above, codes) = self._coded(finer), self._coded(coarser)
+        pairs = {(labels[i], above[j]) for i, j in zip(own, codes, strict=True)}
         found = dict(pairs)
         return found if len(found) == len(pairs) else None
 
@@ -99,7 +104,7 @@ class _Table:
         """The place among these keys of that of each cell of the table."""
         group = np.zeros(self.table.shape, dtype=np.int64)
         for name in names:
-            labels, codes = level_codes(self.table, name)
+            labels, codes = self._coded(name)
             axis = self.table.get_axis_num(self.of[name])
             shape = [-1 if i == axis else 1 for i in range(self.table.ndim)]
             group = group * len(labels) + codes.reshape(shape)
@@ -115,7 +120,7 @@ class _Table:
     def held(self, name: str) -> frozenset[str]:
         """The labels of a variable or level of which not all cells are empty."""
         if name not in self._held:
-            written = np.array([label for (label,) in self.keys((name,))], dtype=object)
+            written = np.array(self.labels(name), dtype=object)
             occupied = self.groups((name,))[self.table.values.ravel() != 0]
             self._held[name] = frozenset(written[np.unique(occupied)].tolist())
         return self._held[name]
@@ -305,12 +310,12 @@ class _Pair:
         """
         implied = set(finer).union(*(self.implied[name] for name in finer))
         return all(
-            name in implied or (self._same_labels(name) and len(self.first.keys((name,))) == 1)
+            name in implied or (self._same_labels(name) and len(self.first.labels(name)) == 1)
             for name in coarser
         )
 
     def _same_labels(self, name: str) -> bool:
-        return set(self.first.keys((name,))) == set(self.second.keys((name,)))
+        return set(self.first.labels(name)) == set(self.second.labels(name))
 
 
 def _number(tables: Mapping[str, _Table], pairs: list[_Pair]) -> Integers:
