@@ -200,7 +200,9 @@ class _Pair:
         )
 
     def _without_implied(self) -> list[Names]:
-        """Sets of shared names of which none follows from another one."""
+        """Sets of shared names of which none follows from another one, nor several from
+        one whose labels both tables have: a finer margin says more then.
+        """
         found: list[Names] = [()]
         for name in self.shared:
             found += [
@@ -208,7 +210,8 @@ class _Pair:
                 for names in found
                 if not any(name in self.implied[own] or own in self.implied[name] for own in names)
             ]
-        return found
+        of_both = [self.implied[name] for name in self.shared if self._same_labels(name)]
+        return [names for names in found if not any(len(own & set(names)) > 1 for own in of_both)]
 
     @cached_property
     def implied(self) -> dict[str, set[str]]:
