@@ -12,7 +12,7 @@ from exact import assert_same_distribution, dirichlet_multinomial_pmf, tables
 from shared_areas import ranks
 from taciturn.errors import ParameterError, PriorError, TableError
 from taciturn.many.seeds import rng_of
-from taciturn.many.shared_profile.cells import log_probability
+from taciturn.many.shared_profile.cells import _log_effect, log_probability
 from taciturn.many.shared_profile.chain import Chain
 from taciturn.many.shared_profile.estimator import Populations
 from taciturn.many.shared_profile.kernels import (
@@ -65,6 +65,27 @@ def test_counts_are_negative_binomial(nu):
     others = log_probability(0 * counts.T, sums, means, profile, np.log(shapes))
     assert others == pytest.approx(nobody, rel=1e-6)
     assert found - gammaln(counts + 1).sum() == pytest.approx(exact, rel=1e-6)
+
+
+def test_an_effect_moves_the_share_and_the_shape_of_its_cells():
+    """Against the probability of all counts, with both moved by hand, and the prior."""
+    rng = np.random.default_rng(6)
+    counts = rng.poisson(2.0, (6, 5)).astype(float)
+    sums, profile = rng.standard_normal((6, 5)), rng.standard_normal(6)
+    log_shapes, slopes, now = rng.standard_normal(6), np.array([0.7, 0.4]), -0.3
+    own = np.array([1, 3, 4])
+    for tried in (-0.3, 0.9, -2.0):
+        moved = np.isin(np.arange(6), own) * (tried - now)
+        exact = log_probability(
+            counts, sums, np.exp(sums), profile + 0.7 * moved, log_shapes + 0.4 * moved
+        )
+        before = log_probability(counts, sums, np.exp(sums), profile, log_shapes)
+        found, at_now = (
+            _log_effect(counts, sums, np.exp(sums), profile, log_shapes, own, slopes, now, at)
+            for at in (tried, now)
+        )
+        prior = -0.5 * (tried**2 - now**2)
+        assert found - at_now == pytest.approx(exact - before + prior, abs=1e-9)
 
 
 def test_many_areas_with_counts_of_every_size():
