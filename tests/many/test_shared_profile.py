@@ -21,6 +21,7 @@ from taciturn.many.shared_profile.kernels import (
     log_with_outliers,
 )
 from taciturn.many.shared_profile.layout import Layout
+from taciturn.many.shared_profile.moves import _closer
 
 LAYOUT = Layout({"a": 2, "b": 3}, np.ones(6, dtype=bool))
 
@@ -367,3 +368,17 @@ def test_arguments_are_checked():
     with pytest.raises(TableError, match="the sample of area=A0 is empty"):
         tc.SharedProfile().build(areas() * (areas()["area"] != "A0"), over="area")
     assert repr(tc.SharedProfile(areas=9)) == "SharedProfile(areas=9)"
+
+
+def test_angles_close_in_on_where_the_ellipse_began():
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        high = angle = 2 * np.pi * rng.random()
+        low = high - 2 * np.pi
+        for _ in range(20):
+            before = angle
+            angle, low, high = _closer(angle, low, high, rng)
+            assert low <= 0.0 <= high
+            assert low <= angle <= high
+            assert before in (low, high)
+        assert high - low < 0.2 * np.pi

@@ -78,3 +78,15 @@ def test_a_bad_count_far_down_is_named(bad):
     population[1777, 1, 2] = bad
     with pytest.raises(tc.TaciturnError, match=rf"draw=1777, a=1, b=2 holds {bad}"):
         tc.disclosure_risk(population, xr.DataArray([[1, 0, 2], [0, 5, 1]], dims=("a", "b")))
+
+
+def test_a_count_just_beyond_the_lookup():
+    rows = np.random.default_rng(1).multinomial(40, np.full(6, 1 / 6), size=2000)
+    edge = 2 * int(rows[:256].max()) + 1  # what is looked up is made of the first rows
+    rows[-1] = [edge, 39 - edge, 1, 0, 0, 0]
+    tables = xr.DataArray(rows.reshape(-1, 2, 3), dims=("draw", "a", "b"))
+    release = xr.DataArray([[1, 0, 2], [0, 5, 1]], dims=("a", "b"))
+    together = tc.disclosure_risk(tables, release).isel(draw=-1)
+    alone = tc.disclosure_risk(tables[-1], release)
+    for name in alone.data_vars:
+        assert float(together[name]) == pytest.approx(float(alone[name]), abs=1e-13), name
