@@ -39,10 +39,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--store", type=Path, default=HERE / "_store")
-    parser.add_argument("--output", type=Path, default=HERE / "large_tables_again.csv")
-    parser.add_argument(
-        "--fragment", type=Path, default=HERE.parent / "explanation" / "_large_tables_again.md"
-    )
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
     frames = []
@@ -61,8 +57,8 @@ def main() -> None:
         row = {"population": kind, "sample_size": size, "samples": samples}
         frames.append(tc.studies.study_table(result).assign(**row))
     rows = pd.concat(frames)
-    write(given.output, rows.to_csv(index=False, float_format="%.6g"))
-    write(given.fragment, markdown(rows))
+    write(HERE / "large_tables_again.csv", rows.to_csv(index=False, float_format="%.6g"))
+    write(HERE.parent / "explanation" / "_large_tables_again.md", markdown(rows))
 
 
 def markdown(rows: pd.DataFrame) -> str:

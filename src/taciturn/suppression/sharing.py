@@ -253,16 +253,15 @@ class _Pair:
                         f" {held[key] / step:.15g} in {self.first.name!r},"
                         f" {other[key] / step:.15g} in {self.second.name!r}"
                     )
-        for table, others in ((self.first, self.second), (self.second, self.first)):
-            held_values = table.table.values.ravel()
-            for cell in self._nobody(table, others):
-                if held_values[cell]:
-                    place = np.unravel_index(cell, table.table.shape)
-                    where = cell_label(table.table, tuple(map(int, place)))
-                    raise TableError(
-                        f"{where} of {table.name!r} must hold 0: no category of {others.name!r} has"
-                        f" its labels together, it holds {held_values[cell] / step:.15g}"
-                    )
+        for table, others, nobody in self.empty:
+            values = table.table.values.ravel()
+            for cell in nobody[values[nobody] != 0]:
+                place = np.unravel_index(cell, table.table.shape)
+                where = cell_label(table.table, tuple(map(int, place)))
+                raise TableError(
+                    f"{where} of {table.name!r} must hold 0: no category of {others.name!r} has"
+                    f" its labels together, it holds {values[cell] / step:.15g}"
+                )
 
     def sums(self) -> Iterator[list[Term]]:
         """Each cell that both have and not both release, as made up in one table and in
@@ -279,22 +278,31 @@ class _Pair:
                 terms = np.setdiff1d(one[key], two[key]), np.setdiff1d(two[key], one[key])
                 if any(map(len, terms)):
                     yield [(terms[0], 1), (terms[1], -1)]
-        for table, other in ((self.first, self.second), (self.second, self.first)):
-            for cell in self._nobody(table, other) if table.cells.signed else ():
-                yield [(np.array([table.numbers[table.cells.inner][cell]]), 1)]
+        for table, _, nobody in self.empty:
+            for number in table.numbers[table.cells.inner][nobody]:
+                yield [(np.array([number]), 1)]
 
-    def _nobody(self, table: _Table, other: _Table) -> list[int]:
-        """Cells of a table whose labels no category of the other has together. They are
-        empty: where values may be negative that their sum is 0 does not say so.
+    @cached_property
+    def empty(self) -> list[tuple[_Table, _Table, Integers]]:
+        """Where values may be negative, so that it does not follow from a sum of 0: the
+        cells of each table whose labels no category of the other has together.
         """
-        found: set[int] = set()
+        if not self.first.cells.signed:
+            return []
+        both = (self.first, self.second), (self.second, self.first)
+        return [(table, other, self._nobody(table, other)) for table, other in both]
+
+    def _nobody(self, table: _Table, other: _Table) -> Integers:
+        found = np.zeros(table.table.size, dtype=np.bool_)
         for names in self.common:
             if len({other.of[name] for name in names}) < len(names):
-                keys, known = table.keys(names), set(other.keys(names))
-                occupied = {other.keys(names)[at] for at in np.unique(other.groups(names))}
-                nobody = [key in known and key not in occupied for key in keys]
-                found.update(np.flatnonzero(np.array(nobody)[table.groups(names)]).tolist())
-        return sorted(found)
+                theirs = other.keys(names)
+                nobody = np.ones(len(theirs), dtype=np.bool_)
+                nobody[other.groups(names)] = False
+                empty = dict(zip(theirs, nobody.tolist(), strict=True))
+                keys = [empty.get(key, False) for key in table.keys(names)]
+                found |= np.array(keys)[table.groups(names)]
+        return np.flatnonzero(found)
 
     def _follows(self, names: Names, other: Names) -> bool:
         """Whether that cells of a margin are the same follows from those of another:
