@@ -9,6 +9,7 @@ import xarray as xr
 
 import taciturn as tc
 from taciturn.estimators.blocks import TABLES_AT_ONCE
+from taciturn.estimators.log_linear.blocks import _fill_weights
 from taciturn.fits import unlabelled
 from taciturn.many import tasks
 from taciturn.many.collection import collected
@@ -170,3 +171,11 @@ def test_threads_draw_the_same():
         found = list(pool.map(tasks.run_task, parts))
     for (_, together), (_, alone) in zip(found, map(tasks.run_task, parts), strict=True):
         np.testing.assert_array_equal(together["R2_draws"], alone["R2_draws"])
+
+
+def test_weights_of_cells_whose_shares_are_too_small_for_a_number():
+    """Of two cells with 1e-200 each, where both others are structural zeros."""
+    margins, levels = np.array([1.0, 1e-200, 1.0, 1e-200]), np.array([[0, 0, 1, 1], [2, 3, 2, 3]])
+    fillable, weights = np.array([False, True, True, False]), np.empty(4)
+    _fill_weights((2.0, margins), levels, fillable, np.zeros(4), weights)
+    assert weights == pytest.approx([0, 1, 1, 0])

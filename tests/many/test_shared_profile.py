@@ -21,7 +21,14 @@ from taciturn.many.shared_profile.kernels import (
     log_with_outliers,
 )
 from taciturn.many.shared_profile.layout import Layout
-from taciturn.many.shared_profile.moves import _closer
+from taciturn.many.shared_profile.moves import (
+    _closer,
+    _log_density,
+    known_of_area,
+    step_far,
+    step_level,
+    step_near,
+)
 
 LAYOUT = Layout({"a": 2, "b": 3}, np.ones(6, dtype=bool))
 
@@ -382,3 +389,44 @@ def test_angles_close_in_on_where_the_ellipse_began():
             assert low <= angle <= high
             assert before in (low, high)
         assert high - low < 0.2 * np.pi
+
+
+@pytest.mark.parametrize("step", ["near", "far", "level"])
+def test_steps_of_an_area_leave_its_density(step):
+    """One cell for each of two categories: the level of the area, and the effect of a
+    category, against sums over a grid. Of 20,000 steps, with a tolerance of 0.06 of the
+    spread."""
+    layout = Layout({"v": 2}, np.ones(2, dtype=bool))
+    profile, log_shape = np.array([-0.5, -0.9]), np.array([1.0, 0.3])
+    outlier = layout.outliers({"outliers": 0.05, "outlier_size": 1.5})
+    shared = (profile, log_shape, layout.levels, np.array([0.8, 0.8]), outlier)
+    given = known_of_area(np.array([6.0, 1.0]), shared, np.exp(profile), np.exp(log_shape))
+    mode, root = np.array([1.5, 0.2, -0.2]), np.diag([1.2, 1.0, 1.0])
+    rng, effects, drawn = np.random.default_rng(3), np.array([1.0, 0.2, -0.3]), []
+    for _ in range(20_000):
+        if step == "near":
+            step_near(given, effects, mode, root, 4, rng)
+        else:
+            if step == "far":
+                step_far(given, effects, 4, rng)
+            step_level(given, effects, rng)
+        drawn.append(effects.copy())
+    levels = np.linspace(-25, 12, 371)
+    wide = np.linspace(-4.5, 4.5, 46)
+    first, second = (effects[1:2], effects[2:]) if step == "level" else (wide, wide)
+    height = np.array(
+        [
+            [[_log_density(given, np.array([x, a, b])) for b in second] for a in first]
+            for x in levels
+        ]
+    )
+    weight = np.exp(height - height.max())
+    weight /= weight.sum()
+    drawn = np.array(drawn)
+    own = [(levels, weight.sum(axis=(1, 2))), (first, weight.sum(axis=(0, 2)))]
+    moving = 1 if step == "level" else 2
+    for (grid, chance), found in zip(own[:moving], drawn.T[:moving], strict=True):
+        mean = chance @ grid
+        spread = (chance @ (grid - mean) ** 2) ** 0.5
+        assert abs(found.mean() - mean) < 0.06 * spread
+        assert found.std() == pytest.approx(spread, rel=0.06)
