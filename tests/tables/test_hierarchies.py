@@ -1,5 +1,7 @@
 """Levels above a variable: read, attached, and published once."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ import xarray as xr
 import taciturn as tc
 from taciturn.errors import FileFormatError, ParameterError, TableError
 from taciturn.tables import nested_codes, read_hrc, with_levels
+from taciturn.tables.margins import finer_margins, hierarchies, margin_of
 
 RAGGED = "A\n@A1\n@@A11\n@@A12\n@A2\nB\nC\n@C1\n@C2\n"
 LEAVES = ["A11", "A12", "A2", "B", "C1", "C2"]
@@ -209,3 +212,28 @@ def test_samples_keep_levels():
     for more in ({}, {"replicates": 2}):
         drawn = tc.draw_sample(levels, size=4, random_seed=1, **more)
         assert drawn["region"].values.tolist() == ["A", "A", "B"]
+
+
+def test_margins_that_follow_from_others():
+    """Levels by chance, that nest, cross or rename: against the groups of the cells."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        shape = tuple(rng.integers(1, 4, 2))
+        table = xr.DataArray(np.zeros(shape, dtype=int), dims=("a", "b"))
+        table = table.assign_coords({dim: range(table.sizes[dim]) for dim in "ab"})
+        for dim, number in product("ab", range(2)):
+            table[f"{dim}{number}"] = dim, rng.integers(0, 2, table.sizes[dim])
+        choices = [(None, dim, *above) for dim, above in hierarchies(table).items()]
+        margins = [tuple(filter(None, names)) for names in product(*choices)]
+        groups = [margin_of(table, names)[1].tolist() for names in margins]
+        pairs = [[set(zip(one, two, strict=True)) for two in groups] for one in groups]
+        finer = [
+            {
+                j
+                for j in range(len(margins))
+                if len(pairs[j][i]) == len(set(groups[j]))
+                and (j < i or len(pairs[i][j]) > len(set(groups[i])))
+            }
+            for i in range(len(margins))
+        ]
+        assert finer_margins(margins, table) == finer

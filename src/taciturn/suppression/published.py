@@ -138,17 +138,12 @@ class PublishedCells:
         """Which cells are in each sum that is 0: 1 for the parts of a total, and -1 for
         the total; shape (sums, cells). Margins with the same cells follow each other.
         """
-        finer = [
-            finer_margins(self.margins, number, self.table) for number in range(len(self.margins))
-        ]
+        finer = finer_margins(self.margins, self.table)
         rows, columns, signs, done = [], [], [], 0
         for number, total in enumerate(self.totals):
             size = total.labels.size
-            for other in finer[number]:
-                if any(
-                    between in finer[number] and other in finer[between]
-                    for between in range(len(self.margins))
-                ):
+            for other in sorted(finer[number]):
+                if any(other in finer[between] for between in finer[number]):
                     continue
                 # One cell of the table stands for each part.
                 parts, at = np.unique(self.totals[other].group, return_index=True)

@@ -149,8 +149,7 @@ class _Table:
         margins with the same cells, as of a variable of one category, each is tied to
         an earlier one.
         """
-        for at in range(len(self.cells.margins)):
-            finer = finer_margins(self.cells.margins, at, self.table)
+        for at, finer in enumerate(finer_margins(self.cells.margins, self.table)):
             if not finer:
                 continue
             other = min(finer, key=lambda each: self.cells.totals[each].labels.size)

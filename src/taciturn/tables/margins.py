@@ -1,6 +1,7 @@
 """Margins of a table: totals over some of its variables, or over levels above them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -194,23 +195,22 @@ def without_implied(
     """The margins that do not follow from another whose grouping of the cells is finer;
     of equal ones the first.
     """
-    return [
-        names for number, names in enumerate(margins) if not finer_margins(margins, number, table)
-    ]
+    finer = finer_margins(margins, table)
+    return [names for names, others in zip(margins, finer, strict=True) if not others]
 
 
-def finer_margins(
-    margins: Sequence[tuple[str, ...]], number: int, table: xr.DataArray
-) -> list[int]:
-    """The margins from which one follows, by their numbers: those whose grouping of the
+def finer_margins(margins: Sequence[tuple[str, ...]], table: xr.DataArray) -> list[set[int]]:
+    """The numbers of the margins from which each follows: those whose grouping of the
     cells is finer, and of equal ones the earlier.
     """
-    names = margins[number]
+    follows = _following(table)
     return [
-        place
-        for place, other in enumerate(margins)
-        if determines(other, names, table)
-        and (place < number or not determines(names, other, table))
+        {
+            place
+            for place, other in enumerate(margins)
+            if follows(other, names) and (place < number or not follows(names, other))
+        }
+        for number, names in enumerate(margins)
     ]
 
 
@@ -218,24 +218,28 @@ def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataA
     """Whether cells that share a group of the first margin always share one of the
     second.
     """
+    return _following(table)(finer, coarser)
+
+
+def _following(table: xr.DataArray) -> Callable[[tuple[str, ...], tuple[str, ...]], bool]:
+    """`determines` for many margins of a table: its labels are compared once."""
     above = hierarchies(table)
-    for dim in map(str, table.dims):
-        fine, coarse = (
-            next((name for name in names if name in (dim, *above[dim])), None)
-            for names in (finer, coarser)
-        )
-        if coarse is None or fine in (coarse, dim):
-            continue
-        codes = [
-            np.zeros(table.sizes[dim], dtype=np.int64)
-            if level is None
-            else level_codes(table, level)[1]
-            for level in (fine, coarse)
-        ]
-        pairs = len(set(zip(*(each.tolist() for each in codes), strict=True)))
-        if pairs > len(set(codes[0].tolist())):
-            return False
-    return True
+    of = {level: dim for dim in above for level in (dim, *above[dim])}
+
+    @cache
+    def level_follows(fine: str | None, coarse: str) -> bool:
+        """From a level of the same variable, or from none at all."""
+        if fine in (coarse, of[coarse]):
+            return True
+        codes = level_codes(table, coarse)[1].tolist()
+        finer = [0] * len(codes) if fine is None else level_codes(table, fine)[1].tolist()
+        return len(set(zip(finer, codes, strict=True))) <= len(set(finer))
+
+    def follows(finer: tuple[str, ...], coarser: tuple[str, ...]) -> bool:
+        own = {of[name]: name for name in finer}
+        return all(level_follows(own.get(of[name]), name) for name in coarser)
+
+    return follows
 
 
 def coarser_levels(table: xr.DataArray, dim: str) -> tuple[str, ...]:
