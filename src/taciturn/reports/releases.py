@@ -2,11 +2,12 @@
 them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from taciturn.attack import attacker_bounds
@@ -32,6 +33,8 @@ __all__ = [
 
 type Protection = xr.DataArray | Release | SuppressionPattern
 """What the page compares: a perturbed table, or a release with cells to work out."""
+
+type Attacked = tuple[xr.Dataset, npt.NDArray[np.bool_]]
 
 ORIGINAL: Final = "as it is"
 MOST_CHANGE: Final = 10  # people a cell by which a release may differ on average
@@ -206,51 +209,52 @@ def _finding(
 ) -> Finding:
     release = _release(protection)
     pattern = protection if isinstance(protection, SuppressionPattern) else None
-    knowledge = None if pattern is None else pattern.knowledge
-    hidden, disclosed = 0, 0
-    listed: list[tuple[str, float, float, float]] = []
-    for names, cells in release.unpublished_cells().items():
-        bounds = attacker_bounds(
-            release,
-            margin=names,
-            cells=cells,
-            knowledge=knowledge or None,
-            progressbar=progressbar,
-        )
-        open_cells = cells.values
-        found = bounds["n_values"].values
-        hidden += int(open_cells.sum())
-        disclosed += int((open_cells & (found == 1)).sum())
-        left = np.flatnonzero(open_cells)
-        for flat in left[np.argsort(found.ravel()[left], kind="stable")][:_MOST_CELLS]:
-            place = tuple(int(i) for i in np.unravel_index(flat, found.shape))
-            label = cell_label(bounds["n_values"], place) or "grand total"
-            low, high = (float(bounds[end].values[place]) for end in ("lower", "upper"))
-            listed.append((label, low, high, float(found[place])))
-    listed.sort(key=lambda row: row[3])
-    fewest = fewest_alone = min((row[3] for row in listed if row[3] > 1), default=np.inf)
+    knowledge = (pattern and pattern.knowledge) or None
+    attacked = alone = _attacked(release, knowledge, progressbar=progressbar)
     if knowledge:
-        fewest_alone = _fewest_alone(release, progressbar=progressbar)
-    unproved = "" if pattern is None else pattern.not_for_release
+        alone = _attacked(release, None, progressbar=progressbar)
     total = attacker_bounds(release, margin=(), progressbar=False)
     return Finding(
         name,
-        hidden,
-        disclosed,
-        fewest,
-        fewest_alone,
-        listed[:_MOST_CELLS],
-        unproved,
+        sum(int(cells.sum()) for _, cells in attacked),
+        sum(int((bounds["n_values"].values[cells] == 1).sum()) for bounds, cells in attacked),
+        _fewest(attacked),
+        _fewest(alone),
+        sorted(_listed(attacked), key=lambda row: row[3])[:_MOST_CELLS],
+        "" if pattern is None else pattern.not_for_release,
         release.lacks(table),
         bool((total["n_values"] == 1).all()),
     )
 
 
-def _fewest_alone(release: Release, *, progressbar: bool) -> float:
-    """The fewest values above one that the release leaves an unpublished cell."""
-    fewest = float(np.inf)
-    for names, cells in release.unpublished_cells().items():
-        bounds = attacker_bounds(release, margin=names, cells=cells, progressbar=progressbar)
-        found = bounds["n_values"].values[cells.values]
-        fewest = min([fewest, *found[found > 1].tolist()])
-    return fewest
+def _attacked(release: Release, knowledge: Any, *, progressbar: bool) -> list[Attacked]:
+    """What can be worked out of the table and of each margin, and which of their cells
+    are not published.
+    """
+    return [
+        (
+            attacker_bounds(
+                release, margin=names, cells=cells, knowledge=knowledge, progressbar=progressbar
+            ),
+            cells.values,
+        )
+        for names, cells in release.unpublished_cells().items()
+    ]
+
+
+def _fewest(attacked: Sequence[Attacked]) -> float:
+    """The fewest values above one that are left for an unpublished cell."""
+    counts = [bounds["n_values"].values[cells] for bounds, cells in attacked]
+    return min((count for own in counts for count in own[own > 1].tolist()), default=np.inf)
+
+
+def _listed(attacked: Sequence[Attacked]) -> Iterator[tuple[str, float, float, float]]:
+    """Of each margin the cells with the fewest possible values."""
+    for bounds, cells in attacked:
+        found = bounds["n_values"].values
+        left = np.flatnonzero(cells)
+        for flat in left[np.argsort(found.ravel()[left], kind="stable")][:_MOST_CELLS]:
+            place = tuple(int(i) for i in np.unravel_index(flat, found.shape))
+            label = cell_label(bounds["n_values"], place) or "grand total"
+            low, high = (float(bounds[end].values[place]) for end in ("lower", "upper"))
+            yield label, low, high, float(found[place])
