@@ -4,6 +4,7 @@ Heavy libraries are imported inside the commands, so that ``--help`` is quick.
 """
 
 import sys
+from collections import Counter
 
 import click
 
@@ -33,15 +34,34 @@ from taciturn.errors import TaciturnError
 __all__ = ["cli", "main"]
 
 
-class InOrder(click.Group):
-    """Commands in the order of their use."""
+class Commands(click.Group):
+    """Commands in the order of their use, none of whose options is given twice."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As they were added."""
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse what click takes in silence: of an option given twice the last."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            own = click.Context(command, parent=ctx, info_name=name)
+            given = Counter(command.make_parser(own).parse_args(list(rest))[2])
+            for option, times in given.items():
+                if times > 1 and isinstance(option, click.Option) and _takes_one(option):
+                    raise click.UsageError(
+                        f"{option.opts[0]} was given {times} times, and takes one value", own
+                    )
+        return name, command, rest
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+
+def _takes_one(option: click.Option) -> bool:
+    return not option.multiple and not option.is_flag
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="taciturn")
 def cli() -> None:
     """Measure how much a table gives away about people, and how sure that is."""
