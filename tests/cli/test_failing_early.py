@@ -56,7 +56,6 @@ WITHOUT_LIBRARIES = [
     ([*ASSESS, "--model", "card.toml", "--formula", "~ a"], 2, "which has its own"),
     ([*ASSESS, "--draws", "0"], 2, "1<=x<=1000000"),
     ([*ASSESS, "--variables", "a", "--variables", "b"], 2, "--variables was given 2 times"),
-    ([*ASSESS, "--population-size", "9"], 2, "--population-size was given 2 times"),
     (["assess-many", "table.csv", "--over", "a"], 2, "give either --population-size or"),
     ([*MANY, "--population-sizes", "no.csv"], 2, "give either --population-size or"),
     ([*MANY, "--table", "people"], 2, "--table needs --variables"),

@@ -16,7 +16,7 @@ from taciturn.cli.cell_key import cell_key
 from taciturn.cli.check import check
 from taciturn.cli.compare import compare
 from taciturn.cli.diagnose import diagnose
-from taciturn.cli.options import EXIT_ERROR
+from taciturn.cli.options import EXIT_ERROR, Names
 from taciturn.cli.perturb import perturb
 from taciturn.cli.release_log import release_log
 from taciturn.cli.report import report
@@ -35,7 +35,7 @@ __all__ = ["cli", "main"]
 
 
 class Commands(click.Group):
-    """Commands in the order of their use, none of whose options is given twice."""
+    """Commands in the order of their use, no list of names of which is given twice."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As they were added."""
@@ -44,21 +44,19 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse what click takes in silence: of an option given twice the last."""
+        """Refuse what click takes in silence: of lists given twice the last."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             own = click.Context(command, parent=ctx, info_name=name)
             given = Counter(command.make_parser(own).parse_args(list(rest))[2])
             for option, times in given.items():
-                if times > 1 and isinstance(option, click.Option) and _takes_one(option):
+                if times > 1 and isinstance(option.type, Names) and not option.multiple:
                     raise click.UsageError(
-                        f"{option.opts[0]} was given {times} times, and takes one value", own
+                        f"{option.opts[0]} was given {times} times: give it all names at once,"
+                        " separated by commas",
+                        own,
                     )
         return name, command, rest
-
-
-def _takes_one(option: click.Option) -> bool:
-    return not option.multiple and not option.is_flag
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
