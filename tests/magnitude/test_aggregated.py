@@ -126,6 +126,41 @@ def test_a_cell_without_a_row_is_empty_and_a_margin_without_rows_is_not_released
     assert found[()].attrs == {"value": "sales", "decimals": 0}
 
 
+def test_totals_of_branches_that_end_early_alone_are_totals():
+    """Each label of this margin stands on two levels: all its rows were left out."""
+    rows = [("B", "x", 5), ("B", "y", 6), ("C", "x", 7), ("C", "y", 80), ("B", "Total", 11)]
+    rows += [("C", "Total", 87), ("Total", "x", 12), ("Total", "y", 86), ("Total", "Total", 98)]
+    frame = pd.DataFrame(rows, columns=["area", "trade", "v"]).assign(n=1)
+    frame["n"] = [1, 1, 1, 1, 2, 2, 2, 2, 4]
+    above = pd.DataFrame({"area": ["A1", "A2", "B", "C"], "region": ["A", "A", "B", "C"]})
+    given = {"contributors": "n", "hierarchies": {"area": above}}
+    found = read_margins(frame, ["area", "trade"], "v", **given)
+    assert list(found) == [("area", "trade"), ("area",), ("trade",), ()]
+    frame.loc[4, "v"] = 999
+    with pytest.raises(TableError, match="the total of area=B must be the sum of its parts, 11"):
+        read_margins(frame, ["area", "trade"], "v", **given)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_each_row_is_a_cell_of_a_margin_whichever_empty_ones_have_none(hrc, seed):
+    generator = np.random.default_rng(seed)
+    some = generator.choice(LEAVES, generator.integers(1, 4), replace=False)
+    kept = records(seed, 12)
+    kept = kept[kept["trade"].isin(some)]
+    if kept.empty:
+        return
+    levels = {"trade": hrc}
+    tables = tabulate_margins(
+        kept, ["area", "trade"], "sales", hierarchies=levels, decimals=1, largest=2
+    )
+    rows = aggregated(tables)
+    given = rows[(rows["firms"] > 0) | (generator.random(len(rows)) < 0.5)]
+    found = read_margins(given, ["area", "trade"], "sales", hierarchies=levels, **ROLES)
+    back = aggregated(found).set_index(["area", "trade"])["sales"]
+    for area, trade, sales in given[["area", "trade", "sales"]].itertuples(index=False):
+        assert back[area, trade] == pytest.approx(sales)
+
+
 @pytest.mark.parametrize(
     ("row", "column", "given", "message"),
     [

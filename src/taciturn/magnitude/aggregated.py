@@ -291,7 +291,8 @@ def _margins(
     repeats: Container[int],
 ) -> Margins:
     """The row of each cell of each margin; a cell that is one on several levels, as a
-    branch ends above the others, has the same row on all.
+    branch ends above the others, has the same row on all. A margin is there if a row is
+    of it and of no other, or of none that is there.
     """
     places: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in labels}
     sizes = {}
@@ -302,15 +303,17 @@ def _margins(
             for place, label in enumerate(categories):
                 places[dim].setdefault(str(label), []).append((name, place))
     found: Margins = {tuple(map(str, frame.dims)): {}}
-    own = set(found)  # margins with a row that is of no other
+    there, shared = set(found), []
     for row, given in enumerate(zip(*labels.values(), strict=True)):
         if row in repeats:
             continue
         choices = [
             places[dim][label] for dim, label in zip(labels, given, strict=True) if label != total
         ]
-        for number, at in enumerate(product(*choices)):
+        margins = []
+        for at in product(*choices):
             margin = tuple(name for name, _ in at)
+            margins.append(margin)
             shape = [sizes[name] for name in margin]
             cell = int(np.ravel_multi_index([place for _, place in at], shape)) if shape else 0
             if found.setdefault(margin, {}).setdefault(cell, row) != row:
@@ -318,9 +321,14 @@ def _margins(
                     f"{dim}={label}" for dim, label in zip(labels, given, strict=True)
                 )
                 raise TableError(f"a cell can be given once: row {row + 1} of {origin}, {words}")
-            if number == 0 and all(len(choice) == 1 for choice in choices):
-                own.add(margin)
-    return {margin: at for margin, at in found.items() if margin in own}
+        if len(margins) == 1:
+            there.add(margins[0])
+        else:
+            shared.append(margins)
+    for margins in sorted(shared, key=len):  # the finest, of those it may be
+        if there.isdisjoint(margins):
+            there.add(margins[0])
+    return {margin: at for margin, at in found.items() if margin in there}
 
 
 def _steps(column: Sequence[Any], name: str, decimals: int, origin: str) -> Steps:
