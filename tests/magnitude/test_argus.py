@@ -220,7 +220,8 @@ def test_metadata_that_are_refused(table, old, new, message):
         (7, "E", "line 1 has the status 'E' of an empty cell, and contributors"),
         (4, "-1", "line 1 holds -1 in place of a number from 0"),
         (4, "dear", "line 1 holds dear in place of a number from 0"),
-        (3, "", "'firms' must be numbers from 0 .*: row 1"),
+        (4, "1.000", "line 1 holds 1.000 in place of a number from 0; if the point separates"),
+        (3, "", "'firms' must be numbers from 0 .*: row 1 of .* is blank"),
         (2, "1.000", "'sales' must be numbers from 0 with at most 1 decimals: row 1"),
         (1, "Total", "line 1 has the code 'Total' of 'trade', whose totals are 'T'"),
         (1, "999", "nor|must|no row|sum of its parts"),
@@ -232,6 +233,28 @@ def test_cells_that_are_refused(table, field, given, message):
     write(table.parent, rows)
     with pytest.raises((FileFormatError, TableError), match=message):
         read_argus(table)
+
+
+def test_comments_say_nothing(table):
+    path = table.parent / "cells.rda"
+    plain, said = read_argus(table)
+    given = path.read_text().replace("<NUMERIC>\n", "<NUMERIC> // in thousands\n")
+    given = given.replace("<TOTCODE> T", "<TOTCODE> T//for all")
+    path.write_text(given.replace("sales\n", "sales // 900, X\n").replace('"99"', '"99" // "98"'))
+    tables, told = read_argus(table)
+    assert list(tables) == list(plain)
+    for names, margin in tables.items():
+        xr.testing.assert_identical(margin, plain[names])
+    pd.testing.assert_frame_equal(told, said)
+
+
+def test_a_cell_with_the_status_of_empty_ones_needs_no_number(tmp_path):
+    words = "area\n<RECODEABLE>\nv\n<NUMERIC>\nn\n<FREQUENCY>\nst\n<STATUS>\n"
+    for empty in ("N;0;;E", "N;;;E", "N;-;0;E", "N;;;"):
+        tables, _ = read_words(tmp_path, [empty, "M;10;3;S", "Total;10;3;S"], words)
+        assert tables["area",]["contributors"].values.tolist() == [0, 3]
+    with pytest.raises(TableError, match=r"row 1 of .* is blank"):
+        read_words(tmp_path, ["N;0;;S", "M;10;3;S", "Total;10;3;S"], words)
 
 
 def test_one_of_several_quantities_is_named(table):

@@ -202,6 +202,8 @@ def test_instructions_that_contradict_each_other(one, other, message):
         ("ii,A,c,much\n", r"line 1: 'c' takes numbers, got \['much'\]"),
         ("ii,A,c,nan\n", r"line 1: 'c' takes numbers, got \['nan'\]"),
         ("ii,A,u\nii,A,c,1_000\n", r"line 2: 'c' takes numbers, got \['1_000'\]"),
+        ("ii,A,pl,1.000,2\n", "line 1: 'pl' takes numbers, got .* if the point separates"),
+        ("ii;A;c;1,5\n", r"line 1: 'c' takes numbers, got \['1,5'\]; write a point"),
         ("ii,A\rB,u\n", "line 1 must have 2 codes"),
         ("\n", "^$"),
     ],
@@ -229,6 +231,11 @@ def test_malformed_files_of_tau_argus(tmp_path, text, message):
             "row 1 is for a cell of none of",
         ),
         (rows(("ii", "A", None, 0, None, None)), "row 1: a cost is a number above 0, got 0"),
+        (rows(("ii", "A", None, "1_0", None, None)), "a cost is a number above 0, got '1_0'"),
+        (
+            rows(("ii", "A", None, None, "1.000", "5")),
+            "row 1: a protection level .*, got '1.000'; if the point separates thousands",
+        ),
         (rows(("ii", "A", None, None, 3, None)), "row 1: has one of 'lower' and 'upper'"),
         (rows(("ii", "A", None, None, -3, 1)), "row 1: a protection level is a number"),
         (

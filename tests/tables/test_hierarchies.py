@@ -60,6 +60,7 @@ def test_a_level_that_is_the_total_is_left_out(tmp_path):
         ("\n\n", "holds no codes"),
         ("A\n@@A1\n", r"line 2, @@A1, has 2 marks '@': at most 1 can follow"),
         ("@A\n", r"line 1, @A, has 1 marks '@': at most 0"),
+        ("A\n @A1\n", r"line 2, .*@A1, has something before its '@'"),
         ("A\n@\n", "line 2 has no code"),
         ("A\n\nB\n", "line 2 has no code"),
         ("A\n@A1\nB\n@A1\n", "line 4 gives A1 a second time, after line 2"),

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -59,6 +60,20 @@ def test_rows_of_a_table_stay_in_order():
 def test_declared_categories_are_not_sorted():
     records = pd.DataFrame({"area": pd.Categorical(["A", "B"], ["C", "B", "A"])})
     assert tc.tabulate(records, "area")["area"].values.tolist() == ["C", "B", "A"]
+
+
+def test_periods_are_the_same_from_wherever(tmp_path):
+    records = pd.DataFrame({"month": pd.PeriodIndex(["2020-01", "2021-05", None], freq="M")})
+    records.to_parquet(tmp_path / "months.parquet")
+    for source in (records, tmp_path / "months.parquet", pa.Table.from_pandas(records)):
+        found = tc.tabulate(source, "month", missing="drop")
+        assert found["month"].values.tolist() == ["2020-01", "2021-05"]
+
+
+@pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]])
+def test_zero_has_no_sign(zeros):
+    found = tc.tabulate(pd.DataFrame({"a": [*zeros, 0.5]}), "a")
+    assert found["a"].values.tolist() == ["0.0", "0.5"]
 
 
 class TestMissing:

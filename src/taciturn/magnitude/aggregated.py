@@ -337,9 +337,10 @@ def _steps(column: Sequence[Any], name: str, decimals: int, origin: str) -> Step
     for row, raw in enumerate(column):
         number = whole_steps(raw, decimals)
         if number is None:
+            holds = "is blank" if is_missing(raw) else f"holds {legible(str(raw))}"
             raise TableError(
                 f"{name!r} must be numbers from 0 with at most {decimals} decimals: row {row + 1}"
-                f" of {origin} holds {legible(str(raw))}"
+                f" of {origin} {holds}"
             )
         steps[row] = number
     return steps

@@ -22,14 +22,13 @@ from taciturn.tables.hierarchies import (
 )
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible
-from taciturn.tables.values import real_value
+from taciturn.tables.values import is_perhaps_thousands, number_hint, real_value
 from taciturn.validate import UTF_8, check_encoding, quoted
 
 __all__ = ["read_argus"]
 
 _TOTAL: Final = "Total"
 _EMPTY: Final = ("", "-")
-_STATUS_OF_EMPTY: Final = ("", "E")
 _SENSITIVE: Final = "sensitive"
 _LEAST_COST: Final = 1e-4  # that τ-ARGUS takes for 0
 
@@ -126,19 +125,19 @@ def read_argus(
     levels = read_levels(frames, columns.variables)
     columns.check(levels)
     cells, repeats = _with_one_total(cells, whole, found, str(path))
-    numbers = [
+    decimals = max(
         column.decimals for column in found.columns if column.name in (quantity, *columns.largest)
-    ]
+    )
     tables = margins_of_columns(
         cells,
         columns,
         levels,
         total=_TOTAL,
-        decimals=max(numbers),
+        decimals=decimals,
         origin=str(path),
         repeats=repeats,
     )
-    return tables, _instructions(cells, found, columns, str(path), repeats)
+    return tables, _instructions(cells, found, columns, decimals, str(path), repeats)
 
 
 def _columns(metadata: Metadata, value: str | None) -> tuple[Columns, str]:
@@ -193,8 +192,12 @@ def _read(path: Path, metadata: Metadata, columns: Columns, encoding: str) -> Ce
             ]
         elif column.role != "status":
             cells[column.name] = [_number(text) for text in given]
+    status = metadata.only(STATUS)
     for row, text in enumerate(cells[columns.value]):
-        if text in _EMPTY and cells[columns.contributors][row] in (*_EMPTY, "0"):
+        empty = text in _EMPTY
+        if status is not None and metadata.says_empty(cells[status][row]):
+            empty |= real_value(text) == 0
+        if empty and cells[columns.contributors][row] in (*_EMPTY, "0"):
             cells[columns.value][row] = cells[columns.contributors][row] = "0"
     return cells
 
@@ -308,6 +311,7 @@ def _instructions(
     cells: Cells,
     metadata: Metadata,
     columns: Columns,
+    decimals: int,
     origin: str,
     repeats: Container[int],
 ) -> pd.DataFrame | None:
@@ -320,7 +324,7 @@ def _instructions(
         where = f"{origin}: line {row + 1}"
         held = {role: cells[name][row] if name else "" for role, name in given.items()}
         empty = not real_value(cells[columns.contributors][row])
-        told = _of_cell(held, metadata, where, empty=empty)
+        told = _of_cell(held, metadata, decimals, where, empty=empty)
         if told:
             labels = {name: cells[name][row] for name in columns.variables}
             where_to = {name: None if at == _TOTAL else at for name, at in labels.items()}
@@ -330,37 +334,41 @@ def _instructions(
 
 
 def _of_cell(
-    held: Mapping[str, str], metadata: Metadata, where: str, *, empty: bool
+    held: Mapping[str, str], metadata: Metadata, decimals: int, where: str, *, empty: bool
 ) -> dict[str, Any]:
     """What is said of one cell."""
     known = {metadata.safe: SAFE, metadata.unsafe: _SENSITIVE, metadata.protect: PUBLISHED}
     accepted = {code.upper(): status for code, status in known.items()}
-    status = held[STATUS].upper()
+    status, said_empty = held[STATUS].upper(), metadata.says_empty(held[STATUS])
     if status == "M" and status not in accepted:
         raise FileFormatError(
             f"{where} has the status 'M' of a cell that was suppressed to protect others: give the"
             " table as it was before"
         )
-    if status not in (*accepted, *_STATUS_OF_EMPTY):
+    if status and status not in accepted and not said_empty:
         raise FileFormatError(
             f"{where} has the status {legible(held[STATUS])}: accepted are"
             f" {', '.join(map(repr, known))}, and 'E' for empty cells"
         )
     if empty:
         return {}
-    if status == "E" and status not in accepted:
+    if said_empty:
         raise FileFormatError(f"{where} has the status 'E' of an empty cell, and contributors")
     told: dict[str, Any] = {STATUS: accepted[status]} if status else {}
     if held["cost"]:
-        told["cost"] = max(_amount(held["cost"], where), _LEAST_COST)
+        told["cost"] = max(_amount(held["cost"], decimals, where), _LEAST_COST)
     if told.get(STATUS) == _SENSITIVE:
-        told |= {side: _amount(held[side], where) for side in ("lower", "upper") if held[side]}
+        sides = [side for side in ("lower", "upper") if held[side]]
+        told |= {side: _amount(held[side], decimals, where) for side in sides}
     return told
 
 
-def _amount(text: str, where: str) -> float:
+def _amount(text: str, decimals: int, where: str) -> float:
     """A number from 0."""
-    number = real_value(text)
+    number = None if is_perhaps_thousands(text, decimals) else real_value(text)
     if number is None or number < 0:
-        raise FileFormatError(f"{where} holds {legible(text)} in place of a number from 0")
+        raise FileFormatError(
+            f"{where} holds {legible(text)} in place of a number from 0"
+            f"{number_hint(text, decimals)}"
+        )
     return number

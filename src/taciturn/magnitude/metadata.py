@@ -14,7 +14,9 @@ from taciturn.validate import UTF_8, check_encoding, check_separator
 
 __all__ = ["ArgusColumn", "Metadata", "read_metadata"]
 
-_WORD: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
+_WORD: Final = re.compile(r'"([^"]*)"|(//.*|(?:(?!//)[^\s"])+)')
+_COMMENT: Final = "//"
+_EMPTY: Final = "E"
 _CATEGORY: Final = "category"
 _ROLES: Final = {
     "<RECODEABLE>": _CATEGORY,
@@ -91,6 +93,11 @@ class Metadata:
     unsafe: str = "U"
     protect: str = "P"
 
+    def says_empty(self, status: str) -> bool:
+        """Whether a status is that of empty cells, and not one that is declared."""
+        declared = {self.safe.upper(), self.unsafe.upper(), self.protect.upper()}
+        return status.upper() == _EMPTY and _EMPTY not in declared
+
     def named(self, role: str) -> list[str]:
         """The names of all columns of a role."""
         return [column.name for column in self.columns if column.role == role]
@@ -110,8 +117,8 @@ def read_metadata(path: Path, encoding: str | None) -> Metadata:
     told: dict[str, str] = {}
     for number, line in read_lines(path, METADATA_ENDING, written):
         where = f"{path}: line {number}"
-        words = [quoted or plain for quoted, plain in _WORD.findall(line)]
-        if not words or line.lstrip().startswith("//"):
+        words = _words(line)
+        if not words:
             continue
         key = words[0].upper()
         if not key.startswith("<"):
@@ -136,6 +143,16 @@ def read_metadata(path: Path, encoding: str | None) -> Metadata:
                 f"{path}: line {column.line} says of {legible(column.name)} neither that it is"
                 " <RECODEABLE> nor <NUMERIC>, <FREQUENCY>, <MAXSCORE> or <STATUS>"
             )
+    return found
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line, up to a comment."""
+    found = []
+    for quoted, plain in _WORD.findall(line):
+        if plain.startswith(_COMMENT):
+            break
+        found.append(quoted or plain)
     return found
 
 

@@ -23,8 +23,8 @@ from taciturn.tables.margins import hierarchies, labels_along
 from taciturn.tables.sources import open_source
 from taciturn.tables.sources.lines import fields_of, read_lines
 from taciturn.tables.spelling import legible, seen
-from taciturn.tables.values import is_missing, real_value
-from taciturn.validate import UTF_8, check_encoding
+from taciturn.tables.values import is_missing, is_perhaps_thousands, number_hint, real_value
+from taciturn.validate import UTF_8, check_encoding, quoted
 
 __all__ = ["Apriori", "Instructions", "instructions_of", "read_apriori"]
 
@@ -63,8 +63,8 @@ def read_apriori(
     total : str
         The code of totals.
     sep : str, optional
-        What separates the codes. By default comma or semicolon, whichever the first
-        line has.
+        What separates the codes. By default the semicolon if the first line has enough
+        of them, and else the comma.
     encoding : str, optional
         UTF-8 by default.
 
@@ -73,7 +73,8 @@ def read_apriori(
     DataFrame
         A column for each variable, missing where the cell is a total over it;
         ``status``, which is ``sensitive``, ``safe``, ``published``, ``suppressed`` or
-        missing; ``cost``; ``lower`` and ``upper``, protection levels.
+        missing; ``cost``; ``lower`` and ``upper``, protection levels, which say nothing
+        of a cell that is not sensitive in the end.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     rows = []
     for number, line in read_lines(path, _HST, encoding):
         where = f"{path}: line {number}"
-        sep = sep or (";" if ";" in line and "," not in line else ",")
+        sep = sep or (";" if line.count(";") >= len(names) else ",")
         fields = fields_of(line, sep)
         action = fields[len(names)].lower() if len(fields) > len(names) else ""
         if action not in (*_ACTIONS, *_NUMBERS):
@@ -128,8 +129,11 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
                 f" got {given}"
             )
         numbers = dict(zip(wanted, map(real_value, given), strict=True))
-        if None in numbers.values():
-            raise FileFormatError(f"{where}: {action!r} takes numbers, got {given}")
+        for text in given:
+            if real_value(text) is None or is_perhaps_thousands(text, 0):
+                raise FileFormatError(
+                    f"{where}: {action!r} takes numbers, got {given}{number_hint(text, 0)}"
+                )
         rest = [numbers.get(name) for name in _COLUMNS[1:]]
         rows.append([*fields[: len(names)], _ACTIONS.get(action), *rest])
     return rows
@@ -279,7 +283,7 @@ def _keep(
                 f"{where}: {cells.label(cell)} is to be {status}, and was {found.status[cell]}"
             )
     if "cost" in values:
-        cost = _number(values["cost"], "a cost is a number above 0", where, 0)
+        cost = _number(values["cost"], "a cost is a number above 0", where, 0, cells.decimals)
         if found.costs.setdefault(cell, cost) != cost:
             raise TableError(
                 f"{where}: {cells.label(cell)} is to cost {cost:g}, and was to cost"
@@ -289,7 +293,9 @@ def _keep(
         raise TableError(f"{where}: has one of 'lower' and 'upper'; a protection level is both")
     if "lower" in values:
         rule = "a protection level is a number of at least 0"
-        low, high = (_number(values[side], rule, where, -1) for side in ("lower", "upper"))
+        low, high = (
+            _number(values[side], rule, where, -1, cells.decimals) for side in ("lower", "upper")
+        )
         if found.levels.setdefault(cell, (low, high)) != (low, high):
             raise TableError(
                 f"{where}: {cells.label(cell)} has the protection levels {low:g} and {high:g}, and"
@@ -297,11 +303,8 @@ def _keep(
             )
 
 
-def _number(value: Any, rule: str, where: str, above: float) -> float:
-    try:
-        number = np.nan if isinstance(value, bool | np.bool_) else float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (number > above and 0 <= number <= MAX_COUNT):
-        raise TableError(f"{where}: {rule}, got {value!r:.60}")
+def _number(value: Any, rule: str, where: str, above: float, decimals: int) -> float:
+    number = None if is_perhaps_thousands(value, decimals) else real_value(value)
+    if number is None or not (number > above and 0 <= number <= MAX_COUNT):
+        raise TableError(f"{where}: {rule}, got {quoted(value)}{number_hint(value, decimals)}")
     return number

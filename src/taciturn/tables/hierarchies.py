@@ -223,6 +223,8 @@ def branches_of_hrc(file: str | PathLike[str], mark: str, encoding: str | None) 
         while code.startswith(mark):
             code, depth = code[len(mark) :], depth + 1
         code = seen(code)
+        if code.startswith(mark):
+            raise FileFormatError(f"{where}, {legible(line)}, has something before its {mark!r}")
         if not code:
             raise FileFormatError(
                 f"{where} has no code: a line is a code after {mark!r} for each level above it"

@@ -127,8 +127,10 @@ class Labels:
         )
 
     def _code(self, label: Any, row: int) -> int:
-        if isinstance(label, float) and label == self._float:
-            label, self._met_float = self._missing, True
+        if isinstance(label, float):
+            label += 0.0  # -0.0 is 0.0, wherever it stands
+            if label == self._float:
+                label, self._met_float = self._missing, True
         code = self._codes.setdefault(_identity(label), len(self._found))
         if code == len(self._found):
             self._found.append((label, row))
@@ -349,6 +351,8 @@ def factorize(column: Any) -> tuple[Codes, list[Any]]:
 def _factorize_arrow(column: Any) -> tuple[Codes, list[Any]]:
     import pyarrow as pa
 
+    if isinstance(column.type, pa.BaseExtensionType):  # such as periods of pandas
+        return factorize(column.to_pandas())
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not pa.types.is_dictionary(column.type):
