@@ -372,3 +372,18 @@ def test_bad_arguments(arguments, error, message):
     table = xr.DataArray([[5, 1], [2, 4]], dims=("a", "b"))
     with pytest.raises(error, match=message):
         bounds_of(tc.Suppression(table, table < 3), **arguments)
+
+
+def test_totals_are_put_in_the_order_of_the_table():
+    """`groupby` sorts its labels: these were refused as others."""
+    coords = {"a": ["x", "y", "z"], "kind": ("a", ["n", "m", "n"])}
+    table = xr.DataArray([[0, 3], [6, 3], [9, 0]], dims=("a", "b"), coords=coords)
+    by_kind, by_a = table.sum("b").groupby("kind").sum(), table.sum("b").drop_vars("kind")
+    for totals in ([by_kind, by_a[[2, 0, 1]]], [by_kind[::-1], by_a]):
+        release = tc.Rounding(table, 3, method="random", totals=totals)
+        expected = tc.Rounding(table, 3, method="random", totals=[by_kind[::-1], by_a])
+        xr.testing.assert_identical(bounds_of(release), bounds_of(expected))
+        tc.attack.Perturbed(table, tc.attack.RandomRounding(3), totals=totals)
+    for wrong in (by_kind.assign_coords(kind=["n", "k"]), by_kind[:1]):
+        with pytest.raises(TableError, match="categories of 'kind' differ between totals"):
+            tc.Rounding(table, 3, method="random", totals=[wrong])

@@ -119,10 +119,13 @@ def attacker_posterior(
         cell that no total limits under the uniform prior; a `prior` of another kind,
         for values with decimals, or for cells above 2**30; `draws`, `chains` or `tune`
         that are not whole numbers or too small; more than 200 million values of draws,
-        or of distributions of cells; a variable or level with the name of a result.
+        or of distributions of cells; a release that leaves cells and totals more than
+        20 million values to be weighed, as geometric noise does with large counts, any
+        of which it may come from; a variable or level with the name of a result.
     AttackError
         The solver, HiGHS, finds no solution in whole numbers, as may happen with totals
-        of 10**13 steps and more.
+        of 10**13 steps and more; a walk comes to no table that gives what is released,
+        as there is none or it is hard to find.
 
     Warns
     -----

@@ -225,7 +225,7 @@ class Part:
         if self.log_weights and np.isneginf(self._log_weight(table[None])[0]):
             raise AttackError(
                 "the walk came to no table from which the mechanism gives what is released; more"
-                " tune may help"
+                " tune may help, unless there is none"
             )
 
     def _cell(self, cell: int, differences: Floats, width: int) -> tuple[float, float, float]:

@@ -55,7 +55,7 @@ class LogWeights:
         if values > _MOST_WEIGHTS:
             raise ParameterError(
                 f"cells and totals can hold {values:,} values in all, at most {_MOST_WEIGHTS:,} are"
-                " weighed; release the table in parts"
+                " weighed; give fewer cells, or smaller counts"
             )
         for column in np.flatnonzero(lower == upper).tolist():
             if np.isneginf(self.of_cell(column)).all():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from taciturn.errors import ParameterError, TableError
@@ -26,8 +27,8 @@ def check_totals(totals: Any, exact_totals: Any) -> None:
 
 
 def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArray:
-    """A table of totals over variables or levels of another, in steps; raise
-    `TableError` where its categories are others.
+    """A table of totals over variables or levels of another, in steps and in the order
+    of its categories; raise `TableError` where these are others.
     """
     if not isinstance(total, xr.DataArray):
         raise TableError(f"totals must be DataArrays, got {type(total).__name__}")
@@ -35,6 +36,9 @@ def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArr
     # A grand total has no dimension, which a table must have.
     steps = in_steps(total if names else total.expand_dims("total"), decimals, name="totals")
     for dim in names:
-        if not np.array_equal(steps[dim], level_codes(table, dim)[0]):
+        own, labels = pd.Index(steps[dim].values), level_codes(table, dim)[0]
+        at = own.get_indexer(labels) if own.is_unique else np.array([-1])
+        if len(own) != len(labels) or (at < 0).any():
             raise TableError(f"the categories of {dim!r} differ between totals and the table")
+        steps = steps.isel({dim: at})
     return steps if names else steps.isel(total=0, drop=True)
