@@ -386,6 +386,24 @@ def test_what_a_fit_is_like_does_not_tell_tables_with_the_same_release_apart(pag
     assert len(priors) > 1 or isinstance(model, tc.LogLinear)
 
 
+def test_a_pattern_leaves_what_is_left_with_the_tables_it_was_made_with(page):
+    """Of one table alone six values are left, of both three (an integer program over all
+    three variables); the public page is of what its release tells.
+    """
+    of_b = [[9, 8], [3, 1], [6, 6], [6, 4]]
+    of_z = [[7, 5, 5], [2, 2, 0], [2, 2, 8], [5, 1, 4]]
+    tables = {"b": xr.DataArray(of_b, dims=("a", "b")), "z": xr.DataArray(of_z, dims=("a", "z"))}
+    small = {name: (table > 0) & (table < 3) for name, table in tables.items()}
+    made = tc.suppression.suppress_tables(tables, small, random_seed=1, progressbar=False)
+    fit = tc.PolyaUrn(theta=5.0).fit(tables["b"], population_size=500, random_seed=1)
+    for public, left in ((False, 3), (True, 6)):
+        read = page(fit, public=public, overwrite=True, releases={"s": made["b"]})
+        assert f"at least {left} values" in read.html
+        assert "who has another table of these people as well may work out more" in read.html
+    several = page(fit, overwrite=True, releases={"s": made["b"], "t": made["b"]})
+    assert "as well, or two of these, may work out more" in several.html
+
+
 def test_a_public_page_does_not_use_the_ranges_a_pattern_was_made_for(page):
     """They are of the true values: with those of 5 and of 6 other numbers of values
     were left.

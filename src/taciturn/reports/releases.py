@@ -17,7 +17,7 @@ from taciturn.errors import ParameterError
 from taciturn.fits.parts import FitParts
 from taciturn.risk import risk_utility
 from taciturn.risk.table_risk import Weights
-from taciturn.schema import REPLICATE, SUPPRESSED, cell_label, table_dims
+from taciturn.schema import PRIMARY, REPLICATE, SUPPRESSED, cell_label, table_dims
 from taciturn.suppression import SuppressionPattern
 from taciturn.tables import margin
 from taciturn.tables.checks import aligned, check_table
@@ -53,7 +53,9 @@ class Finding:
         Cells of the table, and of the tables and totals that something is released of,
         whose value is not published; and those of them with one possible value.
     fewest : float
-        The fewest values that one of the others can have; infinite without any.
+        The fewest values that one of the others can have; infinite without any. Of a
+        pattern no more than its audit found, which is of all tables that were protected
+        together.
     fewest_alone : float
         The same for who knows the release alone, and none of the ranges that a pattern
         was made for: these are of the true values.
@@ -218,7 +220,7 @@ def _finding(
         name,
         sum(int(cells.sum()) for _, cells in attacked),
         sum(int((bounds["n_values"].values[cells] == 1).sum()) for bounds, cells in attacked),
-        _fewest(attacked),
+        _fewest(attacked if pattern is None else [*attacked, *_audited(pattern)]),
         _fewest(alone),
         sorted(_listed(attacked), key=lambda row: row[3])[:_MOST_CELLS],
         "" if pattern is None else pattern.not_for_release,
@@ -239,6 +241,14 @@ def _attacked(release: Release, knowledge: Any, *, progressbar: bool) -> list[At
             cells.values,
         )
         for names, cells in release.unpublished_cells().items()
+    ]
+
+
+def _audited(pattern: SuppressionPattern) -> list[Attacked]:
+    """The audit of primary cells, which are all that it is of."""
+    return [
+        (bounds, (pattern.status[names] == PRIMARY).values)
+        for names, bounds in pattern.audit.items()
     ]
 
 
