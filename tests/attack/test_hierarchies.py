@@ -89,7 +89,9 @@ def test_rounded_totals_of_levels():
         "published"
     ].all()
     with pytest.raises(TableError, match="categories of 'region' differ"):
-        tc.Rounding(released, 5, totals=[totals.assign_coords(region=["x", "y"])], exact_totals=True)
+        tc.Rounding(
+            released, 5, totals=[totals.assign_coords(region=["x", "y"])], exact_totals=True
+        )
     with pytest.raises(ParameterError, match="with the level 'region' controlled rounding"):
         tc.Rounding(released, 5, method="random", totals=True)
     totals = totals.copy(data=[10, 10])

@@ -194,6 +194,9 @@ def test_an_interval_limits_what_else_is_published(tmp_path):
     assert found(log, frame) == []
     known = frame.assign(lower=[0, 42, None], upper=[None, 42, None])
     assert found(log, known) == ["s=f"]
+    for end in (np.inf, "inf"):  # as `intervals` of a pattern has where nothing limits it
+        ends = pd.Series([end, 42, None], dtype=object)
+        assert found(log, frame.assign(lower=[0, 42, None], upper=ends)) == ["s=f"]
     rounded = "is rounded"  # or another count than the true one
     for lower, upper, text in ((5, 4, "5 to 4"), (46, None, rounded), (43, 47, rounded)):
         wrong = known.assign(lower=[0, 42, lower], upper=[None, 42, upper])

@@ -387,8 +387,8 @@ def test_what_a_fit_is_like_does_not_tell_tables_with_the_same_release_apart(pag
 
 
 def test_a_pattern_leaves_what_is_left_with_the_tables_it_was_made_with(page):
-    """Of one table alone six values are left, of both three (an integer program over all
-    three variables); the public page is of what its release tells.
+    """Of one table alone six values are left, of both three (an integer program over
+    all variables); the public page is of what its release tells.
     """
     of_b = [[9, 8], [3, 1], [6, 6], [6, 4]]
     of_z = [[7, 5, 5], [2, 2, 0], [2, 2, 8], [5, 1, 4]]

@@ -14,9 +14,10 @@ __all__ = ["is_small", "small_cells", "suppress_small_cells"]
 
 
 def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
-    r"""Suppress small counts: zero stands in their place, and they are marked.
+    r"""Suppress small counts: 1, the least they can be, stands for them, and they are
+    marked.
 
-    .. math:: G_i = F_i \, 1\{F_i = 0 \text{ or } F_i \ge m\}
+    .. math:: G_i = \begin{cases} 1 & 0 < F_i < m \\ F_i & \text{otherwise}\end{cases}
 
     Kept: zeros, counts of the minimum and above. Not kept: totals, and the expected
     value of any small cell.
@@ -45,11 +46,12 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
 
     Notes
     -----
-    Measures see the zeros only, so R2 of this release is that for a reader who takes
-    suppressed cells for empty ones. A published mark reveals more: that the count is
-    not zero and below the minimum. No further cells are suppressed
-    (secondary suppression): if a total is published too, a cell that is the only one
-    suppressed in its row or column follows by subtraction.
+    A published mark says that a count is not 0. R2 and losses of this release are for a
+    reader who takes each suppressed cell for the least that it can be; who knows the
+    minimum may guess better, and who takes them for empty has not seen the marks.
+    No further cells are suppressed (secondary suppression): if a total is published
+    too, a cell that is the only one suppressed in its row or column follows by
+    subtraction.
 
     References
     ----------
@@ -60,14 +62,14 @@ def suppress_small_cells(table: xr.DataArray, *, minimum: int) -> xr.DataArray:
     >>> import xarray as xr, taciturn as tc
     >>> table = xr.DataArray([0, 2, 3, 4], dims="x")
     >>> tc.perturbation.suppress_small_cells(table, minimum=3).values.tolist()
-    [[0, 0, 3, 4]]
+    [[0, 1, 3, 4]]
     """
     table = check_table(table)
     minimum = whole_number(minimum, "minimum", least=2, most=MAX_COUNT)
     if SUPPRESSED in table.dims:
         raise TableError(f"a variable must not be called {SUPPRESSED!r}, which marks cells here")
     small = is_small(table.values, minimum)
-    released = labelled(table, np.where(small, 0, table.values)[None], {})
+    released = labelled(table, np.where(small, 1, table.values)[None], {})
     return released.assign_coords({SUPPRESSED: (released.dims, small[None])})
 
 

@@ -28,7 +28,8 @@ class Finding:
         The earlier releases from which, with the table, these bounds follow; empty
         where the table gives it away by itself.
     smallest : bool
-        Whether it is proved that no smaller set of releases is enough.
+        Whether it is proved that no smaller set of releases is enough, where what
+        several say alike counts as said by the first.
     """
 
     who: str

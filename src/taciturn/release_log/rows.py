@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
@@ -88,7 +89,7 @@ def rows_of(given: Any, codebook: Codebook, total: str, *, perturbed: bool = Fal
 def _of_array(table: xr.DataArray, *, perturbed: bool) -> Rows:
     if has_suppressed(table):
         raise TableError(
-            f"the table has 0 for small counts that are not published, which are {SUPPRESSED!r}:"
+            f"the table has 1 for small counts that are not published, which are {SUPPRESSED!r}:"
             " everybody knows that each is from 1 to below the minimum; give its rows, in which"
             f" these have no count and this interval, in the columns {' and '.join(SIDES)}"
         )
@@ -191,7 +192,9 @@ def _interval(
     """What is published of a count: itself, or the ends of an interval, which may be
     open; a count beside a wider one is not the true count.
     """
-    lower, upper = (_count(end, names, cell) for end in pair)
+    without_end = not is_missing(pair[1]) and pair[1] in (inf, "inf")
+    lower = _count(pair[0], names, cell)
+    upper = None if without_end else _count(pair[1], names, cell)
     low, high = lower or 0, UNLIMITED if upper is None else upper
     if low > high or (value is not None and {lower, upper} - {None, value}):
         named = _named(names, cell)

@@ -70,8 +70,8 @@ def check_table(
     TableError
         Not a DataArray, no cells, a reserved or unnamed dimension, duplicated
         categories, or counts that are negative, fractional, missing, infinite or beyond
-        2**53. One table with cells that `suppress_small_cells` suppressed, whose zeros
-        are not their counts.
+        2**53. One table with cells that `suppress_small_cells` suppressed, which hold 1
+        for their counts.
 
     Examples
     --------
@@ -120,17 +120,17 @@ def suppressed_cells(table: xr.DataArray) -> xr.DataArray | None:
 
 
 def has_suppressed(table: xr.DataArray) -> bool:
-    """Whether a table has 0 for small counts that `suppress_small_cells` suppressed."""
+    """Whether a table has 1 for small counts that `suppress_small_cells` suppressed."""
     cells = suppressed_cells(table)
     return cells is not None and bool(cells.any())
 
 
 def refuse_suppressed(table: xr.DataArray, name: str) -> None:
-    """Raise `TableError` for a table whose zeros are not all counts."""
+    """Raise `TableError` for a table with marks in place of counts."""
     if has_suppressed(table):
         raise TableError(
-            f"{name} has 0 for counts that its coordinate {SUPPRESSED!r} marks as suppressed, which"
-            " are not 0: give the table before they were suppressed; what became of it is"
+            f"{name} has 1 for counts that its coordinate {SUPPRESSED!r} marks as suppressed: give"
+            " the table before they were suppressed; what became of it is"
             " tc.Suppression(table, cells)"
         )
 
