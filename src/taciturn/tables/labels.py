@@ -3,10 +3,9 @@
 Records of counts and of magnitudes follow the same rules. Labels are numbers where all
 of them, and all declared categories, are whole numbers of 64 bits; otherwise they are
 text, each written as Python writes it. The order of categories is the declared one, of
-the call or else of the data (a pandas categorical, a polars Enum, a dictionary of
-Parquet). Without one, categories of records are sorted, by size where all are numbers
-and else by their letters, so that their order says nothing of that of the records;
-those of a table in long form stay in the order of its rows.
+the call or else of the data. Without one, categories of records are sorted, by size
+where all are numbers and else by their letters, so that their order says nothing of
+that of the records; those of a table in long form stay in the order of its rows.
 """
 
 from collections import Counter
@@ -67,8 +66,8 @@ _MOST_LABELS: Final = 10**7
 
 class Labels:
     """The labels of one variable, coded in the order of their first appearance. A
-    missing label is refused, has the code -1 (`DROP`) or is the label `missing`;
-    where the rows are cells, and not `of_records`, nothing but to refuse it is offered.
+    missing label is refused, has the code -1 (`DROP`) or is the label `missing`; where
+    the rows are cells, and not `of_records`, nothing but to refuse it is offered.
     """
 
     def __init__(
@@ -127,13 +126,12 @@ class Labels:
         )
 
     def _code(self, label: Any, row: int) -> int:
-        if isinstance(label, float):
-            label += 0.0  # -0.0 is 0.0, wherever it stands
-            if label == self._float:
-                label, self._met_float = self._missing, True
+        if isinstance(label, float) and label == self._float:
+            label, self._met_float = self._missing, True
         code = self._codes.setdefault(_identity(label), len(self._found))
         if code == len(self._found):
-            self._found.append((label, row))
+            zero = isinstance(label, float) and label == 0  # of either sign
+            self._found.append((0.0 if zero else label, row))
         return code
 
     def categories(
