@@ -40,7 +40,7 @@ class Constraint:
     *How far it can be trusted.* The probability is that of the draws, and no better
     than their upper tail. In repeated samples of two census tables R2, of the sample as
     it is and with small counts suppressed, was at most the 95 % upper end of the
-    default estimator in 86 to 100 % of them, and at most the 99 % one in 95 to 100 %.
+    default estimator in 89 to 100 % of them, and at most the 99 % one in 97 to 100 %.
     What is chosen by a tight bound keeps it less often than that, as it is chosen
     in those samples of which the fit says too little (`docs/explanation/choices.md`).
     Where a bound must hold, ask for 0.99 of a lower one.
