@@ -384,6 +384,10 @@ def test_totals_are_put_in_the_order_of_the_table():
         expected = tc.Rounding(table, 3, method="random", totals=[by_kind[::-1], by_a])
         xr.testing.assert_identical(bounds_of(release), bounds_of(expected))
         tc.attack.Perturbed(table, tc.attack.RandomRounding(3), totals=totals)
+    numbered = table.assign_coords(a=[2, 0, 1])
+    bare = table.sum("b").drop_vars(["a", "kind"])  # in which order is not said
+    with pytest.raises(TableError, match="categories of 'a' differ between totals"):
+        tc.Rounding(numbered, 3, method="random", totals=[bare])
     for wrong in (by_kind.assign_coords(kind=["n", "k"]), by_kind[:1]):
         with pytest.raises(TableError, match="categories of 'kind' differ between totals"):
             tc.Rounding(table, 3, method="random", totals=[wrong])

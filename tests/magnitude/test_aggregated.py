@@ -141,6 +141,26 @@ def test_totals_of_branches_that_end_early_alone_are_totals():
         read_margins(frame, ["area", "trade"], "v", **given)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_margins_that_a_row_may_be_of_one_with_all_its_cells_is_there(order):
+    """Of 3 margins each row of totals is in several; in the finest others would be
+    empty that are not.
+    """
+    cells = [("A1", "S1", "W", 5), ("A2", "S2", "W", 6), ("B", "S1", "U1", 7)]
+    cells += [("B", "S2", "U2", 80), ("A1", "Y", "U1", 9), ("A2", "Y", "U2", 3)]
+    totals = [("A", "S", "W", 11), ("B", "S", "U", 87), ("A", "Y", "U", 12)][::order]
+    frame = pd.DataFrame([*cells, *totals], columns=["a", "t", "u", "v"])
+    frame["n"] = [1] * 6 + [2] * 3
+    groups = {"a": ["A1", "A2", "B"], "t": ["S1", "S2", "Y"], "u": ["U1", "U2", "W"]}
+    levels = {
+        name: pd.DataFrame({name: own, f"{name}_1": [own[0][0], own[1][0], own[2]]})
+        for name, own in groups.items()
+    }
+    found = read_margins(frame, list("atu"), "v", contributors="n", hierarchies=levels)
+    assert list(found) == [("a", "t", "u"), ("a_1", "t_1", "u_1")]
+    assert found["a_1", "t_1", "u_1"]["total"].values.sum() == 110
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_each_row_is_a_cell_of_a_margin_whichever_empty_ones_have_none(hrc, seed):
     generator = np.random.default_rng(seed)

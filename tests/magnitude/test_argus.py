@@ -248,6 +248,15 @@ def test_comments_say_nothing(table):
     pd.testing.assert_frame_equal(told, said)
 
 
+def test_costs_have_the_decimals_that_are_said_of_them(table):
+    rows = [list(row) for row in lines()]
+    price = float(rows[0][4].replace(",", ".") or 1)
+    rows[0][4] = "1.250"
+    write(table.parent, rows, METADATA.replace("<COSTVAR>", "<COSTVAR>\n    <DECIMALS> 3"))
+    assert price != 1.25
+    assert 1.25 in read_argus(table)[1]["cost"].tolist()
+
+
 def test_a_cell_with_the_status_of_empty_ones_needs_no_number(tmp_path):
     words = "area\n<RECODEABLE>\nv\n<NUMERIC>\nn\n<FREQUENCY>\nst\n<STATUS>\n"
     for empty in ("N;0;;E", "N;;;E", "N;-;0;E", "N;;;"):

@@ -79,7 +79,7 @@ def _suppressed() -> xr.DataArray:
         lambda table: tc.assess_many(table.chunk(a=1), population_size=100, over="a"),
     ],
 )
-def test_suppressed_cells_are_taken_for_no_zeros(use):
+def test_suppressed_cells_are_not_taken_for_counts(use):
     with pytest.raises(TableError, match="marks as suppressed: give"):
         tc.attacker_bounds(use(_suppressed()), progressbar=False)
 
@@ -95,7 +95,7 @@ def test_suppressed_cells_are_taken_for_no_zeros(use):
         ),
     ],
 )
-def test_suppressed_cells_are_no_zeros_of_the_table_that_is_measured(use):
+def test_suppressed_cells_are_no_counts_of_the_table_that_is_measured(use):
     with pytest.raises(TableError, match="marks as suppressed: give"):
         use(_suppressed())
 

@@ -71,9 +71,21 @@ def test_periods_are_the_same_from_wherever(tmp_path):
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]])
-def test_zero_has_no_sign(zeros):
-    found = tc.tabulate(pd.DataFrame({"a": [*zeros, 0.5]}), "a")
-    assert found["a"].values.tolist() == ["0.0", "0.5"]
+@pytest.mark.parametrize("kind", [float, Decimal, np.float32, "category"])
+def test_zero_has_no_sign(zeros, kind):
+    values = pd.Series([*zeros, 0.5])
+    records = values.astype(kind) if kind == "category" else [kind(str(each)) for each in values]
+    frame = pd.DataFrame({"a": pd.Series(records, dtype=None if kind == "category" else object)})
+    for declared in (None, {"a": [-0.0, 0.5]}):
+        found = tc.tabulate(frame, "a", categories=declared)
+        assert found.to_series().to_dict() == {"0.0": 2, "0.5": 1}
+
+
+def test_whole_numbers_of_other_types_of_arrow_are_exact():
+    column = pa.array([2**60, 2**60 + 1, None], pa.int64())
+    typed = pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), "number", "x"), column)
+    found = tc.tabulate(pa.table({"a": typed}), "a", missing="drop")
+    assert found["a"].values.tolist() == [2**60, 2**60 + 1]
 
 
 class TestMissing:

@@ -35,7 +35,9 @@ __all__ = ["cli", "main"]
 
 
 class Commands(click.Group):
-    """Commands in the order of their use, no list of names of which is given twice."""
+    """Commands in the order of their use; a list of names is given once, unless it says
+    that it may be several times.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As they were added."""

@@ -194,13 +194,13 @@ def margins_of_columns(
     """
     labels = {name: _labels(cells[name], name, origin) for name in columns.variables}
     frame = attach(_frame(labels, total, levels, origin), levels)
-    rows = _margins(labels, frame, total, origin, repeats)
+    counted = _steps(cells[columns.contributors], columns.contributors, 0, origin)
+    rows = _margins(labels, frame, counted, total, origin, repeats)
 
     def filled(name: str, places: int) -> Steps:
         given = [0 if is_missing(raw) else raw for raw in cells[name]]
         return _steps(given, name, places, origin)
 
-    counted = _steps(cells[columns.contributors], columns.contributors, 0, origin)
     amounts = [_steps(cells[columns.value], columns.value, decimals, origin)]
     amounts += [filled(name, decimals) for name in columns.largest]
     waived = [filled(*each) for each in zip(columns.waiver, (0, decimals), strict=False)]
@@ -286,13 +286,15 @@ def _of_empty_groups(
 def _margins(
     labels: Mapping[str, list[str]],
     frame: xr.DataArray,
+    counted: Steps,
     total: str,
     origin: str,
     repeats: Container[int],
 ) -> Margins:
     """The row of each cell of each margin; a cell that is one on several levels, as a
     branch ends above the others, has the same row on all. A margin is there if a row is
-    of it and of no other, or of none that is there.
+    of it and of no other; and for rows of several, none of which is, the finest that
+    has a row for each cell with contributors.
     """
     places: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in labels}
     sizes = {}
@@ -325,9 +327,15 @@ def _margins(
             there.add(margins[0])
         else:
             shared.append(margins)
-    for margins in sorted(shared, key=len):  # the finest, of those it may be
+    table = found[tuple(map(str, frame.dims))]
+    filled = [cell for cell, row in table.items() if counted[row]]
+
+    def is_complete(margin: tuple[str, ...]) -> bool:
+        return set(margin_of(frame, margin)[1][filled].tolist()) <= set(found[margin])
+
+    for margins in shared:
         if there.isdisjoint(margins):
-            there.add(margins[0])
+            there.add(next(filter(is_complete, margins), margins[0]))
     return {margin: at for margin, at in found.items() if margin in there}
 
 

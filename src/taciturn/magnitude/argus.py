@@ -317,6 +317,8 @@ def _instructions(
 ) -> pd.DataFrame | None:
     """What is said of single cells, a row for each of which something is."""
     given = {role: metadata.only(role) for role in (STATUS, "cost", "lower", "upper")}
+    own = {column.name: column.decimals for column in metadata.columns}
+    places = {role: max(decimals, own.get(str(name), 0)) for role, name in given.items()}
     rows = []
     for row in range(len(cells[columns.value])):
         if row in repeats:
@@ -324,7 +326,7 @@ def _instructions(
         where = f"{origin}: line {row + 1}"
         held = {role: cells[name][row] if name else "" for role, name in given.items()}
         empty = not real_value(cells[columns.contributors][row])
-        told = _of_cell(held, metadata, decimals, where, empty=empty)
+        told = _of_cell(held, metadata, places, where, empty=empty)
         if told:
             labels = {name: cells[name][row] for name in columns.variables}
             where_to = {name: None if at == _TOTAL else at for name, at in labels.items()}
@@ -334,9 +336,14 @@ def _instructions(
 
 
 def _of_cell(
-    held: Mapping[str, str], metadata: Metadata, decimals: int, where: str, *, empty: bool
+    held: Mapping[str, str],
+    metadata: Metadata,
+    places: Mapping[str, int],
+    where: str,
+    *,
+    empty: bool,
 ) -> dict[str, Any]:
-    """What is said of one cell."""
+    """What is said of one cell, in numbers with so many decimal places."""
     known = {metadata.safe: SAFE, metadata.unsafe: _SENSITIVE, metadata.protect: PUBLISHED}
     accepted = {code.upper(): status for code, status in known.items()}
     status, said_empty = held[STATUS].upper(), metadata.says_empty(held[STATUS])
@@ -356,10 +363,10 @@ def _of_cell(
         raise FileFormatError(f"{where} has the status 'E' of an empty cell, and contributors")
     told: dict[str, Any] = {STATUS: accepted[status]} if status else {}
     if held["cost"]:
-        told["cost"] = max(_amount(held["cost"], decimals, where), _LEAST_COST)
+        told["cost"] = max(_amount(held["cost"], places["cost"], where), _LEAST_COST)
     if told.get(STATUS) == _SENSITIVE:
         sides = [side for side in ("lower", "upper") if held[side]]
-        told |= {side: _amount(held[side], decimals, where) for side in sides}
+        told |= {side: _amount(held[side], places[side], where) for side in sides}
     return told
 
 

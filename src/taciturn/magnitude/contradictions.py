@@ -14,7 +14,7 @@ import xarray as xr
 from taciturn.errors import ParameterError, TableError
 from taciturn.magnitude.cells import cells_of
 from taciturn.tables.checks import aligned
-from taciturn.tables.margins import determines, hierarchies, margin_of
+from taciturn.tables.margins import following, hierarchies, margin_of
 from taciturn.tables.steps import in_steps, is_between_steps
 from taciturn.validate import quoted
 
@@ -135,8 +135,9 @@ def refuse_other_totals(
     }
     # One cell of the table stands for each part.
     parts = {margin: np.unique(group, return_index=True) for margin, (_, group) in grouped.items()}
+    follows = following(frame)
     for margin, finer in ((one, other) for one in rows for other in rows if one != other):
-        if not determines(finer, margin, frame):
+        if not follows(finer, margin):
             continue
         template, group = grouped[margin]
         where, (part, cell_of_part) = partial(_where, template), parts[finer]

@@ -63,8 +63,8 @@ def read_apriori(
     total : str
         The code of totals.
     sep : str, optional
-        What separates the codes. By default the semicolon if the first line has enough
-        of them, and else the comma.
+        What separates the codes. By default the semicolon, if with it the first line
+        has an action after its codes, and else the comma.
     encoding : str, optional
         UTF-8 by default.
 
@@ -80,7 +80,8 @@ def read_apriori(
     ------
     FileFormatError
         The file is missing or no text; a line with another number of fields, an action
-        that is not known, or something that is no number.
+        that is not known, or something that is no number, or is one with three decimals
+        such as 1.000, which may be a thousand.
 
     References
     ----------
@@ -114,10 +115,9 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     rows = []
     for number, line in read_lines(path, _HST, encoding):
         where = f"{path}: line {number}"
-        sep = sep or (";" if line.count(";") >= len(names) else ",")
-        fields = fields_of(line, sep)
-        action = fields[len(names)].lower() if len(fields) > len(names) else ""
-        if action not in (*_ACTIONS, *_NUMBERS):
+        sep = sep or next((each for each in ";," if _action(line, each, names)), ",")
+        fields, action = fields_of(line, sep), _action(line, sep, names)
+        if not action:
             raise FileFormatError(
                 f"{where} must have {len(names)} codes, of {names}, and one of the actions"
                 f" {', '.join([*_ACTIONS, *_NUMBERS])}, separated by {sep!r}: it is {legible(line)}"
@@ -130,13 +130,24 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
             )
         numbers = dict(zip(wanted, map(real_value, given), strict=True))
         for text in given:
-            if real_value(text) is None or is_perhaps_thousands(text, 0):
+            if is_perhaps_thousands(text, 0):
+                raise FileFormatError(
+                    f"{where}: {text} may be thousands: leave the point out, or add a zero"
+                )
+            if real_value(text) is None:
                 raise FileFormatError(
                     f"{where}: {action!r} takes numbers, got {given}{number_hint(text, 0)}"
                 )
         rest = [numbers.get(name) for name in _COLUMNS[1:]]
         rows.append([*fields[: len(names)], _ACTIONS.get(action), *rest])
     return rows
+
+
+def _action(line: str, sep: str, names: Sequence[str]) -> str:
+    """What stands after the codes, if it is an action."""
+    fields = fields_of(line, sep)
+    action = fields[len(names)].lower() if len(fields) > len(names) else ""
+    return action if action in (*_ACTIONS, *_NUMBERS) else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

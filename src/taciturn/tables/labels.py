@@ -32,6 +32,7 @@ from taciturn.tables.values import (
     is_missing,
     is_number,
     python_values,
+    text_of,
 )
 from taciturn.validate import first_of, quoted
 
@@ -130,8 +131,7 @@ class Labels:
             label, self._met_float = self._missing, True
         code = self._codes.setdefault(_identity(label), len(self._found))
         if code == len(self._found):
-            zero = isinstance(label, float) and label == 0  # of either sign
-            self._found.append((0.0 if zero else label, row))
+            self._found.append((label, row))
         return code
 
     def categories(
@@ -146,7 +146,7 @@ class Labels:
             check_declared(declared, self.variable)
             declared = [*declared, *(label for label in substituted if label not in declared)]
         number = all(_is_number(label) for label in [*labels, *(declared or [])])
-        written: Any = int if number else str
+        written: Any = int if number else text_of
         names = list(dict.fromkeys(map(written, labels if declared is None else declared)))
         if declared is None and not in_order:
             last = [written(label) for label in substituted]
@@ -247,7 +247,7 @@ def check_declared(declared: Sequence[Any], variable: str) -> None:
     for label in declared:
         if not is_label(label):
             raise TableError(f"the categories of {variable!r} hold one that {other_kind(label)}")
-    written = list(map(str, declared))
+    written = list(map(text_of, declared))
     twice = next((label for label, times in Counter(written).items() if times > 1), None)
     if twice is not None:
         raise TableError(
@@ -349,7 +349,7 @@ def factorize(column: Any) -> tuple[Codes, list[Any]]:
 def _factorize_arrow(column: Any) -> tuple[Codes, list[Any]]:
     import pyarrow as pa
 
-    if isinstance(column.type, pa.BaseExtensionType):  # such as periods of pandas
+    if getattr(column.type, "extension_name", "") in ("pandas.period", "pandas.interval"):
         return factorize(column.to_pandas())
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -18,10 +18,10 @@ from taciturn.validate import names_of, quoted
 __all__ = [
     "Margin",
     "coarser_levels",
-    "determines",
     "every_margin",
     "finer_margins",
     "finest_totals",
+    "following",
     "hierarchies",
     "labels_along",
     "level_codes",
@@ -203,7 +203,7 @@ def finer_margins(margins: Sequence[tuple[str, ...]], table: xr.DataArray) -> li
     """The numbers of the margins from which each follows: those whose grouping of the
     cells is finer, and of equal ones the earlier.
     """
-    follows = _following(table)
+    follows = following(table)
     return [
         {
             place
@@ -214,15 +214,10 @@ def finer_margins(margins: Sequence[tuple[str, ...]], table: xr.DataArray) -> li
     ]
 
 
-def determines(finer: tuple[str, ...], coarser: tuple[str, ...], table: xr.DataArray) -> bool:
-    """Whether cells that share a group of the first margin always share one of the
-    second.
+def following(table: xr.DataArray) -> Callable[[tuple[str, ...], tuple[str, ...]], bool]:
+    """Tells of a finer and a coarser margin whether cells that share a group of the
+    first always share one of the second. Labels are compared once for all margins.
     """
-    return _following(table)(finer, coarser)
-
-
-def _following(table: xr.DataArray) -> Callable[[tuple[str, ...], tuple[str, ...]], bool]:
-    """`determines` for many margins of a table: its labels are compared once."""
     above = hierarchies(table)
     of = {level: dim for dim in above for level in (dim, *above[dim])}
 

@@ -36,6 +36,7 @@ __all__ = [
     "python_values",
     "real_value",
     "signed_steps",
+    "text_of",
     "whole_steps",
     "without_exponent",
 ]
@@ -160,6 +161,13 @@ def without_exponent(text: str) -> str:
     if not number:
         return "0"
     return f"{number:f}" if abs(number.adjusted()) <= len(str(MAX_COUNT)) else text
+
+
+def text_of(label: Any) -> str:
+    """A label as Python writes it; zero has no sign."""
+    text = str(label)
+    signed = text.startswith("-") and not isinstance(label, str)
+    return text[1:] if signed and label == 0 else text
 
 
 def python_values(column: Any) -> list[Any]:

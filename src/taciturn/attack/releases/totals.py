@@ -36,9 +36,11 @@ def total_in_steps(total: Any, table: xr.DataArray, decimals: int) -> xr.DataArr
     # A grand total has no dimension, which a table must have.
     steps = in_steps(total if names else total.expand_dims("total"), decimals, name="totals")
     for dim in names:
-        own, labels = pd.Index(steps[dim].values), level_codes(table, dim)[0]
-        at = own.get_indexer(labels) if own.is_unique else np.array([-1])
-        if len(own) != len(labels) or (at < 0).any():
+        labels = level_codes(table, dim)[0]
+        if np.array_equal(steps[dim], labels):
+            continue
+        at = pd.Index(steps[dim].values).get_indexer(labels)
+        if dim not in total.coords or len(at) != steps.sizes[dim] or (at < 0).any():
             raise TableError(f"the categories of {dim!r} differ between totals and the table")
         steps = steps.isel({dim: at})
     return steps if names else steps.isel(total=0, drop=True)
