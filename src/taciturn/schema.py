@@ -31,6 +31,7 @@ __all__ = [
     "STATUS",
     "SUPPRESSED",
     "WEIGHTED_COUNT",
+    "WORTH",
     "cell_label",
     "check_population",
     "check_population_counts",
@@ -54,6 +55,9 @@ WEIGHTED_COUNT: Final = "weighted_count"
 
 REPLICATE: Final = "replicate"
 """Dimension of the tables that a protection method or a sample returns."""
+
+WORTH: Final = "independent_draws"
+"""Attribute of draws of a population, from weighted proposals: what they are worth."""
 
 DRAW_DIMS: Final = ("chain", "draw", REPLICATE)
 """Dimensions that measures keep: posterior draws, and replicates of a perturbation or a

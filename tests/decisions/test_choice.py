@@ -15,8 +15,8 @@ from taciturn.decisions.choice import decided
 from taciturn.decisions.decision import _percent, _probability
 from taciturn.decisions.expectations import Expectation, Question
 from taciturn.decisions.monte_carlo import Means
-from taciturn.errors import ParameterError
-from taciturn.risk.outcomes import Outcome
+from taciturn.errors import ComparisonWarning, ParameterError
+from taciturn.risk.outcomes import Dependence, Outcome
 
 DIMS = ["x", "y"]
 SAMPLE = xr.DataArray([[2, 0], [0, 2]], dims=DIMS)
@@ -274,7 +274,8 @@ def test_the_unit_of_the_prices_decides_nothing(price) -> None:
     """What is the best of each draw, and what is the same but for rounding."""
     found = choose(loss={"R2": 3 * price, "mean_absolute_error": price})
     np.testing.assert_allclose(found.candidates["best"], [3 / 4, 1 / 4, 0])
-    losses = [Means.of(np.array([each]).T * price, 1) for each in ([0.3, 0.1], [0.1 + 0.2, 0.1])]
+    pairs = ([0.3, 0.1], [0.1 + 0.2, 0.1])
+    losses = [Means.of(np.array([each]).T * price, Dependence()) for each in pairs]
     question = Question({"R2": price}, None, EMPTY)
     for order in ([0, 1], [1, 0]):
         same = {f"{at}": Expectation(losses[at], None, question) for at in order}
@@ -282,6 +283,36 @@ def test_the_unit_of_the_prices_decides_nothing(price) -> None:
         assert found.chosen == str(order[0])
         assert found.candidates["best"].values.tolist() == [1, 1]
         assert found.regret >= 0
+
+
+def test_draws_from_few_proposals_are_worth_those() -> None:
+    """Monte Carlo errors of a decision are those of the summary of the fit: they were
+    those of independent draws, less than half of these.
+    """
+    rng = np.random.default_rng(1)
+    zeros = xr.DataArray(rng.random((10, 9)) < 0.3, dims=("a", "b"))
+    counts = rng.poisson(np.exp(rng.normal(2, 1.2, (10, 9))))
+    population = xr.DataArray(counts, dims=("a", "b")).where(~zeros, 0)
+    sample = tc.draw_sample(population, fraction=0.05, random_seed=1)
+    known = {"population_size": int(population.sum()), "structural_zeros": zeros}
+    quick = {"draws": 1000, "random_seed": 1, "progressbar": False}
+    fit = tc.DirichletLogLinear().fit(sample, **known, **quick)
+    found = tc.choose_protection(
+        {"as it is": sample},
+        table=sample,
+        population=fit["posterior_predictive"]["population"],
+        where=~zeros,
+        loss="R2",
+        progressbar=False,
+    )
+    summary = tc.summary(fit)
+    assert summary.diagnostics.ess < 2000
+    assert found.candidates["mcse"].item() == pytest.approx(summary.table.loc["R2", "mcse"])
+    other = tc.ChineseRestaurant().fit(sample, **known, **quick)
+    with pytest.warns(ComparisonWarning, match="k-hat"):
+        both = tc.fits.stack({"dirichlet": fit, "restaurant": other})
+    worth = both["posterior_predictive"]["population"].attrs["independent_draws"]
+    assert worth == pytest.approx(tc.summary(both).diagnostics.ess, rel=0.05)
 
 
 def test_a_decision_can_be_pickled() -> None:

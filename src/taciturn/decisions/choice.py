@@ -93,12 +93,14 @@ def choose_protection(
 
     Notes
     -----
-    *Monte Carlo errors* take each draw for one of its Markov chain, and replicates for
-    independent; a single replicate is taken for all that a method may release. Where
-    two candidates have as many replicates these are compared one to one, so that those
-    of the same seed make the margin surer. The error of the value of information takes
-    what is best in each draw as it is found; noise of few replicates also raises the
-    value itself, as the least of noisy means is too low.
+    *Monte Carlo errors* take each draw for one of its Markov chain, draws from weighted
+    proposals for as many as the attribute ``independent_draws`` of `population` says,
+    which a fit writes and arithmetic may lose, and replicates for independent; a single
+    replicate is taken for all that a method may release. Where two candidates have as
+    many replicates these are compared one to one, so that those of the same seed make
+    the margin surer. The error of the value of information takes what is best in each
+    draw as it is found; noise of few replicates also raises the value itself, as the
+    least of noisy means is too low.
 
     *A constraint that is met* by a bound or a probability exactly is kept: what is
     above the bound, or below the probability, by no more than 1e-12, or this part of a

@@ -11,7 +11,7 @@ from taciturn.decisions.measures import DECIMALS, RISK, check_loss, values_of
 from taciturn.decisions.monte_carlo import Means
 from taciturn.decisions.pairs import both_less, less_and_same, quantile_of_differences
 from taciturn.progress import progress_bar
-from taciturn.risk.outcomes import outcomes
+from taciturn.risk.outcomes import Dependence, outcomes
 from taciturn.risk.table_risk import DEFAULT_WEIGHTS
 from taciturn.validate import check_weights, interval_probability, one_of
 
@@ -164,10 +164,10 @@ def compare_protections(
     )
     if reference is not None:
         one_of(reference, "reference", list(released))
-    found, chains = {}, 1
+    found, dependence = {}, Dependence()
     with progress_bar("protections", len(released), shown=progressbar) as bar:
         for name, outcome in each:
-            chains = outcome.chains
+            dependence = outcome.dependence
             found[name] = _Candidate(
                 *(values_of(outcome, measure, weights) for measure in (RISK, loss))
             )
@@ -175,7 +175,7 @@ def compare_protections(
     references = list(found) if reference is None else [reference]
     tail = (1 - probability) / 2
     rows = [
-        [_compared(first, found[second], chains, tail) for second in references]
+        [_compared(first, found[second], dependence, tail) for second in references]
         for first in found.values()
     ]
     result = _labelled(rows, list(found), references)
@@ -184,7 +184,9 @@ def compare_protections(
     return result if reference is None else result.squeeze("reference")
 
 
-def _compared(first: _Candidate, second: _Candidate, chains: int, tail: float) -> dict[str, Any]:
+def _compared(
+    first: _Candidate, second: _Candidate, dependence: Dependence, tail: float
+) -> dict[str, Any]:
     """What is said of one pair, by name, for releases and for methods."""
     if first is second:
         first = second = _method(first)  # a release and itself
@@ -196,7 +198,7 @@ def _compared(first: _Candidate, second: _Candidate, chains: int, tail: float) -
         found[f"{name}_difference"] = [_described(*pair, tail) for pair in pairs]
         found[f"less_{name}"] = [less for less, _ in shares]
         found[f"same_{name}"] = [same for _, same in shares]
-        ours, theirs = (Means.of(values, chains) for values in pairs[0])
+        ours, theirs = (Means.of(values, dependence) for values in pairs[0])
         found[f"{name}_mcse"] = ours.error_beside(theirs)
     found["less_both"] = [
         both_less((ours.risk, theirs.risk), (ours.loss[0], theirs.loss[0]))

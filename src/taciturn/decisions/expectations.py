@@ -45,8 +45,8 @@ class Question:
             bounded = values_of(outcome, self.constraint.measure, self.weights)
             most = self.constraint.at_most
             holds = bounded <= most + ROUNDING * max(most, 1)
-            kept = Share.of(holds, Means.of(bounded, outcome.chains))
-        return Expectation(Means.of(np.asarray(sum(losses)), outcome.chains), kept, self)
+            kept = Share.of(holds, Means.of(bounded, outcome.dependence))
+        return Expectation(Means.of(np.asarray(sum(losses)), outcome.dependence), kept, self)
 
 
 @dataclass(frozen=True, repr=False)

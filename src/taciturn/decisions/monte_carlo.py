@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taciturn.diagnostics import error_of_mean
+from taciturn.risk.outcomes import Dependence
 
 __all__ = ["ROUNDING", "Means", "Share", "least_by_draw"]
 
@@ -35,17 +36,17 @@ class Means:
     ----------
     values : array of shape (draws, replicates)
         What does not depend on the population has one draw.
-    chains : int
-        As in `Outcome`; 1 for a single draw.
+    dependence : Dependence
+        As in `Outcome`; none for a single draw.
     """
 
     values: Floats
-    chains: int
+    dependence: Dependence
 
     @classmethod
-    def of(cls, values: Floats, chains: int) -> Self:
+    def of(cls, values: Floats, dependence: Dependence) -> Self:
         """Those of an array (draws, replicates)."""
-        return cls(values, chains if len(values) > 1 else 1)
+        return cls(values, dependence if len(values) > 1 else Dependence())
 
     @cached_property
     def by_draw(self) -> Floats:
@@ -65,7 +66,7 @@ class Means:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        draws = _error_of_draws(self.by_draw, self.chains)
+        draws = _error_of_draws(self.by_draw, self.dependence)
         return sqrt(draws**2 + _variance(self.by_replicate))
 
     def error_beside(self, other: "Means") -> float:
@@ -74,7 +75,7 @@ class Means:
         As many replicates of both are compared one to one: that is right for
         independent ones, and for those of the same seed, too.
         """
-        draws = _error_of_draws(self.by_draw - other.by_draw, self.chains)
+        draws = _error_of_draws(self.by_draw - other.by_draw, self.dependence)
         error = sqrt(draws**2 + _variance_of_sum([self.by_replicate, -other.by_replicate]))
         return 0.0 if error <= ROUNDING * max(abs(self.mean), abs(other.mean)) else error
 
@@ -86,7 +87,7 @@ class Means:
         draws, replicates = self.values.shape
         effective = inf
         if draws > 1:
-            error = _error_of_draws(self.by_draw, self.chains)
+            error = _error_of_draws(self.by_draw, self.dependence)
             known = float(self.by_draw.var(ddof=1)) / error**2 if error > 0 else draws
             effective = min(known, draws)
         return min(effective, replicates if replicates > 1 else inf)
@@ -121,7 +122,7 @@ class Share:
     @classmethod
     def of(cls, holds: npt.NDArray[np.bool_], measured: Means) -> Self:
         """That of an array (draws, replicates), from what was measured."""
-        share, each = Means.of(holds.astype(float), measured.chains), 1 / measured.number
+        share, each = Means.of(holds.astype(float), measured.dependence), 1 / measured.number
         whole = 1 + _ERRORS**2 * each
         centre = (share.mean + _ERRORS**2 / 2 * each) / whole
         spread = share.error**2 + (_ERRORS / 2 * each) ** 2
@@ -150,15 +151,20 @@ def least_by_draw(means: Sequence[Means]) -> tuple[float, float]:
         ((at == 0) - (least == at).astype(float)) @ each.values / len(saved)
         for at, each in enumerate(means)
     ]
-    draws = _error_of_draws(saved, means[0].chains)
+    draws = _error_of_draws(saved, means[0].dependence)
     return float(saved.mean()), sqrt(draws**2 + _variance_of_sum(shifts))
 
 
-def _error_of_draws(values: Floats, chains: int) -> float:
-    """Standard error of the mean over draws, which may be those of a Markov chain."""
+def _error_of_draws(values: Floats, dependence: Dependence) -> float:
+    """Standard error of the mean over draws, which may be those of a Markov chain, or
+    from fewer proposals.
+    """
     if np.ptp(values) == 0:
         return 0.0
-    return error_of_mean(values.reshape(chains, -1))
+    error = error_of_mean(values.reshape(dependence.chains, -1))
+    if dependence.worth >= len(values):
+        return error
+    return max(error, float(values.std(ddof=1)) / sqrt(dependence.worth))
 
 
 def _variance_of_sum(by_replicate: Sequence[Floats]) -> float:

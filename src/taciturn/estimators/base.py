@@ -30,7 +30,7 @@ from taciturn.estimators.settings import (
 )
 from taciturn.estimators.specification import Specified
 from taciturn.progress import progress_steps
-from taciturn.schema import LATENT_CLASS
+from taciturn.schema import LATENT_CLASS, WORTH
 
 __all__ = ["Estimator"]
 
@@ -348,7 +348,11 @@ class Estimator(Specified, ABC):
         the variables.
         """
         ways = {"population": self.draw_population, "count": self.draw_replicates}
-        return labelled_tables(ways, problem, settings, parameters)
+        tables = labelled_tables(ways, problem, settings, parameters)
+        worth = parameters.worth(settings.total)
+        if worth is not None and worth < settings.total:
+            tables["population"].attrs[WORTH] = worth
+        return tables
 
     def cell_log_likelihood(
         self, problem: Problem, settings: SamplerSettings, parameters: Parameters

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import xarray as xr
 
-from taciturn.diagnostics import ImportanceDiagnostics
 from taciturn.estimators.base import Estimator
 from taciturn.estimators.bayesian import BayesianEstimator
 from taciturn.estimators.blocks import TableBlock
@@ -40,7 +39,7 @@ from taciturn.estimators.mixture import (
 from taciturn.estimators.pointwise import by_individual, fits_by_individual
 from taciturn.estimators.priors import Prior
 from taciturn.estimators.problem import Problem
-from taciturn.estimators.settings import Counts, Parameters, SamplerSettings
+from taciturn.estimators.settings import Counts, Parameters, PooledParameters, SamplerSettings
 from taciturn.estimators.unlabelled import UnlabelledEstimator
 from taciturn.estimators.urn.chinese_restaurant import ChineseRestaurant
 from taciturn.parallel import in_threads, linear_algebra_alone
@@ -177,7 +176,7 @@ class LinearPool(Estimator):
         if self.nested is not None:
             self._whole(problem, self.nested)
 
-    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> "PooledParameters":
+    def learn(self, problem: Problem, settings: SamplerSettings, seed: int) -> PooledParameters:
         """Learn the parameters of every member, and assign each draw to a member."""
         seeds, order = self._seeds(seed)
         learned = learn_members(self.members, problem, settings, seeds)
@@ -376,22 +375,6 @@ class LinearPool(Estimator):
         moved = {} if self.nested is None else {"shares": json.dumps(parameters.shares)}
         own = super().record(problem, settings, parameters)
         return own | {"importance": json.dumps(importance)} | moved
-
-
-@dataclass
-class PooledParameters(Parameters):
-    """What the members learned, under prefixed names.
-
-    Attributes
-    ----------
-    members : dict
-        Diagnostics of the members that were fitted without a Markov chain.
-    shares : dict
-        Of all members, as the sample moved them.
-    """
-
-    members: dict[str, ImportanceDiagnostics] = field(default_factory=dict)
-    shares: dict[str, float] = field(default_factory=dict)
 
 
 def _of_member(pooled: Parameters, name: str) -> Parameters:

@@ -29,6 +29,7 @@ __all__ = [
     "SEEDS",
     "Counts",
     "Parameters",
+    "PooledParameters",
     "PriorDraws",
     "SamplerSettings",
     "by_blocks",
@@ -124,11 +125,40 @@ class Parameters:
     sampler: str = "none"
     importance: ImportanceDiagnostics | None = None
 
+    def worth(self, draws: int) -> float | None:
+        """How many independent draws so many are worth where they come from proposals,
+        of which there may be fewer; None where they tell it themselves.
+        """
+        return None if self.importance is None else min(self.importance.ess, draws)
+
     def at(self, chain: int, draws: slice) -> "Parameters":
         """Return the parameters at some draws of one chain."""
         if self.posterior is None:
             return self
         return replace(self, posterior=self.posterior.isel(chain=[chain], draw=draws))
+
+
+@dataclass
+class PooledParameters(Parameters):
+    """What the members learned, under prefixed names.
+
+    Attributes
+    ----------
+    members : dict
+        Diagnostics of the members that were fitted without a Markov chain.
+    shares : dict
+        Of all members, as the sample moved them.
+    """
+
+    members: dict[str, ImportanceDiagnostics] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
+
+    def worth(self, draws: int) -> float | None:
+        """Of the members' proposals, in proportion to their shares."""
+        if not self.members:
+            return None
+        worth = {name: min(own.ess, draws) for name, own in self.members.items()}
+        return 1 / sum(share / worth.get(name, draws) for name, share in self.shares.items())
 
 
 def is_streamed(problem: Problem, settings: SamplerSettings) -> bool:

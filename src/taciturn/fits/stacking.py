@@ -14,7 +14,7 @@ from taciturn.estimators.mixture import turns
 from taciturn.fits.comparison import checked_fits, compared
 from taciturn.fits.leave_one_out import first_cell
 from taciturn.fits.parts import PARAMETER_GROUPS, FitParts, fit_parts
-from taciturn.schema import SCHEMA_VERSION
+from taciturn.schema import SCHEMA_VERSION, WORTH
 from taciturn.tables.on_demand import STORED_LIMIT, TablesOnDemand
 from taciturn.validate import seed_number
 
@@ -170,9 +170,15 @@ def _tables(
     """
     predictive = [fit["posterior_predictive"].to_dataset() for fit in fits.values()]
     drawn = [name for name in ("population", "count") if all(name in own for own in predictive)]
-    return xr.Dataset(
+    tables = xr.Dataset(
         {name: _take_turns([own[name] for own in predictive], member, variables) for name in drawn}
     )
+    worth = [own["population"].attrs.get(WORTH, member.size) for own in predictive]
+    if min(worth) < member.size:
+        shares = [(member == number).mean() for number in range(len(worth))]
+        parts = (share / min(own, member.size) for share, own in zip(shares, worth, strict=True))
+        tables["population"].attrs[WORTH] = 1 / sum(parts)
+    return tables
 
 
 def _constants(fit: xr.DataTree) -> xr.Dataset:

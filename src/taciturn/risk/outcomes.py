@@ -7,6 +7,7 @@ weights, so the terms are kept and not their sums.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -17,17 +18,35 @@ from taciturn.errors import ParameterError, TableError
 from taciturn.information.reduction import cell_mask
 from taciturn.risk.information_loss import information_loss
 from taciturn.risk.table_risk import Weights, disclosure_risk
-from taciturn.schema import REPLICATE, split_draws
+from taciturn.schema import REPLICATE, WORTH, split_draws
 from taciturn.tables.checks import aligned, check_table, refuse_suppressed
-from taciturn.validate import quoted
+from taciturn.validate import is_real, quoted
 
-__all__ = ["RISKS", "TERMS", "Outcome", "outcomes"]
+__all__ = ["RISKS", "TERMS", "Dependence", "Outcome", "outcomes"]
 
 RISKS: Final = ("R1", "R2")
 TERMS: Final = ("zero_term", "entropy_term", "size_term")
 """In the order of the weights."""
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How draws of the population depend on each other.
+
+    Attributes
+    ----------
+    chains : int
+        Number of Markov chains, of which the draws are those of the first, then those
+        of the second and so on.
+    worth : float
+        How many independent draws they are worth at most, which draws from proposals do
+        not show.
+    """
+
+    chains: int = 1
+    worth: float = inf
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,15 +62,14 @@ class Outcome:
         The terms of R2.
     losses : mapping of str to array of shape (replicates,)
         The measures of `information_loss`; a replicate is the same one as in `after`.
-    chains : int
-        Number of Markov chains, of which the draws are those of the first, then those
-        of the second and so on.
+    dependence : Dependence
+        Of the draws.
     """
 
     before: Mapping[str, Floats]
     after: Mapping[str, Floats]
     losses: Mapping[str, Floats]
-    chains: int
+    dependence: Dependence
 
     def risk(self, measure: str, weights: Weights) -> Floats:
         """R1, (draws, 1), or R2, (draws, replicates), at these weights."""
@@ -91,12 +109,15 @@ def outcomes(
     for name, release in released.items():
         _check_release(release, f"released[{name!r:.80}]", table, where)
     before = _terms(whose, None, where)
+    worth: Any = getattr(population, "attrs", {}).get(WORTH)
+    known = is_real(worth) and worth > 0
+    dependence = Dependence(whose.sizes.get("chain", 1), float(worth) if known else inf)
 
     def outcome(release: xr.DataArray) -> Outcome:
         loss = information_loss(table, release, association=association, where=where)
         losses = {str(measure): values.values.ravel() for measure, values in loss.items()}
         after = _terms(whose, release, where)
-        return Outcome(before, after, losses, whose.sizes.get("chain", 1))
+        return Outcome(before, after, losses, dependence)
 
     return ((name, outcome(release)) for name, release in released.items())
 
