@@ -40,7 +40,7 @@ def test_every_pair_is_that_of_a_call_of_its_own(case, weights) -> None:
         outcome = found[name]
         several = release if "replicate" in release.dims else release.expand_dims("replicate")
         assert outcome.after["zero_term"].shape == (len(draws), len(several))
-        assert outcome.chains == population.sizes["chain"]
+        assert outcome.dependence.chains == population.sizes["chain"]
         for d, F in enumerate(draws):
             F = F.drop_vars(["number", "chain", "draw"])
             before = tc.disclosure_risk(F, weights=weights)
