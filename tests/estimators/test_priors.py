@@ -21,7 +21,7 @@ PRIORS = [
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
-@given(value=st.floats(-2.0, 20.0))
+@given(value=st.floats(-2.0, 20.0, allow_subnormal=False))  # whose products SciPy loses
 def test_one_number(prior: tc.Prior, value: float) -> None:
     exact, found = float(prior.logpdf(np.array([value]))[0]), prior.log_at(value)
     assert found == pytest.approx(exact, rel=1e-9, abs=1e-9) or exact == found == -math.inf
