@@ -5,7 +5,7 @@ of a mixture. All thresholds stand here.
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -32,6 +32,7 @@ __all__ = [
     "PooledDiagnostics",
     "array_stats",
     "check_convergence",
+    "draws_of_mixture",
     "effective_draws",
     "error_of_mean",
     "highest_k_hat",
@@ -232,15 +233,24 @@ def mixture_diagnostics(
     """Diagnostics of a mixture, from its members' and their shares, and the number of
     the member that made each draw.
     """
-    variance, draws, turns = 0.0, whose.size, []  # of a mean, in units of one draw's
+    worth, draws, turns = [], whose.size, []
     for number, (name, own) in enumerate(members.items()):
         made = float((whose == number).mean())
         if abs(made - shares[name]) > _MONTE_CARLO / sqrt(draws):
             said, share = (beside(100 * x, 0, 100, decimals=1) for x in (made, shares[name]))
             turns.append(f"{name} made {said}% of the draws, its share is {share}%")
         ess = own.ess_bulk if isinstance(own, Diagnostics) else draws if own is None else own.ess
-        variance += shares[name] / min(draws, ess)
-    return PooledDiagnostics(members, 1 / variance, tuple(turns))
+        worth.append(ess)
+    ess = draws_of_mixture([shares[name] for name in members], worth, draws)
+    return PooledDiagnostics(members, ess, tuple(turns))
+
+
+def draws_of_mixture(shares: Iterable[float], worth: Iterable[float], draws: int) -> float:
+    """How many independent draws those of a mixture are worth, from what as many draws
+    of each part are worth, at most all: the variance of a mean is that of its parts, in
+    their shares.
+    """
+    return 1 / sum(share / min(draws, own) for share, own in zip(shares, worth, strict=True))
 
 
 def effective_draws(draws: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from taciturn.diagnostics import ImportanceDiagnostics
+from taciturn.diagnostics import ImportanceDiagnostics, draws_of_mixture
 from taciturn.errors import ParameterError
 from taciturn.estimators.problem import Problem
 from taciturn.schema import draws_at_a_time
@@ -157,8 +157,8 @@ class PooledParameters(Parameters):
         """Of the members' proposals, in proportion to their shares."""
         if not self.members:
             return None
-        worth = {name: min(own.ess, draws) for name, own in self.members.items()}
-        return 1 / sum(share / worth.get(name, draws) for name, share in self.shares.items())
+        worth = [self.members[own].ess if own in self.members else draws for own in self.shares]
+        return draws_of_mixture(self.shares.values(), worth, draws)
 
 
 def is_streamed(problem: Problem, settings: SamplerSettings) -> bool:

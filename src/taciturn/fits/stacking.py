@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from taciturn.diagnostics import draws_of_mixture
 from taciturn.errors import TableError
 from taciturn.estimators.mixture import turns
 from taciturn.fits.comparison import checked_fits, compared
@@ -175,9 +176,8 @@ def _tables(
     )
     worth = [own["population"].attrs.get(WORTH, member.size) for own in predictive]
     if min(worth) < member.size:
-        shares = [(member == number).mean() for number in range(len(worth))]
-        parts = (share / min(own, member.size) for share, own in zip(shares, worth, strict=True))
-        tables["population"].attrs[WORTH] = 1 / sum(parts)
+        shares = [float((member == number).mean()) for number in range(len(worth))]
+        tables["population"].attrs[WORTH] = draws_of_mixture(shares, worth, member.size)
     return tables
 
 

@@ -115,8 +115,9 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     rows = []
     for number, line in read_lines(path, _HST, encoding):
         where = f"{path}: line {number}"
-        sep = sep or next((each for each in ";," if _action(line, each, names)), ",")
-        fields, action = fields_of(line, sep), _action(line, sep, names)
+        sep = sep or next((each for each in ";," if _action(fields_of(line, each), names)), ",")
+        fields = fields_of(line, sep)
+        action = _action(fields, names)
         if not action:
             raise FileFormatError(
                 f"{where} must have {len(names)} codes, of {names}, and one of the actions"
@@ -143,9 +144,8 @@ def _rows(path: Path, names: list[str], sep: str | None, encoding: str) -> list[
     return rows
 
 
-def _action(line: str, sep: str, names: Sequence[str]) -> str:
+def _action(fields: Sequence[str], names: Sequence[str]) -> str:
     """What stands after the codes, if it is an action."""
-    fields = fields_of(line, sep)
     action = fields[len(names)].lower() if len(fields) > len(names) else ""
     return action if action in (*_ACTIONS, *_NUMBERS) else ""
 
